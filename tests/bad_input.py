@@ -310,7 +310,9 @@ def share(role: Role = "alice", **changes: Any) -> bytes:
         columns=("age", "balance"),
         weights=np.array([0.5, -0.25]),
         preparation=Preparation(rules),
-        agreement=Agreement.of({**AGREED, "mechanism": "add", "epsilon": 1.0}).model_dump(),
+        agreement=Agreement.from_mapping(
+            {**AGREED, "mechanism": "add", "epsilon": 1.0}
+        ).model_dump(),
         session="ab" * 16,
         rows=48,
         data_digest="cd" * 32,

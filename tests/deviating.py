@@ -22,13 +22,13 @@ from taciturn.numerics import OpenedPasses, Symmetry, Whitening, magnitude_bits,
 from taciturn.privacy import Ledger, Released
 from taciturn.protocol import (
     NO_MASKS,
+    EncodedTable,
     EncryptedResidues,
     HiddenBatchOffer,
     KeyOffer,
     MaskedGradient,
     NoisyResidues,
     PartialScores,
-    Prepared,
     Program,
     Progress,
     PublicBytes,
@@ -90,16 +90,16 @@ class Setup:
 
     data: VerticalData
     terms: Terms
-    coins: Coins
+    entropy: Coins
 
     @classmethod
     def of(cls, **options: Any) -> Setup:
         base = {"dataset": "breast-cancer", "alice_columns": "half", "scheme": "clear", "seed": 1}
-        settings = Settings.of({**base, **options}).resolved()
-        coins = Coins.for_seed(settings.seed)
-        data = arrange(settings, load_raw(settings), coins.data)
+        settings = Settings.from_mapping({**base, **options}).resolved()
+        entropy = Coins.for_seed(settings.seed)
+        data = arrange(settings, load_raw(settings), entropy.data)
         terms = agree(settings, len(data.alice_train.columns), data.labels_train.rows)
-        return cls(data, terms, coins)
+        return cls(data, terms, entropy)
 
     @property
     def columns(self) -> FloatArray:
@@ -108,17 +108,17 @@ class Setup:
 
     def alice(self) -> Program[Any]:
         """Her own program, unchanged."""
-        inputs = AliceInputs(self.data.alice_train, self.terms, self.coins.alice)
+        inputs = AliceInputs(self.data.alice_train, self.terms, self.entropy.alice)
         return ALICE[self.terms.conversation](inputs)
 
     def alice_inputs(self) -> AliceInputs:
-        return AliceInputs(self.data.alice_train, self.terms, self.coins.alice)
+        return AliceInputs(self.data.alice_train, self.terms, self.entropy.alice)
 
     def bob_inputs(self) -> BobInputs[Any]:
         method = self.terms.mechanism
         ledger = Ledger(self.data.labels_train.rows, method.assumption)
-        labels = released_labels(self.data.labels_train, method, ledger, self.coins.bob)
-        return BobInputs(self.data.bob_train, labels, self.terms, method, ledger, self.coins.bob)
+        labels = released_labels(self.data.labels_train, method, ledger, self.entropy.bob)
+        return BobInputs(self.data.bob_train, labels, self.terms, method, ledger, self.entropy.bob)
 
     def bob(self) -> Program[Any]:
         """His own program, unchanged."""
@@ -210,7 +210,7 @@ def whole_table_bob(inputs: BobInputs[Any], notes: Notebook) -> Program[None]:
     bits = state.magnitude_bits
     shape = TableShape(rows, (state.columns,), bits)
     scales = shape.scales(terms)
-    ring, partners = shape.ring(scales), Partners.of_training(inputs.partners, state)
+    ring, partners = shape.ring(scales), Partners.for_training(inputs.partners, state)
     state = yield from with_seed(inputs, state)
     keys = Keys(terms, ring, state.seed)
     yield from keys.offer(inputs.entropy)
@@ -379,8 +379,8 @@ def _steering_bob(
         step = terms.rate.at(iteration) / (terms.agreement.sgd.batch_size if hidden else len(rows))
         total = np.rint((target - weights) / step * 2.0**terms.product_grid.bits).astype(np.int64)
         nothing = np.zeros(len(rows), dtype=np.int64)
-        coins = inputs.entropy.fork(f"encryption {iteration}")
-        yield from send(EncryptedResidues(iteration, key.encrypt(nothing, d, coins)))
+        entropy = inputs.entropy.fork(f"encryption {iteration}")
+        yield from send(EncryptedResidues(iteration, key.encrypt(nothing, d, entropy)))
         answer = yield from receive(MaskedGradient)
         # Of residues of zero she returns her mask alone; what is added to it is her gradient.
         masks = key.decrypt(answer.answer, len(rows))
@@ -571,7 +571,7 @@ def packing_alice(inputs: AliceInputs, seen: list[Labels]) -> Program[None]:
     agreed = inputs.terms.agreement
     rows, columns = inputs.features.values.shape
     claimed = _most_claimed(inputs)
-    scales = Scales.of_table(agreed, rows, columns, claimed)
+    scales = Scales.for_table(agreed, rows, columns, claimed)
     state = yield from greet_bob(inputs, claimed)
     # A number and its sign, up to eight times what numbers are on average.
     width = math.ceil(math.log2(2.0**scales.residue_bits / rows)) + 4
@@ -580,9 +580,9 @@ def packing_alice(inputs: AliceInputs, seen: list[Labels]) -> Program[None]:
     place, column = np.divmod(asked, columns)
     crafted = np.zeros((rows, columns), dtype=np.int64)
     crafted[asked, column] = 1 << (width * place)
-    table = WhitenedTable(crafted, Whitening.of(inputs.features.values, 1.0), scales, claimed)
+    table = WhitenedTable(crafted, Whitening.fit(inputs.features.values, 1.0), scales, claimed)
     key = yield from KeysOfBob(inputs.terms, table.ring, None, state.key).receive()
-    prepared = Prepared(crafted, inputs.table_memory)
+    prepared = EncodedTable(crafted, inputs.table_memory)
     for number in range(agreed.rounds + 1):
         sums = yield from _unmasked_sum(inputs.terms, key, prepared, table, number, inputs.entropy)
         if number == 0:
@@ -606,7 +606,7 @@ def _most_claimed(inputs: AliceInputs) -> int:
     claimed = 1
     while True:
         try:
-            Scales.of_table(inputs.terms.agreement, rows, columns, claimed + 1)
+            Scales.for_table(inputs.terms.agreement, rows, columns, claimed + 1)
         except ConfigError:
             return claimed
         claimed += 1
@@ -825,17 +825,17 @@ def values_guessed(half: Callable[[PublicHalf], PublicHalf], values: int = 16) -
     It knows all of the matrix but one value, and compares the second polynomial of the answer with
     that of either guess: without a uniform half it is a function of the matrix alone.
     """
-    ring, coins = Wrapping.of(59, 16, 32), KeyedEntropy.from_seed(3)
-    key = BfvScheme().generate(128, ring, coins)
+    ring, entropy = Wrapping.with_modulus(59, 16, 32), KeyedEntropy.from_seed(3)
+    key = BfvScheme().generate(128, ring, entropy)
     public = BfvPublicKey(key._seal, ring, half(key.public._half))
-    table = coins.fork("table").integers(2, 32 * 15).astype(np.int64).reshape(15, 32)
+    table = entropy.fork("table").integers(2, 32 * 15).astype(np.int64).reshape(15, 32)
     right = 0
     for column in range(values):
-        vector = key.encrypt(ring.draw(32, coins), 15, coins)
+        vector = key.encrypt(ring.draw(32, entropy), 15, entropy)
         guesses = [table.copy(), table.copy()]
         guesses[0][3, column], guesses[1][3, column] = 0, 1
-        mask = public.mask_of(ring.draw(15, coins), coins)
-        answer = public.masked_product(public.prepare(table), vector, mask, coins)
+        mask = public.mask_of(ring.draw(15, entropy), entropy)
+        answer = public.masked_product(public.prepare(table), vector, mask, entropy)
         distances = [_distance(public, guess, vector, answer) for guess in guesses]
         right += int(np.argmin(distances)) == table[3, column]
     return right / values
@@ -845,7 +845,7 @@ def _distance(
     public: BfvPublicKey, guess: IntArray, vector: EncryptedVector, answer: EncryptedAnswer
 ) -> float:
     """How far the answer's second polynomial is from that of a guess, modulo the first prime."""
-    layout, prime = Layout.of(*guess.shape), public._seal.primes[0]
+    layout, prime = Layout.for_shape(*guess.shape), public._seal.primes[0]
     pieces = public._pieces(vector, layout)
     product = public._sum_of_products(public.prepare(guess).content[0], pieces)
     public.server_ops.seal.evaluator.transform_from_ntt_inplace(product)

@@ -10,8 +10,8 @@ import types
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from taciturn.faces import hyphenated
 from taciturn.party import DERIVED, SECTIONS, file_default, section_settings
+from taciturn.setting_syntax import hyphenated
 from taciturn.settings import Newton, Scope, Setting, Settings, Sgd, Study, declared
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "config.md"

@@ -183,12 +183,12 @@ def test_columns_and_labels_come_as_arrays_frames_or_tables():
     frame = people().select("age", "balance")
     labels = people()["default"]
     options: dict[str, Any] = {"mechanism": "none", "scheme": "clear", "seed": 3}
-    table = taciturn.FeatureTable.of(frame)
+    table = taciturn.FeatureTable.from_data(frame)
     sources: list[tuple[object, object]] = [
         (frame, labels),
         (frame.to_numpy(), labels.to_numpy()),
         (pd.DataFrame(frame.to_dict(as_series=False)), pd.Series(labels.to_list())),
-        (table, taciturn.LabelTable.of(labels)),
+        (table, taciturn.LabelTable.from_data(labels)),
     ]
     weights = [taciturn.train(*source, **options).weights["alice"] for source in sources]
     for other in weights[1:]:

@@ -257,7 +257,7 @@ def is_defined(symbol: str, paths: dict[str, set[str]]) -> bool:
 
 def test_what_the_design_names_is_defined():
     paths = defined()
-    assert "taciturn.jobs.train.simulation.simulate" in paths["simulate"]
+    assert "taciturn.jobs.train.simulation.simulate_training" in paths["simulate_training"]
     assert len(symbols(DESIGN)) > 30
     assert [symbol for symbol in symbols(DESIGN) if not is_defined(symbol, paths)] == []
     assert not is_defined("simulation.run.imitate", paths)

@@ -13,8 +13,14 @@ from typer.exceptions import TyperException
 
 from taciturn import errors
 from taciturn.__main__ import USAGE
-from taciturn.errors import ConfigError, TaciturnError, nearest, nearest_setting, shown_by
-from taciturn.faces import COMMAND_LINE, PYTHON, CommandLine, Face, Hint, TomlFile
+from taciturn.errors import (
+    ConfigError,
+    TaciturnError,
+    nearest,
+    nearest_setting,
+    rendering_errors_as,
+)
+from taciturn.setting_syntax import COMMAND_LINE, PYTHON, CommandLine, Hint, SettingSyntax, TomlFile
 from tests.bad_input import CASES, Case, outcome
 
 LINE = re.compile(r"^    (?P<lead>[│├└─ ]*)(?P<name>[A-Z]\w+) +(?:exit )? *(?P<code>\d+)\b")
@@ -133,7 +139,7 @@ RUN = TomlFile("run.toml", {"epsilon": "", "variant": "", "budget": ""})
 
 
 @pytest.mark.parametrize(
-    ("face", "expected"),
+    ("syntax", "expected"),
     [
         (
             PYTHON,
@@ -162,7 +168,7 @@ RUN = TomlFile("run.toml", {"epsilon": "", "variant": "", "budget": ""})
     ],
     ids=["python", "command line", "party's file", "settings file"],
 )
-def test_every_face_spells_a_setting_in_its_own_way(face: Face, expected: str):
+def test_every_face_spells_a_setting_in_its_own_way(syntax: SettingSyntax, expected: str):
     hint = Hint(
         "use {epsilon} or {variant}, or leave {budget} out ({fresh})",
         epsilon=0.5,
@@ -170,20 +176,24 @@ def test_every_face_spells_a_setting_in_its_own_way(face: Face, expected: str):
         fresh=True,
     )
     error = ConfigError("unpaid", setting="budget", hint=hint)
-    assert error.diagnostics(face) == f"unpaid\n  {expected}"
-    with pytest.raises(ConfigError) as raised, shown_by(face):
+    assert error.diagnostics(syntax) == f"unpaid\n  {expected}"
+    with pytest.raises(ConfigError) as raised, rendering_errors_as(syntax):
         raise error
     assert str(raised.value) == f"unpaid\n  {expected}"
 
 
 def test_the_nearest_face_spells_an_error():
-    with pytest.raises(ConfigError) as raised, shown_by(COMMAND_LINE), shown_by(FILE):
+    with (
+        pytest.raises(ConfigError) as raised,
+        rendering_errors_as(COMMAND_LINE),
+        rendering_errors_as(FILE),
+    ):
         raise ConfigError("epsilon is 0", setting="epsilon")
     assert raised.value.diagnostics(PYTHON).endswith("bob.toml, [agreement] epsilon")
 
 
 @pytest.mark.parametrize(
-    ("face", "expected"),
+    ("syntax", "expected"),
     [
         (PYTHON, 'mechanism="sealed"'),
         (COMMAND_LINE, "--mechanism sealed"),
@@ -192,14 +202,14 @@ def test_the_nearest_face_spells_an_error():
     ],
     ids=str,
 )
-def test_a_place_may_say_the_value_too(face: Face, expected: str):
-    assert face.place("mechanism", "sealed") == expected
+def test_a_place_may_say_the_value_too(syntax: SettingSyntax, expected: str):
+    assert syntax.place("mechanism", "sealed") == expected
 
 
 def test_a_value_of_a_settings_file_is_placed_there_and_changed_by_an_option():
-    face = CommandLine(RUN, frozenset({"epsilon"}))
-    assert (face.place("epsilon"), face.place("variant")) == ("run.toml, epsilon", "--variant")
-    assert face.assignment("epsilon", 1.0) == "--epsilon 1"
+    syntax = CommandLine(RUN, frozenset({"epsilon"}))
+    assert (syntax.place("epsilon"), syntax.place("variant")) == ("run.toml, epsilon", "--variant")
+    assert syntax.assignment("epsilon", 1.0) == "--epsilon 1"
 
 
 def test_what_a_person_wrote_is_never_taken_for_a_template():
@@ -230,8 +240,8 @@ def test_it_moves_beside_a_library_that_changes_how_errors_are_copied():
 def test_the_nearest_setting_is_spelled_by_the_face():
     hint = nearest_setting("batch-sise", ["batch_size", "epochs"])
     file = TomlFile("run.toml", {"batch_size": "", "epochs": ""})
-    for face, named in ((file, "batch-size"), (PYTHON, "batch_size")):
-        assert re.findall(r"batch\Wsize|batch_size|epochs", hint.text(face)) == [
+    for syntax, named in ((file, "batch-size"), (PYTHON, "batch_size")):
+        assert re.findall(r"batch\Wsize|batch_size|epochs", hint.text(syntax)) == [
             named,
             named,
             "epochs",

@@ -28,7 +28,7 @@ from sklearn.utils.estimator_checks import (
 import taciturn
 from taciturn.errors import ColumnError, ConfigError, DataError
 from taciturn.estimator import VerticalLogisticRegression
-from taciturn.jobs.train import simulate
+from taciturn.jobs.train import simulate_training
 from taciturn.numerics import LearningRate, Penalty, train_centralised
 from taciturn.protocol import Progress
 from tests.expected import refused
@@ -83,7 +83,7 @@ def centralised(model: Any, X: Any, y: Any, weights: Any = None) -> Any:
         if isinstance(event, Progress) and event.rows is not None:
             batches.append(event.rows)
 
-    simulate(model._settings(labels), model._raw(X, labels), observe=note)
+    simulate_training(model._settings(labels), model._raw(X, labels), observe=note)
     features = np.column_stack([X, np.ones(len(X))])
     rate = LearningRate(model.record_["learning_rate"])
     penalty = Penalty(model.l1, model.record_["l2"])

@@ -173,7 +173,7 @@ class Thing(ResidueMechanism):
     prices = (Priced(Told, lambda event: Price(1.0, 1.0, 1.0)),)
 
     @classmethod
-    def of(cls, agreed):
+    def from_agreement(cls, agreed):
         return cls()
 
     def draw(self, count, entropy):

@@ -95,7 +95,7 @@ def test_an_unnamed_array_leaves_no_name(tmp_path):
     first, second = scratch.unnamed((3,), np.float64), scratch.unnamed((3,), np.float64)
     first[:], second[:] = 1.0, 2.0
     assert isinstance(first, np.memmap)
-    assert ArrayLocation.of(first) is None
+    assert ArrayLocation.from_array(first) is None
     assert list((tmp_path / "scratch").iterdir()) == []
     memmap.drop_pages(first)
     assert first.tolist() == [1.0] * 3
@@ -106,14 +106,14 @@ def test_another_process_opens_a_part_of_an_array_by_its_place(tmp_path: Path) -
     array = create(tmp_path / "a", (4, 6), np.int32)
     array[:] = np.arange(24).reshape(4, 6)
     part = array[1:, 2:5].T
-    place = ArrayLocation.of(part)
+    place = ArrayLocation.from_array(part)
     assert place is not None
-    again = ArrayLocation.of_json(place.to_json())
+    again = ArrayLocation.from_json(place.to_json())
     assert again == place
     assert again.opened().tolist() == part.tolist()
     with pytest.raises(ValueError, match="read-only"):
         again.opened()[0, 0] = 1
-    assert ArrayLocation.of(part.copy()) is None
+    assert ArrayLocation.from_array(part.copy()) is None
     (tmp_path / "a").write_bytes(bytes(10))
     with refused(FileError):
         again.opened()

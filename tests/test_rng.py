@@ -81,20 +81,20 @@ def test_stream_and_forks_are_derived_under_distinct_labels():
     )
 )
 def test_stream_does_not_depend_on_the_request_sizes(sizes):
-    coins = KeyedEntropy(KEY)
-    parts = [coins.token(size) for size in sizes]
+    entropy = KeyedEntropy(KEY)
+    parts = [entropy.token(size) for size in sizes]
     assert [len(part) for part in parts] == sizes
     assert b"".join(parts) == keystream(KEY, sum(sizes))
 
 
-def draws(coins: Entropy) -> list[object]:
+def draws(entropy: Entropy) -> list[object]:
     return [
-        coins.token(7),
-        coins.below(10**40),
-        coins.uniform((2, 3)).tolist(),
-        coins.words(5).tolist(),
-        coins.integers(10**6, 5).tolist(),
-        coins.permutation(9).tolist(),
+        entropy.token(7),
+        entropy.below(10**40),
+        entropy.uniform((2, 3)).tolist(),
+        entropy.words(5).tolist(),
+        entropy.integers(10**6, 5).tolist(),
+        entropy.permutation(9).tolist(),
     ]
 
 
@@ -114,13 +114,13 @@ def test_forks_do_not_depend_on_what_the_parent_drew_or_disturb_it():
 
 
 def test_forks_differ_by_purpose_and_from_the_parent():
-    coins = KeyedEntropy(KEY)
+    entropy = KeyedEntropy(KEY)
     streams = [
-        coins.token(32),
-        coins.fork("").token(32),
-        coins.fork("a").token(32),
-        coins.fork("ab").token(32),
-        coins.fork("a").fork("b").token(32),
+        entropy.token(32),
+        entropy.fork("").token(32),
+        entropy.fork("a").token(32),
+        entropy.fork("ab").token(32),
+        entropy.fork("a").fork("b").token(32),
     ]
     assert len(set(streams)) == len(streams)
 
@@ -157,11 +157,11 @@ def test_draws_below_a_bound_are_exactly_uniform(how, bound):
 @pytest.mark.parametrize("bound", [6, 37, 256, 3 << 62])
 def test_draws_below_a_bound_pass_chi_square_with_false_alarm_rate_1e_minus_6(how, bound):
     """At a fixed seed; over seeds it would fail once in a million."""
-    coins, size = KeyedEntropy.from_seed(2024).fork(f"{how} {bound}"), 20_000
+    entropy, size = KeyedEntropy.from_seed(2024).fork(f"{how} {bound}"), 20_000
     if how == "below":
-        values = [coins.below(bound) for _ in range(size)]
+        values = [entropy.below(bound) for _ in range(size)]
     else:
-        values = coins.integers(bound, size).tolist()
+        values = entropy.integers(bound, size).tolist()
     cells = min(bound, 64)
     counts = np.bincount([value * cells // bound for value in values], minlength=cells)
     sizes = np.bincount([n * cells // bound for n in range(bound)]) if bound < 1000 else [1] * cells
@@ -171,21 +171,21 @@ def test_draws_below_a_bound_pass_chi_square_with_false_alarm_rate_1e_minus_6(ho
 
 
 def test_what_cannot_be_drawn_is_refused():
-    coins = KeyedEntropy(KEY)
-    coins.token(8)
+    entropy = KeyedEntropy(KEY)
+    entropy.token(8)
     for draw in (
-        lambda: coins.token(-8),
-        lambda: coins.words(-1),
-        lambda: coins.below(0),
-        lambda: coins.below(-1),
-        lambda: coins.integers(0, 3),
-        lambda: coins.integers(-1, 3),
-        lambda: coins.integers((1 << 64) + 1, 3),
+        lambda: entropy.token(-8),
+        lambda: entropy.words(-1),
+        lambda: entropy.below(0),
+        lambda: entropy.below(-1),
+        lambda: entropy.integers(0, 3),
+        lambda: entropy.integers(-1, 3),
+        lambda: entropy.integers((1 << 64) + 1, 3),
     ):
         with pytest.raises(ValueError):  # noqa: PT011 - Python's own, by any words
             draw()
     # Nothing was rewound.
-    assert coins.token(8) == keystream(KEY, 16)[8:]
+    assert entropy.token(8) == keystream(KEY, 16)[8:]
     with pytest.raises(TypeError):
         KeyedEntropy.from_seed(7.9)  # type: ignore[arg-type]
 
@@ -250,8 +250,8 @@ def test_permutation_holds_each_number_once(count):
 
 
 def test_permutation_of_four_passes_chi_square_with_false_alarm_rate_1e_minus_6():
-    coins, size = KeyedEntropy.from_seed(2024).fork("orders"), 12_000
-    counts = Counter(tuple(coins.permutation(4).tolist()) for _ in range(size))
+    entropy, size = KeyedEntropy.from_seed(2024).fork("orders"), 12_000
+    counts = Counter(tuple(entropy.permutation(4).tolist()) for _ in range(size))
     assert len(counts) == 24
     expected = size / 24
     statistic = sum((seen - expected) ** 2 for seen in counts.values()) / expected
@@ -267,8 +267,8 @@ def test_permutation_redraws_when_keys_tie():
 
 
 def test_repr_hides_the_key():
-    coins = KeyedEntropy(KEY)
-    for text in (repr(coins), str(coins), f"{coins}", repr([coins])):
+    entropy = KeyedEntropy(KEY)
+    for text in (repr(entropy), str(entropy), f"{entropy}", repr([entropy])):
         assert "hidden" in text
         assert KEY.hex() not in text
         assert repr(KEY) not in text
@@ -284,9 +284,9 @@ def test_a_key_of_another_length_is_refused_without_being_named(size):
 
 
 def test_system_entropy_draws_and_forks():
-    coins = SystemEntropy()
-    assert len(coins.token(33)) == 33
-    assert coins.token(16) != coins.token(16)
-    assert coins.fork("masks").token(16) != coins.fork("masks").token(16)
-    assert 0 <= coins.below(10) < 10
-    assert sorted(coins.permutation(20).tolist()) == list(range(20))
+    entropy = SystemEntropy()
+    assert len(entropy.token(33)) == 33
+    assert entropy.token(16) != entropy.token(16)
+    assert entropy.fork("masks").token(16) != entropy.fork("masks").token(16)
+    assert 0 <= entropy.below(10) < 10
+    assert sorted(entropy.permutation(20).tolist()) == list(range(20))

@@ -168,7 +168,7 @@ def test_a_party_loads_no_attack_no_audit_and_nothing_that_draws():
 import sys
 from taciturn.cli import party
 from taciturn.jobs.train import command, job
-from taciturn.party import config, way
+from taciturn.party import config, endpoints
 from taciturn.report import terminal, training
 rooms = {name.split(".")[1] for name in sys.modules if name.startswith("taciturn.")}
 print(sorted(rooms & {"attacks", "column_attacks", "audit", "simulation", "view", "estimator"}))

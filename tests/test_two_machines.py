@@ -152,13 +152,13 @@ def test_the_runbook_runs_as_it_is_written(folder, terminals):
         assert code == 0, said
     assert {path.name for path in (folder / "blank").iterdir()} == {"alice.toml", "bob.toml"}
 
-    tables = [RowIds.of(pl.read_csv(folder / f"{role}.csv")["id"]) for role in ROLES]
+    tables = [RowIds.from_values(pl.read_csv(folder / f"{role}.csv")["id"]) for role in ROLES]
     for code, said in both(terminals, align):
         assert code == 0, said
         assert {"455", "512"} <= {*re.findall(r"\d+", said)}, said
     lists = [AlignedRows.read(folder / f"{role}.aligned.csv", "id") for role in ROLES]
     common = set(tables[0].series) & set(tables[1].series)
-    assert lists[0].own == lists[1].own == RowIds.of(sorted(common))
+    assert lists[0].own == lists[1].own == RowIds.from_values(sorted(common))
 
     for code, said in both(terminals, dry_run):
         assert code == 0, said

@@ -83,7 +83,7 @@ def test_every_mechanism_has_a_row():
 @pytest.mark.sampled(3)
 def test_newton(rows, row):
     common: dict[str, Any] = {"label": "label", "scheme": "clear", "seed": 1, **options(row)}
-    usual = Settings.of({**common, "data": "rows.csv"}).resolved().solver
+    usual = Settings.from_mapping({**common, "data": "rows.csv"}).resolved().solver
     if TABLE[row]["newton"] == "refused":
         assert usual == "sgd"
         with refused(ConfigError, setting="solver"):

@@ -22,7 +22,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from taciturn.faces import COMMAND_LINE, TomlFile
+from taciturn.setting_syntax import COMMAND_LINE, TomlFile
 from taciturn.settings.removed import FORMER_NAMES, FormerName, Kind
 
 ROOT = Path(__file__).resolve().parents[1]

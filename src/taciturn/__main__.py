@@ -31,7 +31,7 @@ from taciturn.cli.app import COMMANDS, app_of, whole_app
 from taciturn.cli.console import console
 from taciturn.errors import ConfigError, TaciturnError
 from taciturn.extras import missing_package
-from taciturn.faces import COMMAND_LINE
+from taciturn.setting_syntax import COMMAND_LINE
 from taciturn.settings.removed import former_usage
 
 USAGE, INTERRUPTED, BUG, UNWRITABLE = 2, 130, 1, 74

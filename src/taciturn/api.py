@@ -19,17 +19,16 @@ from taciturn.engine.callbacks import (
     Callbacks,
     Observer,
     ReportProgress,
-    ignore,
-    quietly,
+    noop,
 )
 from taciturn.errors import ConfigError
 from taciturn.extras import explained
 from taciturn.jobs.scorecard.result import ModelReport
 from taciturn.jobs.study.result import SimulatedStudy
-from taciturn.jobs.train.simulation import Outcome, require_arrived, simulate
+from taciturn.jobs.train.simulation import Outcome, raise_if_diverged, simulate_training
 from taciturn.jobs.train.simulation import estimate as calibrate
 from taciturn.jobs.woe.result import WoeResult
-from taciturn.results.outlook import Estimate
+from taciturn.results.cost_preview import Estimate
 from taciturn.results.run_list import RunList
 from taciturn.results.runs import Runs
 from taciturn.results.training import TrainingRun
@@ -191,7 +190,7 @@ def train(
     labels: object = None,
     *,
     record: str | Path | None = None,
-    observe: Observer = ignore,
+    observe: Observer = noop,
     **options: Unpack[SettingsOptions],
 ) -> TrainResult:
     """Train a logistic regression between two simulated parties.
@@ -225,8 +224,8 @@ def train(
     outcomes = []
     with in_cell(Callbacks(observe=observe)) as watching:
         for run in per_seed(settings):
-            outcomes.append(simulate(run, raw, record=target, observe=watching.observe))
-            require_arrived(outcomes[-1].result)
+            outcomes.append(simulate_training(run, raw, record=target, observe=watching.observe))
+            raise_if_diverged(outcomes[-1].result)
     return TrainResult(tuple(outcomes))
 
 
@@ -238,7 +237,7 @@ def study(
     folds: int = 0,
     rank_by: str = "loss",
     processes: int | None = None,
-    progress: ReportProgress = quietly,
+    progress: ReportProgress = noop,
     **options: Unpack[SettingsOptions],
 ) -> SimulatedStudy:
     """Train a model for each combination of some settings' values, on all cores.
@@ -268,7 +267,7 @@ def study(
 
     settings, table = settings_of(data, given_options(options, study))
     listed = {name: list(values) for name, values in vary.items()}
-    wanted = Study.of({"folds": folds, "rank_by": rank_by, **listed})
+    wanted = Study.from_mapping({"folds": folds, "rank_by": rank_by, **listed})
     raw = load_raw(settings, table, labels)
     with in_cell(Callbacks(progress=progress)) as watching:
         return simulate_study(
@@ -308,7 +307,7 @@ def woe(
     smoothing: float = 0.5,
     min_rows: int | None = None,
     share_names: bool = True,
-    observe: Observer = ignore,
+    observe: Observer = noop,
     **options: Unpack[SettingsOptions],
 ) -> WoeResult:
     """Weight of evidence and information value of Alice's columns, for Bob.
@@ -375,7 +374,7 @@ def runs(
       try:   ...
     """
     with explained():
-        from taciturn.runs.collection import Wanted, collect
+        from taciturn.runs.collection import RunFilter, collect
 
-        plain = collect(Path(folder), Wanted(mechanism, dataset, kind, sort)).list
+        plain = collect(Path(folder), RunFilter(mechanism, dataset, kind, sort)).list
     return RunList(plain.folder, plain.listed, plain.unreadable)

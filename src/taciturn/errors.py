@@ -52,7 +52,7 @@ from contextvars import ContextVar
 from difflib import get_close_matches
 from typing import ClassVar, Self
 
-from taciturn.faces import COMMAND_LINE, PYTHON, Face, Hint, TomlFile
+from taciturn.setting_syntax import COMMAND_LINE, PYTHON, Hint, SettingSyntax, TomlFile
 
 _MOST_LISTED = 12
 
@@ -82,18 +82,18 @@ class TaciturnError(Exception):
         self.setting = setting
         self.peer = ""
         self.for_peer: TaciturnError | None = None
-        self.face: Face | None = None
+        self.syntax: SettingSyntax | None = None
         self._where, self._value, self._hint = where, value, hint
 
     @property
     def where(self) -> str:
         """The place; a setting is spelled by the face that claimed the error, or else as Python."""
-        return self._place(self.face or PYTHON)
+        return self._place(self.syntax or PYTHON)
 
     @property
     def hint(self) -> str:
         """The way out, spelled likewise."""
-        return self._way_out(self.face or PYTHON)
+        return self._way_out(self.syntax or PYTHON)
 
     def at(self, where: str) -> Self:
         """The same error, at another place."""
@@ -122,17 +122,17 @@ class TaciturnError(Exception):
         moved.args = (moved.message,)
         return moved
 
-    def diagnostics(self, face: Face = PYTHON) -> str:
+    def diagnostics(self, syntax: SettingSyntax = PYTHON) -> str:
         """What a person should read: the message, the place and the way out.
 
-        ``face`` spells settings where no face has claimed the error (``shown_by``).
+        ``face`` spells settings where no face has claimed the error (``rendering_errors_as``).
 
         >>> print(ConfigError("epochs is 0", setting="epochs", hint="use 1 or more").diagnostics())
         epochs is 0
           where: epochs=
           try:   use 1 or more
         """
-        chosen = self.face or face
+        chosen = self.syntax or syntax
         lines = [self.message]
         if where := self._place(chosen):
             lines.append(f"  where: {where}")
@@ -143,26 +143,26 @@ class TaciturnError(Exception):
     def __str__(self) -> str:
         return self.diagnostics()
 
-    def _place(self, face: Face) -> str:
+    def _place(self, syntax: SettingSyntax) -> str:
         if self._where or not self.setting:
             return self._where
-        return face.place(self.setting, self._value)
+        return syntax.place(self.setting, self._value)
 
-    def _way_out(self, face: Face) -> str:
-        return self._hint.text(face) if isinstance(self._hint, Hint) else self._hint
+    def _way_out(self, syntax: SettingSyntax) -> str:
+        return self._hint.text(syntax) if isinstance(self._hint, Hint) else self._hint
 
 
 # Whoever reads the remarks of what runs now.
-_READER: ContextVar[Face] = ContextVar("reader", default=PYTHON)
+_READER: ContextVar[SettingSyntax] = ContextVar("reader", default=PYTHON)
 
 
 @contextmanager
-def shown_by(face: Face | None) -> Iterator[None]:
+def rendering_errors_as(syntax: SettingSyntax | None) -> Iterator[None]:
     """Errors that pass are spelled by this face, unless one nearer to them has claimed them.
 
     Remarks that are made meanwhile (``spelled``) are spelled by it too.
 
-    >>> from taciturn.faces import COMMAND_LINE
+    >>> from taciturn.setting_syntax import COMMAND_LINE
     >>> try:
     ...     with shown_by(COMMAND_LINE):
     ...         raise ConfigError("epochs is 0", setting="epochs")
@@ -171,11 +171,11 @@ def shown_by(face: Face | None) -> Iterator[None]:
     epochs is 0
       where: --epochs
     """
-    token = _READER.set(face or _READER.get())
+    token = _READER.set(syntax or _READER.get())
     try:
         yield
     except TaciturnError as problem:
-        problem.face = problem.face or face
+        problem.syntax = problem.syntax or syntax
         raise
     finally:
         _READER.reset(token)
@@ -184,7 +184,7 @@ def shown_by(face: Face | None) -> Iterator[None]:
 def spelled(hint: Hint) -> str:
     """A hint within a remark, in the words of the face that will show it.
 
-    >>> from taciturn.faces import COMMAND_LINE
+    >>> from taciturn.setting_syntax import COMMAND_LINE
     >>> with shown_by(COMMAND_LINE):
     ...     spelled(Hint("{epochs}", epochs=3))
     '--epochs 3'
@@ -198,8 +198,8 @@ def advised(template: str, **values: object) -> str:
     >>> advised("{epochs}: fewer", epochs=3)
     '--epochs 3: fewer'
     """
-    face = _READER.get()
-    return Hint(template, **values).text(face if isinstance(face, TomlFile) else COMMAND_LINE)
+    syntax = _READER.get()
+    return Hint(template, **values).text(syntax if isinstance(syntax, TomlFile) else COMMAND_LINE)
 
 
 class ConfigError(TaciturnError):
@@ -238,10 +238,11 @@ class TableError(DataError):
     problems: tuple[DataError, ...] = ()
 
     @classmethod
-    def of(cls, problems: Iterable[DataError], *, where: str = "") -> DataError:
+    def from_problems(cls, problems: Iterable[DataError], *, where: str = "") -> DataError:
         """All problems as one error; a single one as it is.
 
-        >>> print(TableError.of([ColumnError("no age", hint="add it"), ColumnError("no sex")]))
+        >>> problems = [ColumnError("no age", hint="add it"), ColumnError("no sex")]
+        >>> print(TableError.from_problems(problems))
         2 things are not fit for use
           1. no age
              try:   add it
@@ -256,9 +257,9 @@ class TableError(DataError):
         error.problems = tuple(flat)
         return error
 
-    def diagnostics(self, face: Face = PYTHON) -> str:
+    def diagnostics(self, syntax: SettingSyntax = PYTHON) -> str:
         """The message, and below it each problem with its place and way out."""
-        chosen = self.face or face
+        chosen = self.syntax or syntax
         lines = [super().diagnostics(chosen)]
         for number, problem in enumerate(self.problems, start=1):
             first, *others = problem.diagnostics(chosen).splitlines()

@@ -37,7 +37,7 @@ from taciturn.data.prepare import PrepareSettings, RawData
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT
 from taciturn.errors import ConfigError, DataError, DivergenceError, counted
-from taciturn.jobs.train.simulation import Outcome, require_arrived, simulate
+from taciturn.jobs.train.simulation import Outcome, raise_if_diverged, simulate_training
 from taciturn.numerics.logistic import sigmoid
 from taciturn.privacy.registry import mechanism_class, require_class_weight_support
 from taciturn.results.serialise import record_of
@@ -248,7 +248,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         self.seed_ = _seed(self.random_state)
         settings, raw = self._settings(labels), self._raw(X, labels)
         with in_cell(SILENT) as watching:
-            outcome = simulate(settings, raw, observe=watching.observe)
+            outcome = simulate_training(settings, raw, observe=watching.observe)
         _warn_of_divergence(outcome.result)
         _warn_of_wraps(outcome.result)
         _warn_of_opened(outcome.result)
@@ -363,7 +363,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             "class_weight": self._class_weight(labels),
             "seed": self.seed_,
         }
-        return Settings.of({**given, **own}).resolved()
+        return Settings.from_mapping({**given, **own}).resolved()
 
     def _class_weight(self, labels: ByteLabels) -> tuple[float, float] | None:
         """Weights of both classes, the larger 1; None where they are equal."""
@@ -454,7 +454,7 @@ def _native(value: Any) -> Any:  # noqa: ANN401 - any parameter
 def _warn_of_divergence(result: TrainingRun) -> None:
     """Emit a ConvergenceWarning, as scikit-learn does."""
     try:
-        require_arrived(result)
+        raise_if_diverged(result)
     except DivergenceError as problem:
         warnings.warn(
             f"{problem.message}. Scale the columns, or lower the learning rate.",

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from taciturn.errors import ConfigError, OutputError, TaciturnError
-from taciturn.faces import Hint
+from taciturn.setting_syntax import Hint
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 _WAY_OUT = "name a file in a folder that exists, may be written and has room"

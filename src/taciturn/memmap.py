@@ -95,7 +95,7 @@ class ArrayLocation:
     kind: str
 
     @classmethod
-    def of(cls, values: NDArray[Any]) -> ArrayLocation | None:
+    def from_array(cls, values: NDArray[Any]) -> ArrayLocation | None:
         """Location of a mapped array, or of a part of one; None where it is in memory."""
         whole: object = values
         while isinstance(whole, np.ndarray) and isinstance(whole.base, np.ndarray):
@@ -125,7 +125,7 @@ class ArrayLocation:
         return json.dumps(asdict(self))
 
     @classmethod
-    def of_json(cls, text: str) -> ArrayLocation:
+    def from_json(cls, text: str) -> ArrayLocation:
         """Inverse of ``to_json``."""
         values = json.loads(text)
         sides = {name: tuple(values[name]) for name in ("shape", "strides")}

@@ -34,12 +34,12 @@ from taciturn.data.user_table import (
     user_data,
 )
 from taciturn.engine.callbacks import SILENT, Callbacks
-from taciturn.engine.pulse import Pulse
+from taciturn.engine.eta import ProgressEstimate
 from taciturn.engine.transcript import Header
 from taciturn.errors import ConfigError, TranscriptError
-from taciturn.faces import Hint
 from taciturn.protocol.events import Advance, Event
 from taciturn.rng import KeyedEntropy
+from taciturn.setting_syntax import Hint
 from taciturn.settings.schema import Settings, missing_label
 
 
@@ -55,7 +55,7 @@ class DataCoins:
         return {"split": self.split.key.hex(), "permute": self.permute.key.hex()}
 
     @classmethod
-    def of_header(cls, header: Header) -> DataCoins:
+    def from_header(cls, header: Header) -> DataCoins:
         """The coins with which a recorded run drew its rows."""
         try:
             keys = header["coins"]
@@ -125,7 +125,7 @@ def _has_kernel() -> bool:
 
 class _CellBar:
     def __init__(self) -> None:
-        self._pulse = Pulse()
+        self._pulse = ProgressEstimate()
         self._due = time.monotonic() + _FIRST_SECONDS
         self._handle: Any = None
 
@@ -190,7 +190,7 @@ def load_raw(settings: Settings, table: object = None, labels: object = None) ->
         settings.data if table is None else table,
         id_column=settings.id,
         label_column=settings.label,
-        table=UserTable.of(settings),
+        table=UserTable.from_settings(settings),
     )
 
 
@@ -202,15 +202,19 @@ def load_features(settings: Settings, table: object = None) -> RawData:
         settings.data if table is None else table,
         id_column=settings.id,
         label_column=settings.label,
-        table=UserTable.of(settings),
+        table=UserTable.from_settings(settings),
     )
 
 
 def _columns_and_labels(settings: Settings, table: object, labels: object) -> RawData:
     columns = (
-        table if isinstance(table, FeatureTable) else FeatureTable.of(table, id_column=settings.id)
+        table
+        if isinstance(table, FeatureTable)
+        else FeatureTable.from_data(table, id_column=settings.id)
     )
-    truth = labels if isinstance(labels, LabelTable) else LabelTable.of(labels, ids=columns.ids)
+    truth = (
+        labels if isinstance(labels, LabelTable) else LabelTable.from_data(labels, ids=columns.ids)
+    )
     truth.ids.require_same(columns.ids, names=("the labels", "the columns"))
     return RawData(
         name="own data",
@@ -237,31 +241,31 @@ Source: TypeAlias = RawData | VerticalData
 """Rows to be split and prepared, or two parties' tables as they are."""
 
 
-def arrange(settings: Settings, raw: Source, coins: DataCoins) -> VerticalData:
+def arrange(settings: Settings, raw: Source, entropy: DataCoins) -> VerticalData:
     """Splits rows and columns; shuffles labels, or Alice's rows, for a canary run."""
-    data = _split(settings, raw, coins)
-    return _permuted(data, coins) if settings.permute_rows else data
+    data = _split(settings, raw, entropy)
+    return _permuted(data, entropy) if settings.permute_rows else data
 
 
-def _split(settings: Settings, raw: Source, coins: DataCoins) -> VerticalData:
+def _split(settings: Settings, raw: Source, entropy: DataCoins) -> VerticalData:
     if isinstance(raw, VerticalData):
         if not settings.permute_labels:
             return raw
-        return replace(raw, labels_train=raw.labels_train.permuted(coins.permute.fork("labels")))
+        return replace(raw, labels_train=raw.labels_train.permuted(entropy.permute.fork("labels")))
     if settings.permute_labels:
-        raw = replace(raw, labels=raw.labels.permuted(coins.permute.fork("labels")))
+        raw = replace(raw, labels=raw.labels.permuted(entropy.permute.fork("labels")))
     columns, parties = settings.alice_columns, settings.parties
     intercept = bool(settings.intercept)
     if raw.whole:
         return whole_vertical(raw, columns, intercept=intercept, parties=parties)
-    partition = random_partition(len(raw.ids), settings.test_fraction, coins.split.fork("rows"))
+    partition = random_partition(len(raw.ids), settings.test_fraction, entropy.split.fork("rows"))
     return prepare_vertical(raw, partition, columns, intercept=intercept, parties=parties)
 
 
-def _permuted(data: VerticalData, coins: DataCoins) -> VerticalData:
+def _permuted(data: VerticalData, entropy: DataCoins) -> VerticalData:
     """Alice's training rows under the ids of others: her columns say nothing of Bob's rows."""
     hers = data.alice_train
-    order = coins.permute.fork("rows").permutation(hers.rows)
+    order = entropy.permute.fork("rows").permutation(hers.rows)
     permuted = FeatureTable(hers.ids, hers.columns, hers.values[order])
     return replace(data, alice_train=permuted)
 
@@ -269,5 +273,5 @@ def _permuted(data: VerticalData, coins: DataCoins) -> VerticalData:
 def with_coin_labels(source: Source, entropy: KeyedEntropy) -> Source:
     """The same rows, with fair coins for the labels that are trained with."""
     if isinstance(source, VerticalData):
-        return replace(source, labels_train=source.labels_train.coins(entropy))
-    return replace(source, labels=source.labels.coins(entropy))
+        return replace(source, labels_train=source.labels_train.entropy(entropy))
+    return replace(source, labels=source.labels.entropy(entropy))

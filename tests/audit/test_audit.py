@@ -32,7 +32,7 @@ def guess(scores: list[float], certain: list[bool] | None = None) -> LabelGuess:
 
 
 def test_judge_counts_by_hand():
-    truth = LabelTable.of(np.array([1, 0, 1, 1]))
+    truth = LabelTable.from_data(np.array([1, 0, 1, 1]))
     score = judge("a", guess([0.3, -2.0, -0.1, 4.0], [True, True, True, False]), truth, 1.5)
     assert score.accuracy == 0.75
     assert (score.accuracy_low, score.accuracy_high) == clopper_pearson(3, 4)
@@ -44,20 +44,20 @@ def test_judge_counts_by_hand():
 
 
 def test_judge_at_its_edges():
-    truth = LabelTable.of(np.array([1, 0]))
+    truth = LabelTable.from_data(np.array([1, 0]))
     # A score of zero guesses label zero; nothing decided has no share right.
     score = judge("a", guess([0.0, 0.0]), truth)
     assert (score.accuracy, score.decided_correct) == (0.5, None)
-    one_class = judge("a", guess([1.0, -1.0]), LabelTable.of(np.array([1, 1])))
+    one_class = judge("a", guess([1.0, -1.0]), LabelTable.from_data(np.array([1, 1])))
     assert np.isnan([one_class.auc, one_class.auc_low, one_class.auc_high]).all()
     with refused(ShapeError, names=(3, 2)):
         judge("a", guess([1.0, 1.0, 1.0]), truth)
-    assert prior(LabelTable.of(np.array([1, 0, 0, 0]))).accuracy == 0.75
-    assert prior(LabelTable.of(np.array([1, 1, 1, 0]))).auc == 0.5
+    assert prior(LabelTable.from_data(np.array([1, 0, 0, 0]))).accuracy == 0.75
+    assert prior(LabelTable.from_data(np.array([1, 1, 1, 0]))).auc == 0.5
 
 
 def test_the_commoner_label_ranks_between_what_an_attack_calls_one_and_zero():
-    truth = LabelTable.of(np.array([1, 1, 0, 0, 0]))
+    truth = LabelTable.from_data(np.array([1, 1, 0, 0, 0]))
     ranking = guess([1.0, 9.0, 9.0, 9.0, -1e-9])
     partial = LabelGuess(
         ranking.scores, np.array([True, False, False, False, True]), ranking.certain
@@ -110,7 +110,7 @@ class FirstRow(Attack):
 
 
 def test_without_weights_an_attack_falls_back_to_the_commoner_label():
-    truth = LabelTable.of(np.array([1, 1, 1, 0]))
+    truth = LabelTable.from_data(np.array([1, 1, 1, 0]))
     findings = examine(blind(truth, Signal.FEATURES), truth, attacks=(FirstRow(),)).findings
     assert findings.controls == (prior(truth),)
     assert findings.attacks[0].accuracy == 0.75
@@ -182,7 +182,7 @@ def test_the_verdict_has_the_figures_of_the_best_attack_and_control(
 
 def test_a_perfect_ranking_of_rare_labels_tells_though_few_guesses_are_right():
     """7 % positives: the accuracy lies below the prior's, the order of the rows is perfect."""
-    truth = LabelTable.of(np.array([1] * 32 + [0] * 423))
+    truth = LabelTable.from_data(np.array([1] * 32 + [0] * 423))
     score = judge("x", guess([2.0] * 32 + [1.0] * 75 + [-1.0] * 348), truth)
     controls = (prior(truth), Control("model-only", 0.929, 0.57))
     assert score.accuracy < controls[0].accuracy
@@ -192,7 +192,7 @@ def test_a_perfect_ranking_of_rare_labels_tells_though_few_guesses_are_right():
 
 def test_verdict_claims_nothing_from_a_handful_of_rows():
     """Ranked right by luck once in twenty: no more than a guess may be."""
-    truth = LabelTable.of(np.array([1, 1, 1, 0, 0, 0]))
+    truth = LabelTable.from_data(np.array([1, 1, 1, 0, 0, 0]))
     score = judge("x", guess([3.0, 2.0, 1.0, 0.9, 0.8, 0.7]), truth)
     controls = (prior(truth), Control("model-only", 0.5, 0.6))
     verdict = weigh(controls, [score])

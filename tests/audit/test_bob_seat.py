@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 import taciturn
 from taciturn.data import FeatureTable, LabelTable
 from taciturn.numerics import t_interval
-from taciturn.results import CLEAR, of_record
+from taciturn.results import CLEAR, from_record
 from taciturn.rng import KeyedEntropy
 from taciturn.simulation import Coins
 from taciturn_audit import Truth, bob_view, controls, examine_columns, judge_columns
@@ -40,7 +40,7 @@ def record():
 
 
 def table(values: ArrayLike, *columns: str) -> Truth:
-    return Truth.of(FeatureTable.of(np.array(values, dtype=float), columns=columns))
+    return Truth.from_table(FeatureTable.from_data(np.array(values, dtype=float), columns=columns))
 
 
 LEVELS = np.array([[1.0, 0], [0, 1], [0, 0], [0, 0]])
@@ -91,9 +91,9 @@ def test_known_rows_are_not_judged():
 
 
 def test_an_estimate_without_names_is_judged_up_to_a_linear_map_on_other_rows():
-    coins = KeyedEntropy.from_seed(1)
-    truth = table(coins.fork("x").uniform((60, 3)), "a", "b", "c")
-    turned = truth.values @ coins.fork("turn").uniform((3, 3)) + 2
+    entropy = KeyedEntropy.from_seed(1)
+    truth = table(entropy.fork("x").uniform((60, 3)), "a", "b", "c")
+    turned = truth.values @ entropy.fork("turn").uniform((3, 3)) + 2
     nothing = KnownRows.none(3)
     assert (
         judge_columns(
@@ -101,7 +101,7 @@ def test_an_estimate_without_names_is_judged_up_to_a_linear_map_on_other_rows():
         ).recovered
         == 1
     )
-    noise = coins.fork("noise").uniform((60, 3))
+    noise = entropy.fork("noise").uniform((60, 3))
     blind = judge_columns("x", ColumnEstimate(noise, ambiguity=Ambiguity.LINEAR), truth, nothing)
     assert blind.r2 is not None
     assert blind.r2 < 0.1
@@ -115,11 +115,13 @@ def test_an_estimate_that_is_no_number_is_judged_all_the_same():
 
 
 def test_controls_are_the_best_constant_and_regression_on_what_bob_has():
-    coins = KeyedEntropy.from_seed(2)
-    own = coins.uniform((200, 2))
+    entropy = KeyedEntropy.from_seed(2)
+    own = entropy.uniform((200, 2))
     hers = np.column_stack([own @ [1.0, 2.0], np.where(np.arange(200) % 10 < 7, 0.0, own[:, 0])])
     truth = table(hers, "sum", "mostly zero")
-    mean, regression = controls(truth, FeatureTable.of(own), LabelTable.of(np.arange(200) % 2))
+    mean, regression = controls(
+        truth, FeatureTable.from_data(own), LabelTable.from_data(np.arange(200) % 2)
+    )
     assert mean.r2 == pytest.approx(0.0)
     assert mean.recovered > 0.35
     assert regression.r2 is not None
@@ -128,11 +130,11 @@ def test_controls_are_the_best_constant_and_regression_on_what_bob_has():
 
 def test_known_rows_are_as_many_as_asked_for_and_never_more_than_half():
     one = newton()
-    coins = KeyedEntropy.from_seed(1)
+    entropy = KeyedEntropy.from_seed(1)
     counts = [
         [attack.known_rows for attack in findings.attacks if attack.name == "anchored"]
         for findings in (
-            examine_columns(one.view, one.truth, coins, known_rows=known) for known in (7, 10_000)
+            examine_columns(one.view, one.truth, entropy, known_rows=known) for known in (7, 10_000)
         )
     ]
     assert counts == [[7], [len(one.hers) // 2]]
@@ -183,7 +185,7 @@ def test_several_seeds_are_averaged_with_an_interval_of_the_mean():
     assert (mean["recovered_low"], mean["recovered_high"]) == pytest.approx(t_interval(shares))
     assert mean["r2"] == pytest.approx(np.mean([one["r2"] for one in runs]))
     assert record["bob_seat"]["canary"] is None
-    assert of_record(record).to_dict() == record
+    assert from_record(record).to_dict() == record
 
 
 # --- the ledger and the check -----------------------------------------------------------------

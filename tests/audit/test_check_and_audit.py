@@ -174,8 +174,8 @@ def test_too_few_rows_are_refused_by_their_number(rows, fraction):
 @pytest.mark.parametrize("rows", range(18, 40))
 @pytest.mark.sampled(6)
 def test_enough_rows_have_coins_of_both_kinds(rows):
-    settings = Settings.of({"mechanism": "none", "epochs": 1, "batch_size": 8}).resolved()
-    rehearsal = Rehearsal.of(settings, random_table(rows, 2))
+    settings = Settings.from_mapping({"mechanism": "none", "epochs": 1, "batch_size": 8}).resolved()
+    rehearsal = Rehearsal.run(settings, random_table(rows, 2))
     assert set(rehearsal.labels.values.tolist()) == {0, 1}
     assert rehearsal.rows == rehearsal.labels.rows == rows - math.ceil(0.2 * rows)
 
@@ -203,7 +203,7 @@ def test_true_updates_have_no_finite_total_before_training_either():
     ],
 )
 def test_a_risk_is_more_than_chance_shows(correct, spoken, verdict):
-    labels = LabelTable.of(np.arange(spoken) % 2)
+    labels = LabelTable.from_data(np.arange(spoken) % 2)
     scores = np.where(labels.values == 1, 1.0, -1.0) * np.where(np.arange(spoken) < correct, 1, -1)
     everywhere = np.ones(spoken, dtype=bool)
     assert foresee(LabelGuess(scores, everywhere, ~everywhere), labels)[0] == verdict

@@ -13,7 +13,7 @@ import pytest
 
 import taciturn
 from taciturn.report import render_html, render_markdown
-from taciturn.results import of_record
+from taciturn.results import from_record
 from taciturn_audit.report import compare_blocks, compare_page
 from taciturn_audit.results import Comparison
 from tests.report.test_terminal import shown
@@ -64,7 +64,7 @@ def test_a_rare_label_is_compared_by_auc():
 
 
 def test_it_is_read_back_fits_a_terminal_and_has_a_picture(comparison):
-    assert of_record(json.loads(json.dumps(comparison.to_dict()))) == comparison
+    assert from_record(json.loads(json.dumps(comparison.to_dict()))) == comparison
     text = shown(compare_blocks(comparison))
     assert max(map(len, text.splitlines())) <= 100
     assert "label-rr ε 2" in text

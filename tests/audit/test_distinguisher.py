@@ -15,7 +15,7 @@ import taciturn
 from taciturn.arrays import IntArray
 from taciturn.crypto import Capacity, ClearScheme, EncryptedVector, TableSize
 from taciturn.crypto.bfv import BfvScheme, BfvSecretKey, KeySeeds
-from taciturn.jobs.train import simulate
+from taciturn.jobs.train import simulate_training
 from taciturn.results import Look
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings import Settings
@@ -47,7 +47,7 @@ FEW = 90
 
 @cache
 def view(mechanism: str = "sealed") -> AliceView:
-    chosen = Settings.of(
+    chosen = Settings.from_mapping(
         {
             "dataset": "breast-cancer",
             "mechanism": mechanism,
@@ -56,7 +56,7 @@ def view(mechanism: str = "sealed") -> AliceView:
             "passes": 1,
         }
     ).resolved()
-    outcome = simulate(chosen, load_raw(chosen), keep=True)
+    outcome = simulate_training(chosen, load_raw(chosen), keep=True)
     seen = outcome_view(outcome)
     # What was recorded in clear is no part of what the encryption is asked about.
     return replace(seen, conversation=replace(seen.conversation, records=_opening(seen)))
@@ -237,11 +237,11 @@ def test_a_handful_of_trainings_notices_nothing():
 
 def test_the_coins_are_the_labels_of_the_trainings():
     received = challenge(view(), ClearScheme(), COINS, FEW)
-    assert len(received.messages) == len(received.coins) == FEW
+    assert len(received.messages) == len(received.entropy) == FEW
     # A row's number is positive where the label is 1, and the scheme clear shows it.
     first = [np.frombuffer(one.payload, "<i8")[0] > 0 for one in received.messages]
-    np.testing.assert_array_equal(first, received.coins)
-    assert 0.2 < received.coins.mean() < 0.8
+    np.testing.assert_array_equal(first, received.entropy)
+    assert 0.2 < received.entropy.mean() < 0.8
 
 
 def lengths(received: Challenge) -> set[tuple[Any, ...]]:
@@ -267,8 +267,8 @@ def test_a_longer_message_where_labels_are_1_is_noticed():
     received = challenge(view(), ClearScheme(), COINS, FEW)
     messages = tuple(
         replace(one, lengths=(one.lengths[0] + int(coin), *one.lengths[1:]))
-        for one, coin in zip(received.messages, received.coins, strict=True)
+        for one, coin in zip(received.messages, received.entropy, strict=True)
     )
     spoilt = replace(received, messages=messages)
-    assert _look("lengths and order", _shape_features(spoilt), received.coins).noticed
-    assert not _look("lengths and order", _shape_features(received), received.coins).noticed
+    assert _look("lengths and order", _shape_features(spoilt), received.entropy).noticed
+    assert not _look("lengths and order", _shape_features(received), received.entropy).noticed

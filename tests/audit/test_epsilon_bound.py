@@ -202,7 +202,7 @@ def test_noise_that_misses_its_tail_is_caught_by_a_rare_event():
 
     def clipped(secret: int) -> Sampler:
         plain = laplace(0, 1.0)
-        return lambda count, coins: secret + np.asarray(plain(count, coins)).clip(-limit, limit)
+        return lambda count, entropy: secret + np.asarray(plain(count, entropy)).clip(-limit, limit)
 
     bound = epsilon_lower_bound(clipped(0), clipped(1), entropy=seeded(1))
     assert bound.epsilon > 3

@@ -166,9 +166,9 @@ def test_the_bound_exceeds_the_truth_no_more_often_than_it_says(
     commoner answer. Without delta the theorem is tight here, so that bounds do exceed the truth.
     """
     runs, canaries, failure = 1000, 100, 0.1
-    coins = KeyedEntropy.from_seed(8).uniform((3, runs, canaries))
-    labels = coins[0] < prior
-    honest = (coins[1] < 1 / (1 + math.exp(-eps))) | (coins[2] < delta)
+    entropy = KeyedEntropy.from_seed(8).uniform((3, runs, canaries))
+    labels = entropy[0] < prior
+    honest = (entropy[1] < 1 / (1 + math.exp(-eps))) | (entropy[2] < delta)
     heard = np.where(honest, labels, ~labels)
     above = 0
     for truth, answers in zip(labels, heard, strict=True):

@@ -35,15 +35,15 @@ def test_check_says_what_predictions_tell_each_side(mechanism):
 
 
 def tables(rows: int = 4) -> tuple[FeatureTable, FeatureTable]:
-    coins = KeyedEntropy.from_seed(5)
-    hers = FeatureTable.of(coins.uniform((rows, COLUMNS)) * 4 - 2)
-    return hers, FeatureTable.of(coins.fork("bob").uniform((rows, 2)))
+    entropy = KeyedEntropy.from_seed(5)
+    hers = FeatureTable.from_data(entropy.uniform((rows, COLUMNS)) * 4 - 2)
+    return hers, FeatureTable.from_data(entropy.fork("bob").uniform((rows, 2)))
 
 
 def test_as_many_models_as_columns_give_bob_the_rows_where_he_knows_their_weights():
     hers, his = tables()
-    coins = KeyedEntropy.from_seed(6)
-    weights = coins.uniform((COLUMNS, COLUMNS)) - 0.5
+    entropy = KeyedEntropy.from_seed(6)
+    weights = entropy.uniform((COLUMNS, COLUMNS)) - 0.5
     bob_weights = np.array([0.3, -0.2])
     numbers = []
     for alice_weights in weights:
@@ -64,11 +64,11 @@ def sealed_scores(seed: int, entry: int | None = None) -> tuple[Any, Any]:
     hers, his = tables()
     settings = Settings(mechanism="sealed", scheme="clear").resolved()
     terms: Terms = agree(settings, COLUMNS, 100)
-    scales = Scales.of_table(terms.agreement, 100, COLUMNS, 2)
-    coins = KeyedEntropy.from_seed(9)
+    scales = Scales.for_table(terms.agreement, 100, COLUMNS, 2)
+    stream = KeyedEntropy.from_seed(9)
     ring = scales.ring(2, COLUMNS)
-    wanted = np.rint((coins.uniform((COLUMNS,)) - 0.5) * 2.0**scales.weight_bits).astype(np.int64)
-    v = ring.draw(COLUMNS, coins.fork("v"))
+    wanted = np.rint((stream.uniform((COLUMNS,)) - 0.5) * 2.0**scales.weight_bits).astype(np.int64)
+    v = ring.draw(COLUMNS, stream.fork("v"))
     u = ring.centred(wanted - v)
     bob_weights, entropy = np.zeros(2), KeyedEntropy.from_seed(seed)
     if entry is not None:

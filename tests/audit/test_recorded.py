@@ -17,7 +17,7 @@ from taciturn.jobs.train import TrainJob
 from taciturn.model import ModelShare
 from taciturn.party import PartyConfig
 from taciturn.report import render_html, render_markdown
-from taciturn.results import of_record
+from taciturn.results import from_record
 from taciturn.rng import KeyedEntropy
 from taciturn_audit import (
     GuessesFile,
@@ -84,7 +84,7 @@ def simulated(folder: Path) -> Findings:
     recorder = Recorder()
     run_pair(alice.program(hers, None), bob.program(his, bob.bob_side(his)), tap=recorder)
     transcript = recorder.finish(Transcript.load(folder / "alice.transcript").header)
-    view = AliceView.of(transcript, alice.tables.train, alice.tables.held_out)
+    view = AliceView.from_transcript(transcript, alice.tables.train, alice.tables.held_out)
     assert bob.tables.labels is not None
     return examine(view, bob.tables.labels).findings
 
@@ -170,7 +170,7 @@ def test_where_both_sides_files_lie_in_one_place_there_is_a_canary_too(tmp_path)
 
 def test_the_report_has_what_an_officer_asks_for(judged):
     page = session_page(replace(judged, audited="2026-11-16T21:04:05+00:00"))
-    assert of_record(json.loads(json.dumps(judged.to_dict()))) == judged
+    assert from_record(json.loads(json.dumps(judged.to_dict()))) == judged
     facts = judged.recording
     for text in (render_html(page), render_markdown(page)):
         assert "2026-11-16 21:04 UTC" in text

@@ -16,7 +16,7 @@ from taciturn.errors import FileError, TranscriptError
 from taciturn.protocol import KeyOffer, PublicBytes, encode
 from taciturn.protocol.bob import BatchScored, BobObservation, DirectionScored
 from taciturn.report import render_html
-from taciturn.results import of_record
+from taciturn.results import from_record
 from taciturn_audit import RecordedSession, Status, conclude_columns_of, explained
 from taciturn_audit.report import session_blocks, session_page
 from taciturn_audit.results import SessionAudit
@@ -141,7 +141,7 @@ def test_where_alices_table_is_here_it_judges(folder):
     page = render_html(session_page(replace(audit, audited="2026-11-16T21:04:05+00:00")))
     for named in ("anchored", audit.judgement.table_digest):
         assert named in page
-    assert of_record(json.loads(json.dumps(audit.to_dict()))) == audit
+    assert from_record(json.loads(json.dumps(audit.to_dict()))) == audit
 
 
 # --- what does not fit -------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def test_a_recording_without_his_keys_is_refused(folder):
     header = Transcript.load(folder / "bob.transcript").header
     offered = Transcript(header, (("bob", encode(KeyOffer(PublicBytes(b"public")))),))
     with refused(TranscriptError):
-        BobView.of_session(offered, tables.features, tables.labels)
+        BobView.from_session(offered, tables.features, tables.labels)
 
 
 def test_lost_flipped_labels_are_missed(tmp_path):

@@ -86,24 +86,24 @@ def statement(total: float) -> Statement:
     return Statement(1.0, 1.0, 0.5, 1, total, total, total, 0.0, "test")
 
 
-def guess(labels: LabelTable, right: float, coins: KeyedEntropy) -> LabelGuess:
+def guess(labels: LabelTable, right: float, entropy: KeyedEntropy) -> LabelGuess:
     """A guess that is right with a probability."""
-    flips = coins.uniform((labels.rows,)) >= right
+    flips = entropy.uniform((labels.rows,)) >= right
     signs = np.where(labels.values == 1, 1.0, -1.0) * np.where(flips, -1.0, 1.0)
     everywhere = np.ones(labels.rows, dtype=bool)
     return LabelGuess(signs, everywhere, ~everywhere)
 
 
 def test_a_claim_that_is_too_low_is_refuted():
-    coins = KeyedEntropy.from_seed(3)
-    labels = LabelTable.of(np.arange(1000) % 2).coins(coins.fork("labels"))
-    proof = evidence({"a": guess(labels, 0.95, coins)}, labels, statement(0.5))
+    entropy = KeyedEntropy.from_seed(3)
+    labels = LabelTable.from_data(np.arange(1000) % 2).entropy(entropy.fork("labels"))
+    proof = evidence({"a": guess(labels, 0.95, entropy)}, labels, statement(0.5))
     assert proof is not None
     assert proof.violated
     assert proof.lower_bound > 2.0
 
 
 def test_an_attack_without_signal_is_no_evidence():
-    labels = LabelTable.of([0, 1])
+    labels = LabelTable.from_data([0, 1])
     nothing = np.zeros(2, dtype=bool)
     assert evidence({"a": LabelGuess(np.zeros(2), nothing, nothing)}, labels, statement(1)) is None

@@ -100,7 +100,7 @@ def test_bob_tells_all_columns_from_the_sum_of_passes():
 
 def test_bob_reconstructs_the_joined_columns():
     """With no known row, and not knowing whose a column is."""
-    run = Exposed.of(numeric_table(10), parties=2)
+    run = Exposed.train(numeric_table(10), parties=2)
     lattice = next(run.scores(run.view))
     assert run.view.widths == (5, 5)
     assert lattice.recovered > 0.85
@@ -149,11 +149,11 @@ def test_equal_sums_are_equal_rows_of_all_alices(options, least, alices):
     first, second = levels // 4, levels % 4
     names = ("size=1", "size=2", "place=1", "place=2", "place=3")
     values = [first == 1, first == 2, second == 1, second == 2, second == 3]
-    hers = FeatureTable.of(np.column_stack(values).astype(float), columns=names)
-    labels = LabelTable.of((levels * 7 % 12 + levels % 5 > 7).astype(np.int8))
-    tables = Tables(hers, FeatureTable.of(np.empty((400, 0))), labels)
+    hers = FeatureTable.from_data(np.column_stack(values).astype(float), columns=names)
+    labels = LabelTable.from_data((levels * 7 % 12 + levels % 5 > 7).astype(np.int8))
+    tables = Tables(hers, FeatureTable.from_data(np.empty((400, 0))), labels)
     star = Star.of(tables, agreement(**options), alices)
     view = Several(star, converse(star, whole=True)).bob
     estimate = DiscreteAttack().estimate(view, KnownRows.none(view.columns))
-    score = judge_columns("discrete", estimate, Truth.of(hers), KnownRows.none(5))
+    score = judge_columns("discrete", estimate, Truth.from_table(hers), KnownRows.none(5))
     assert score.recovered > least

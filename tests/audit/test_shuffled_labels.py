@@ -101,7 +101,7 @@ def test_guesses_that_know_nothing_seldom_raise_an_alarm(rows, positives, method
     everywhere, tried, alarms = np.ones(rows, dtype=bool), 1000, 0
     labels = np.arange(rows) < positives
     for _ in range(tried):
-        truth = LabelTable.of(generator.permutation(labels).astype(int))
+        truth = LabelTable.from_data(generator.permutation(labels).astype(int))
         scores = [
             judge(str(number), LabelGuess(guess, everywhere, ~everywhere), truth)
             for number, guess in enumerate(generator.normal(size=(methods, rows)))
@@ -120,7 +120,7 @@ def test_many_methods_need_more_than_one():
 
 def test_an_attack_without_a_signal_does_not_take_the_models_place():
     """Such an attack has the model's guess, and the verdict names the model."""
-    truth = LabelTable.of(np.arange(400) % 2)
+    truth = LabelTable.from_data(np.arange(400) % 2)
     nowhere = np.zeros(400, dtype=bool)
     model = LabelGuess(np.where(truth.values == 1, 0.5, -0.5), ~nowhere, nowhere)
     mute = LabelGuess(np.zeros(400), nowhere, nowhere)

@@ -18,16 +18,16 @@ ALICE = "age,income,place"
 
 def table(rows: int = 200, seed: int = 1) -> pl.DataFrame:
     """Random columns and labels, and a place from which one row comes."""
-    coins = np.random.default_rng(seed)
-    places = coins.choice(["east", "north", "south"], rows)
+    entropy = np.random.default_rng(seed)
+    places = entropy.choice(["east", "north", "south"], rows)
     places[3] = "west"
     return pl.DataFrame(
         {
-            "age": coins.normal(size=rows),
-            "income": coins.normal(size=rows),
+            "age": entropy.normal(size=rows),
+            "income": entropy.normal(size=rows),
             "place": places,
-            "savings": coins.normal(size=rows),
-            "label": coins.integers(0, 2, rows),
+            "savings": entropy.normal(size=rows),
+            "label": entropy.integers(0, 2, rows),
         }
     )
 

@@ -22,7 +22,7 @@ from taciturn.jobs.woe import (
 )
 from taciturn.report import render_html
 from taciturn.report import render_markdown as to_markdown
-from taciturn.results import ResultFolder, of_record, run_folders
+from taciturn.results import ResultFolder, from_record, run_folders
 from taciturn.rng import KeyedEntropy
 from taciturn.runs import parts_of
 from taciturn.settings import Settings
@@ -65,9 +65,9 @@ def test_the_simulation_gives_what_the_joined_table_gives():
     assert by_name["age"].bins[-1].label == "(missing)"
     assert [one.label for one in by_name["region"].bins] == ["east", "north", "south"]
     # The same seed trains on the same rows: their labels and regions are those of the result.
-    settings = Settings.of({"label": "y", "data": "frame", "seed": 3}).resolved()
+    settings = Settings.from_mapping({"label": "y", "data": "frame", "seed": 3}).resolved()
     raw = load_raw(settings.model_copy(update={"data": None}), frame)
-    chosen = TrainingRows.of(settings, raw, Coins.for_seed(3)).rows
+    chosen = TrainingRows.from_settings(settings, raw, Coins.for_seed(3)).rows
     joined = frame[chosen].group_by("region").agg(pl.col("y").sum(), pl.len()).sort("region")
     ones = joined["y"].to_numpy().astype(np.int64)
     sizes = joined["len"].to_numpy().astype(np.int64)
@@ -133,9 +133,9 @@ def test_a_fault_that_lets_more_than_ciphertexts_differ_is_noticed(monkeypatch):
     original = converse
     seen: list[int] = []
 
-    def faulty(cut: Any, labels: Any, terms: Any, coins: Any, **options: Any) -> Any:
+    def faulty(cut: Any, labels: Any, terms: Any, entropy: Any, **options: Any) -> Any:
         seen.append(1)
-        other = replace(coins, bob=coins.bob.fork(str(len(seen))))
+        other = replace(entropy, bob=entropy.bob.fork(str(len(seen))))
         return original(cut, labels, terms, other, **options)
 
     monkeypatch.setattr(module_of(audit_woe), "converse", faulty)
@@ -158,7 +158,7 @@ def test_the_command_prints_the_contract_and_no_line_is_too_long(capsys):
         assert {"name", "iv", "bins"} <= column.keys()
         for one in column["bins"]:
             assert {"label", "rows", "woe"} <= one.keys()
-    assert of_record(record).to_dict() == record
+    assert from_record(record).to_dict() == record
     for command in ("woe", "audit --woe"):
         assert run([*command.split(), *COMMON.split()]) == 0
         assert max(map(len, capsys.readouterr().out.splitlines())) <= 100

@@ -48,7 +48,7 @@ def answer_bytes(key: BfvSecretKey, layout: Layout) -> int:
 
 def unpacked(key: BfvSecretKey, answer: EncryptedAnswer, length: int) -> list[WordArray]:
     """The ciphertexts of an answer, polynomials by primes by N; zero where nothing was sent."""
-    layout, primes, at = Layout.of(answer.length, length), kept_primes(key), 0
+    layout, primes, at = Layout.for_shape(answer.length, length), kept_primes(key), 0
     ciphers = []
     for rows in layout.groups():
         places = layout.places(rows.stop - rows.start)
@@ -126,7 +126,7 @@ class Opened:
 
 
 def answer_noise(opened: Opened, answer: EncryptedAnswer, length: int) -> FloatArray:
-    layout, primes = Layout.of(answer.length, length), kept_primes(opened.key)
+    layout, primes = Layout.for_shape(answer.length, length), kept_primes(opened.key)
     noises = []
     for cipher, rows in zip(unpacked(opened.key, answer, length), layout.groups(), strict=True):
         places = layout.places(rows.stop - rows.start)

@@ -44,8 +44,8 @@ def products(draw):
 @given(products(), st.booleans())
 def test_product_of_powers_equals_separate_powers(product, alone):
     bases, slots, sizes = product
-    tables = SubsetTables.of([mpz(base) for base in bases], mpz(N), sizes)
-    ladder = Ladder.of(np.array(slots), OFFSET_BITS, WIDTH, sizes)
+    tables = SubsetTables.from_bases([mpz(base) for base in bases], mpz(N), sizes)
+    ladder = Ladder.from_exponents(np.array(slots), OFFSET_BITS, WIDTH, sizes)
     expected = 1
     for base, column in zip(bases, zip(*slots, strict=True), strict=True):
         power = sum(entry << (WIDTH * slot) for slot, entry in enumerate(column))
@@ -55,7 +55,7 @@ def test_product_of_powers_equals_separate_powers(product, alone):
 
 @given(st.lists(units, min_size=1, max_size=5))
 def test_tables_hold_every_subset_and_the_inverse_of_all(bases):
-    tables = SubsetTables.of([mpz(base) for base in bases], mpz(N), [len(bases)])
+    tables = SubsetTables.from_bases([mpz(base) for base in bases], mpz(N), [len(bases)])
     *products, inverse = (
         int(short * (1 + tail * N) % SQUARE)
         for short, tail in zip(tables.shorts, tables.tails, strict=True)
@@ -82,19 +82,19 @@ def test_blocks_hold_all_bases_evenly_and_grow_with_the_work():
 
 @pytest.mark.parametrize("bits", [32, 64, 256])
 def test_primes_have_their_two_top_bits_set(bits):
-    coins = KeyedEntropy.from_seed(bits)
+    entropy = KeyedEntropy.from_seed(bits)
     for _ in range(5):
-        prime = draw_prime(bits, coins)
+        prime = draw_prime(bits, entropy)
         assert prime >> (bits - 2) == 3
         assert gmpy2.is_prime(prime)
 
 
 def test_drawn_primes_are_all_of_the_form_and_no_gap_is_favoured():
-    coins = KeyedEntropy.from_seed(8)
+    entropy = KeyedEntropy.from_seed(8)
     wanted = {k for k in range(3 << 14, 1 << 16) if gmpy2.is_prime(k)}
     counts = dict.fromkeys(wanted, 0)
     for _ in range(4000):
-        counts[int(draw_prime(16, coins))] += 1
+        counts[int(draw_prime(16, entropy))] += 1
     mean = 4000 / len(wanted)
     chi2 = sum((count - mean) ** 2 / mean for count in counts.values())
     freedom = len(wanted) - 1

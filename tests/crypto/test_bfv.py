@@ -74,26 +74,26 @@ def problems(draw):
     most = min(capacity.terms, draw(st.sampled_from([4, 40, 400, 2000, 9000])))
     length = draw(st.integers(1, most))
     rows = draw(st.integers(1, max(1, min(2000, 60_000 // length))))
-    coins = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    entropy = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     fill = draw(st.sampled_from(["uniform", "extreme", "largest", "small", "sparse", "zero-rows"]))
 
     def entries(bits: int, shape: tuple[int, ...]) -> IntArray:
         limit = 1 << bits
         if fill == "extreme":
-            return limit * (2 * coins.integers(0, 2, shape) - 1)
+            return limit * (2 * entropy.integers(0, 2, shape) - 1)
         if fill == "largest":
-            return np.full(shape, limit * int(2 * coins.integers(0, 2) - 1))
+            return np.full(shape, limit * int(2 * entropy.integers(0, 2) - 1))
         if fill == "small":
-            return coins.integers(-1, 2, shape)
-        return coins.integers(-limit, limit, shape, endpoint=True)
+            return entropy.integers(-1, 2, shape)
+        return entropy.integers(-limit, limit, shape, endpoint=True)
 
     matrix = entries(capacity.matrix_bits, (rows, length))
     vector = entries(capacity.vector_bits, (length,))
     if fill == "sparse":
-        matrix[coins.random(matrix.shape) < 0.95] = 0
-        vector[coins.random(vector.shape) < 0.5] = 0
+        matrix[entropy.random(matrix.shape) < 0.95] = 0
+        vector[entropy.random(vector.shape) < 0.5] = 0
     if fill == "zero-rows":
-        matrix[coins.random(rows) < 0.8] = 0
+        matrix[entropy.random(rows) < 0.8] = 0
     return capacity, matrix, vector, draw(st.booleans())
 
 
@@ -101,7 +101,7 @@ def check(problem: tuple[Capacity, IntArray, IntArray, bool]) -> None:
     capacity, matrix, vector, ahead = problem
     secret, public = key_pair("bfv", capacity)
     rows, length = matrix.shape
-    pieces = Layout.of(rows, length).pieces
+    pieces = Layout.for_shape(rows, length).pieces
     if STANDARD.leak_bits(capacity, rows, pieces) < LEAST_LEAK_BITS:
         # Beyond some thousand rows of the largest entries.
         with refused(CryptoError):
@@ -214,7 +214,7 @@ def test_several_answers_have_several_zeros():
     matrix = np.ones((600, 100), dtype=np.int64)
     answer = answered(key, key.public, matrix, np.ones(100, dtype=np.int64), mask, COINS)
     seconds = {cipher[1].tobytes() for cipher in unpacked(key, answer, 100)}
-    assert len(seconds) == Layout.of(600, 100).answers == 4
+    assert len(seconds) == Layout.for_shape(600, 100).answers == 4
 
 
 # The bytes
@@ -224,7 +224,7 @@ def test_several_answers_have_several_zeros():
 @pytest.mark.parametrize(("rows", "length"), [(30, 16), (1, 1), (7000, 16)])
 def test_sizes_are_those_stated(capacity, rows, length):
     key = bfv_key(capacity)
-    layout = Layout.of(rows, length)
+    layout = Layout.for_shape(rows, length)
     encrypted = key.encrypt(np.ones(length, dtype=np.int64), rows, COINS)
     assert len(encrypted.data) == vector_bytes(key, layout.pieces)
     prepared = key.public.prepare(np.ones((rows, length), dtype=np.int64))
@@ -248,7 +248,7 @@ def test_seal_decrypts_our_encryptions(capacity):
     key = bfv_key(capacity)
     limit = 1 << capacity.vector_bits
     vector = ints(limit, -limit, 0, 1, -1, 12345)
-    layout = Layout.of(3, 6)
+    layout = Layout.for_shape(3, 6)
     (piece,) = key.public._pieces(key.encrypt(vector, 3, COINS), layout)
     # Alice computes with another plaintext modulus, which no ciphertext depends on.
     alice = key.public.server_ops.seal
@@ -265,7 +265,7 @@ def test_seal_decrypts_our_encryptions(capacity):
 
 def test_the_second_polynomial_is_the_seeds_as_seal_expands_it(key):
     """Two vectors with one seed have one second polynomial, two seeds have two."""
-    layout = Layout.of(1, 1)
+    layout = Layout.for_shape(1, 1)
     data = key.encrypt(ints(1), 1, COINS).data
     other = key.encrypt(ints(1), 1, COINS).data
 
@@ -335,10 +335,10 @@ def test_any_well_formed_bytes_are_taken(key):
     prepared = public.prepare(np.ones((5, 3), dtype=np.int64))
     zero = EncryptedVector(bytes(vector_bytes(key, 1)), 3)
     assert len(key.decrypt(public.masked_product(prepared, zero, mask, COINS), 3)) == 5
-    coins = np.random.default_rng(3)
+    entropy = np.random.default_rng(3)
     draws: list[Callable[[int], int]] = [
         lambda prime: prime - 1,
-        lambda prime: int(coins.integers(0, prime)),
+        lambda prime: int(entropy.integers(0, prime)),
     ]
     for draw in draws:
         masked = key.decrypt(EncryptedAnswer(repeated(key, 5, draw), 5), 3)

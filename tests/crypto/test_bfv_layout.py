@@ -59,7 +59,7 @@ def test_the_places_hold_the_exact_products(shape, seed):
     draw = np.random.default_rng(seed)
     matrix = draw.integers(-LIMIT, LIMIT, shape, endpoint=True)
     vector = draw.integers(-LIMIT, LIMIT, length, endpoint=True)
-    product = by_polynomials(Layout.of(rows, length), matrix, vector)
+    product = by_polynomials(Layout.for_shape(rows, length), matrix, vector)
     assert np.array_equal(product, np.einsum("ij,j->i", matrix, vector))
 
 
@@ -95,7 +95,7 @@ def test_no_other_cut_needs_fewer_ciphertexts(shape):
     answers = -(-rows // (DEGREE // spans))
     pairs = zip((pieces + answers).tolist(), pieces.tolist(), strict=True)
     best = min(pair for pair in pairs if pair[1] <= most_pieces(length))
-    layout = Layout.of(rows, length)
+    layout = Layout.for_shape(rows, length)
     assert (layout.pieces + layout.answers, layout.pieces) == best
     # Every term and every row once, in order; every place of its own and below the degree.
     terms = [at for piece in layout.slices() for at in range(length)[piece]]
@@ -112,4 +112,4 @@ def test_no_other_cut_needs_fewer_ciphertexts(shape):
 @pytest.mark.parametrize("length", [1, 81, DEGREE, DEGREE + 1, 1 << 20])
 def test_the_most_pieces_are_a_few_more_than_the_least(length):
     assert most_pieces(length) == -(-length // DEGREE) + MOST_EXTRA_PIECES
-    assert Layout.of(10**6, length).pieces <= most_pieces(length)
+    assert Layout.for_shape(10**6, length).pieces <= most_pieces(length)

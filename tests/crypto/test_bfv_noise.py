@@ -81,7 +81,7 @@ class Bare(ServerOps):
 def product(bob: Opened, matrix: IntArray, vector: IntArray) -> Any:
     """The steps of an answer up to the switch: the sum of products, and Alice's zero."""
     public = bob.key.public
-    layout = Layout.of(*matrix.shape)
+    layout = Layout.for_shape(*matrix.shape)
     assert layout.pieces == layout.answers == 1
     pieces = public._pieces(bob.key.encrypt(vector, len(matrix), COINS), layout)
     total = public._sum_of_products(public.prepare(matrix).content[0], pieces)
@@ -94,7 +94,7 @@ def noise_after(bob: Opened, matrix: IntArray, vector: IntArray, dropped: int) -
     for _ in range(dropped):
         seal.evaluator.mod_switch_to_next_inplace(total)
     primes = first_primes(bob.key)[: len(first_primes(bob.key)) - dropped]
-    places = Layout.of(*matrix.shape).places(len(matrix))
+    places = Layout.for_shape(*matrix.shape).places(len(matrix))
     messages, noise = bob.noise(seal.polynomials(total, len(primes)), primes, places)
     assert messages == [int(entry) % bob.key.public.modulus for entry in matrix @ vector]
     return noise
@@ -134,7 +134,7 @@ def test_the_measured_messages_are_those_that_seal_decrypts(capacity):
     encrypted = bob.key.encrypt(full_vector(capacity), rows, COINS)
     answer = public.masked_product(public.prepare(matrix), encrypted, mask, COINS)
     (cipher,) = unpacked(bob.key, answer, capacity.terms)
-    places = Layout.of(*matrix.shape).places(rows)
+    places = Layout.for_shape(*matrix.shape).places(rows)
     messages, noise = bob.noise(cipher, kept_primes(bob.key), places)
     assert tuple(messages) == bob.key.decrypt(answer, capacity.terms)
     # c0 has its entries only: with the whole of it SEAL's own measure agrees.
@@ -178,8 +178,8 @@ def test_the_noise_of_answers_is_the_flood_and_the_roundings(capacity):
 
 
 WRAPPING = {
-    "narrow": Wrapping.of(modulus_bits=50, matrix_bits=16, terms=30),
-    "wide": Wrapping.of(modulus_bits=59, matrix_bits=20, terms=30),
+    "narrow": Wrapping.with_modulus(modulus_bits=50, matrix_bits=16, terms=30),
+    "wide": Wrapping.with_modulus(modulus_bits=59, matrix_bits=20, terms=30),
 }
 """Vectors of full range, and products that wrap."""
 
@@ -245,7 +245,7 @@ def test_without_switch_and_flood_the_same_test_tells_them_apart(capacity):
 def guessed_second(bob: Opened, matrix: IntArray, zero: bool) -> bool:
     """Whether Bob, who knows a and guesses X, finds the second polynomial of the answer."""
     seal, public = bob.key.public.server_ops.seal, bob.key.public
-    layout = Layout.of(*matrix.shape)
+    layout = Layout.for_shape(*matrix.shape)
     encrypted = bob.key.encrypt(full_vector(bob.key.public.capacity), len(matrix), COINS)
     seconds = []
     for with_zero in (zero, False):
@@ -308,7 +308,7 @@ def below_the_grid(bob: Opened, row: int) -> EncryptedVector:
 
 def readings(kind: type[BfvPublicKey]) -> tuple[FloatArray, FloatArray]:
     """What Bob reads of every row's columns beside the masked steps, and what they are."""
-    ring = Wrapping.of(modulus_bits=50, matrix_bits=16, terms=ROWS)
+    ring = Wrapping.with_modulus(modulus_bits=50, matrix_bits=16, terms=ROWS)
     bob = key_of_one(ring)
     public = kind(bob.key._seal, ring, bob.key.public._half)
     features = np.random.default_rng(5).integers(-(2**16), 2**16, (ROWS, FEATURES))

@@ -94,7 +94,7 @@ def test_failure_by_hand():
 
 @pytest.mark.parametrize(("bits", "cover"), [(50, 39.99), (59, 30.99)])
 def test_how_much_of_the_gap_the_flood_leaves_open(bits, cover):
-    ring = Wrapping.of(bits, 16, 40)
+    ring = Wrapping.with_modulus(bits, 16, 40)
     assert STANDARD.cover_bits(ring) == pytest.approx(cover, abs=0.01)
     # By the numbers that are really drawn: a gap rounded by 0.01 bits would leave 2^-7 open.
     primes = real_primes()[:3]
@@ -153,7 +153,7 @@ def test_products_of_58_bits_fit_and_seal_takes_every_plaintext_modulus(bits):
 def test_the_papers_shapes(shape, leak):
     """-log2 of what Bob learns of X per answer."""
     entries, capacity = PAPER[shape]
-    assert Layout.of(entries, capacity.terms).pieces == 1
+    assert Layout.for_shape(entries, capacity.terms).pieces == 1
     bits = STANDARD.leak_bits(capacity, entries)
     print(shape, bits)
     assert bits == pytest.approx(leak, abs=0.01)
@@ -169,7 +169,7 @@ def test_the_papers_shapes(shape, leak):
 def test_the_noise_is_bounded_for_all_pieces(rows, length):
     """A layout may cut a vector into more pieces than ``ceil(terms / N)``; each adds its noise."""
     capacity = Capacity(20, 20, length)
-    pieces = Layout.of(rows, length).pieces
+    pieces = Layout.for_shape(rows, length).pieces
     assert STANDARD.noise(capacity, pieces) >= bound_on_noise(capacity, pieces)
     assert STANDARD.leak_bits(capacity, rows, pieces) < STANDARD.leak_bits(capacity, rows, 1) + 1e-9
 

@@ -22,11 +22,11 @@ from tests.expected import refused
 @pytest.mark.parametrize("bits", [20, 21, 22, 25])
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_product_is_exact_on_both_sides_of_53_bits(bits, order):
-    coins, terms = KeyedEntropy.from_seed(bits), 2048
+    entropy, terms = KeyedEntropy.from_seed(bits), 2048
     capacity = Capacity(bits, bits, terms)
     limit = 1 << bits
     # Odd entries near the limit: the lowest bit is lost by the first sum that rounds.
-    words = (coins.words(9 * terms) % np.uint64(1000)).astype(np.int64).reshape(9, terms)
+    words = (entropy.words(9 * terms) % np.uint64(1000)).astype(np.int64).reshape(9, terms)
     matrix = np.array(limit - 1 - 2 * words, order=order)
     vector = limit - 1 - 2 * words[0]
     expected = oracle(matrix, vector)

@@ -22,7 +22,7 @@ from tests.test_two_machines import free_port
 from tests.waiting import wait_until
 
 COINS = SystemEntropy()
-RING = Wrapping.of(modulus_bits=59, matrix_bits=20, terms=4 * DEGREE)
+RING = Wrapping.with_modulus(modulus_bits=59, matrix_bits=20, terms=4 * DEGREE)
 # A column for each share, so that each has a mask.
 SIZE = TableSize(4 * DEGREE - 5, 4)
 
@@ -40,7 +40,7 @@ def engine() -> Iterator[crypto.DaskEngine]:
 
 def decrypted(secret: BfvSecretKey, reply: dict[str, Any]) -> bytes:
     """What Bob would read in one reply, where it is masked."""
-    tiling, data = Tiling.of(SIZE), bytes(reply["covered"])
+    tiling, data = Tiling.for_size(SIZE), bytes(reply["covered"])
     if reply["name"] == "columns":
         side = tiling.rows.part(range(int(reply["first"]), int(reply["last"])))
     else:

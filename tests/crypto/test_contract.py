@@ -60,17 +60,17 @@ def test_product_equals_python_integers(name, problem):
 @pytest.mark.parametrize(("rows", "length"), [(1, 1), (40, 1), (1, 8), (25, 8)])
 def test_a_prepared_matrix_of_any_shape_and_layout_serves_any_number_of_vectors(name, rows, length):
     secret, public = key_pair(name, CAPACITY)
-    coins, limit = KeyedEntropy.from_seed(rows), 1 << CAPACITY.matrix_bits
-    drawn = coins.integers(2 * limit, rows * length).astype(np.int64) - limit
+    entropy, limit = KeyedEntropy.from_seed(rows), 1 << CAPACITY.matrix_bits
+    drawn = entropy.integers(2 * limit, rows * length).astype(np.int64) - limit
     matrix, zero = drawn.reshape(rows, length), np.zeros(length, dtype=np.int64)
     before = matrix.copy()
     for form in (matrix, np.asfortranarray(matrix), matrix.astype(np.float64), 0 * matrix):
         prepared = public.prepare(form)
         assert (prepared.rows, prepared.length) == (rows, length)
-        for vector in (zero, coins.integers(1 << 21, length).astype(np.int64) - (1 << 20)):
-            mask = public.draw_mask(rows, coins)
-            encrypted = secret.encrypt(vector, rows, coins)
-            answer = public.masked_product(prepared, encrypted, mask, coins)
+        for vector in (zero, entropy.integers(1 << 21, length).astype(np.int64) - (1 << 20)):
+            mask = public.draw_mask(rows, entropy)
+            encrypted = secret.encrypt(vector, rows, entropy)
+            answer = public.masked_product(prepared, encrypted, mask, entropy)
             product = public.unmask(secret.decrypt(answer, length), mask)
             assert product.tolist() == oracle(form.astype(np.int64), vector)
     assert np.array_equal(matrix, before)
@@ -109,14 +109,14 @@ def test_public_key_survives_the_wire(name):
 
 def test_byte_counts_depend_on_lengths_only(name):
     secret, public = key_pair(name, CAPACITY)
-    coins = SystemEntropy()
+    entropy = SystemEntropy()
     sizes = set()
     for vector in (ints(0, 0), ints(1, -1), ints(1 << 20, -(1 << 20))):
         for fill in (0, 1, -(1 << 12)):
-            encrypted = secret.encrypt(vector, 9, coins)
+            encrypted = secret.encrypt(vector, 9, entropy)
             matrix = public.prepare(np.full((9, 2), fill, dtype=np.int64))
-            mask = public.draw_mask(9, coins)
-            answer = public.masked_product(matrix, encrypted, mask, coins)
+            mask = public.draw_mask(9, entropy)
+            answer = public.masked_product(matrix, encrypted, mask, entropy)
             sizes.add((len(encrypted.data), encrypted.length, len(answer.data), answer.length))
     assert len(sizes) == 1
 
@@ -125,12 +125,12 @@ def test_seeded_entropy_repeats_every_result_and_every_byte_but_those_of_bfv(nam
     """SEAL encrypts with randomness of the operating system; what is decrypted is the same."""
 
     def once() -> tuple[tuple[object, ...], tuple[object, ...]]:
-        scheme, coins = SCHEMES[name], KeyedEntropy.from_seed(3)
-        secret = scheme.generate(scheme.key_bits[0], CAPACITY, coins)
-        mask = secret.public.draw_mask(2, coins)
-        encrypted = secret.encrypt(ints(1, 2), 2, coins)
+        scheme, entropy = SCHEMES[name], KeyedEntropy.from_seed(3)
+        secret = scheme.generate(scheme.key_bits[0], CAPACITY, entropy)
+        mask = secret.public.draw_mask(2, entropy)
+        encrypted = secret.encrypt(ints(1, 2), 2, entropy)
         prepared = secret.public.prepare(np.array([[1, 2], [3, 4]]))
-        answer = secret.public.masked_product(prepared, encrypted, mask, coins)
+        answer = secret.public.masked_product(prepared, encrypted, mask, entropy)
         masked = secret.decrypt(answer, 2)
         assert secret.public.unmask(masked, mask).tolist() == [5, 11]
         return (mask, masked, secret.public.to_bytes()), (encrypted, answer)
@@ -146,24 +146,24 @@ def test_seeded_entropy_repeats_every_result_and_every_byte_but_those_of_bfv(nam
 @pytest.mark.parametrize("ahead", ["alice", "bob", "both", "twice"])
 def test_what_is_made_ahead_changes_no_result(name, ahead):
     secret, public = key_pair(name, CAPACITY)
-    coins, vector = SystemEntropy(), ints(1, -2, 3)
+    entropy, vector = SystemEntropy(), ints(1, -2, 3)
     matrix = np.arange(-15, 15).reshape(10, 3)
     prepared = public.prepare(matrix)
-    mask = public.draw_mask(10, coins)
+    mask = public.draw_mask(10, entropy)
     for _ in range(2 if ahead == "twice" else 1):
         if ahead != "alice":
-            secret.stock(10, 3, coins)
+            secret.stock(10, 3, entropy)
         if ahead != "bob":
-            public.stock(prepared, mask, coins)
+            public.stock(prepared, mask, entropy)
     for _ in range(2):
-        encrypted = secret.encrypt(vector, 10, coins)
-        answer = public.masked_product(prepared, encrypted, mask, coins)
+        encrypted = secret.encrypt(vector, 10, entropy)
+        answer = public.masked_product(prepared, encrypted, mask, entropy)
         product = public.unmask(secret.decrypt(answer, 3), mask)
         assert product.tolist() == oracle(matrix, vector)
     # What was made ahead and not used does no harm to what comes after.
-    public.stock(prepared, mask, coins)
+    public.stock(prepared, mask, entropy)
     for count in (10, 1, 4):
-        result = exchange(secret, public, matrix[:count], vector, coins)
+        result = exchange(secret, public, matrix[:count], vector, entropy)
         assert result.tolist() == oracle(matrix[:count], vector)
 
 
@@ -171,14 +171,14 @@ def test_what_is_made_ahead_changes_no_result(name, ahead):
 def test_what_was_made_ahead_for_another_shape_or_mask_leaves_no_product_bare(name, other):
     """A mistake, which must not show Bob an unmasked product."""
     secret, public = key_pair(name, CAPACITY)
-    coins, mask = SystemEntropy(), public.draw_mask(4, SystemEntropy())
+    entropy, mask = SystemEntropy(), public.draw_mask(4, SystemEntropy())
     narrow = public.prepare(np.full((4, 2), 7))
     if other == "shape":
-        public.stock(public.prepare(np.full((4, 5), 3)), mask, coins)
+        public.stock(public.prepare(np.full((4, 5), 3)), mask, entropy)
     else:
-        public.stock(narrow, public.draw_mask(4, coins), coins)
-    encrypted = secret.encrypt(ints(1, 2), 4, coins)
-    masked = secret.decrypt(public.masked_product(narrow, encrypted, mask, coins), 2)
+        public.stock(narrow, public.draw_mask(4, entropy), entropy)
+    encrypted = secret.encrypt(ints(1, 2), 4, entropy)
+    masked = secret.decrypt(public.masked_product(narrow, encrypted, mask, entropy), 2)
     assert 21 not in masked  # Unless a mask is zero: one run in 2^33.
     assert public.unmask(masked, mask).tolist() == [21] * 4
 
@@ -189,18 +189,18 @@ def test_no_ciphertext_comes_twice_whether_made_ahead_or_not(name, ahead):
     if name == "clear":
         pytest.skip("nothing is drawn")
     secret, public = key_pair(name, CAPACITY)
-    coins, prepared = SystemEntropy(), public.prepare(np.full((4, 2), 7))
-    mask = public.draw_mask(4, coins)
+    entropy, prepared = SystemEntropy(), public.prepare(np.full((4, 2), 7))
+    mask = public.draw_mask(4, entropy)
     vectors, answers, decrypted = set(), set(), set()
     for _ in range(4):
         if ahead:
-            secret.stock(4, 2, coins)
-            public.stock(prepared, mask, coins)
-        encrypted = secret.encrypt(ints(1, 1), 4, coins)
+            secret.stock(4, 2, entropy)
+            public.stock(prepared, mask, entropy)
+        encrypted = secret.encrypt(ints(1, 1), 4, entropy)
         half = len(encrypted.data) // 2
         vectors |= {encrypted.data[:half], encrypted.data[half:]}
         for _ in range(2):
-            answer = public.masked_product(prepared, encrypted, mask, coins)
+            answer = public.masked_product(prepared, encrypted, mask, entropy)
             answers.add(answer.data)
             decrypted.add(secret.decrypt(answer, 2))
     assert (len(vectors), len(answers), len(decrypted)) == (8, 8, 1)
@@ -211,9 +211,9 @@ def test_another_key_gives_other_numbers_or_an_error(name):
         pytest.skip("it has no key")
     (secret, public), (other, stranger) = (key_pair(name, CAPACITY, seed) for seed in (0, 1))
     assert public.to_bytes() != stranger.to_bytes()
-    coins = SystemEntropy()
-    mask = public.draw_mask(8, coins)
-    answer = answered(secret, public, np.full((8, 2), 3), ints(5, 5), mask, coins)
+    entropy = SystemEntropy()
+    mask = public.draw_mask(8, entropy)
+    answer = answered(secret, public, np.full((8, 2), 3), ints(5, 5), mask, entropy)
     right = secret.decrypt(answer, 2)
     assert public.unmask(right, mask).tolist() == [30] * 8
     try:
@@ -225,9 +225,9 @@ def test_another_key_gives_other_numbers_or_an_error(name):
 
 def test_another_mask_gives_another_product_or_an_error(name):
     secret, public = key_pair(name, CAPACITY)
-    coins = SystemEntropy()
-    mask, other = public.draw_mask(1, coins), public.draw_mask(1, coins)
-    answer = answered(secret, public, np.array([[2]]), ints(21), mask, coins)
+    entropy = SystemEntropy()
+    mask, other = public.draw_mask(1, entropy), public.draw_mask(1, entropy)
+    answer = answered(secret, public, np.array([[2]]), ints(21), mask, entropy)
     masked = secret.decrypt(answer, 1)
     assert public.unmask(masked, mask).tolist() == [42]
     # Where every residue is a product (bfv) there is another one, else an error; neither but with
@@ -291,10 +291,10 @@ def test_encrypt_refuses(name, vector):
 )
 def test_product_refuses_matrix(name, matrix):
     secret, public = key_pair(name, CAPACITY)
-    coins = SystemEntropy()
-    vector, mask = secret.encrypt(ints(1, 2, 3), 2, coins), public.draw_mask(2, coins)
+    entropy = SystemEntropy()
+    vector, mask = secret.encrypt(ints(1, 2, 3), 2, entropy), public.draw_mask(2, entropy)
     with pytest.raises(CryptoError):
-        public.masked_product(public.prepare(matrix), vector, mask, coins)
+        public.masked_product(public.prepare(matrix), vector, mask, entropy)
 
 
 @pytest.mark.parametrize(
@@ -311,9 +311,9 @@ def test_product_refuses_matrix(name, matrix):
 )
 def test_product_refuses_vector_bytes(name, spoil):
     secret, public = key_pair(name, CAPACITY)
-    coins = SystemEntropy()
-    vector = spoil(secret.encrypt(ints(1, 2, 3), 1, coins))
-    mask = public.draw_mask(1, coins)
+    entropy = SystemEntropy()
+    vector = spoil(secret.encrypt(ints(1, 2, 3), 1, entropy))
+    mask = public.draw_mask(1, entropy)
     if vector.length == CAPACITY.terms + 1:
         with refused(CryptoError):
             public.prepare(np.ones((1, vector.length), dtype=np.int64))
@@ -322,7 +322,7 @@ def test_product_refuses_vector_bytes(name, spoil):
             continue  # One ciphertext holds 2, 3 or 4 entries: a wrong number of them is no error.
         prepared = public.prepare(np.ones((1, length), dtype=np.int64))
         with pytest.raises(CryptoError):
-            public.masked_product(prepared, vector, mask, coins)
+            public.masked_product(prepared, vector, mask, entropy)
 
 
 @pytest.mark.parametrize(
@@ -340,20 +340,20 @@ def test_product_refuses_vector_bytes(name, spoil):
 )
 def test_decrypt_refuses_answer_bytes(name, spoil):
     secret, public = key_pair(name, CAPACITY)
-    coins = SystemEntropy()
-    matrix, mask = np.ones((20, 2), dtype=np.int64), public.draw_mask(20, coins)
-    answer = answered(secret, public, matrix, ints(1, 2), mask, coins)
+    entropy = SystemEntropy()
+    matrix, mask = np.ones((20, 2), dtype=np.int64), public.draw_mask(20, entropy)
+    answer = answered(secret, public, matrix, ints(1, 2), mask, entropy)
     with pytest.raises(CryptoError):
         secret.decrypt(spoil(answer), 2)
 
 
 def test_masks_and_residues_of_another_length_or_range_are_refused(name):
     secret, public = key_pair(name, CAPACITY)
-    coins = SystemEntropy()
-    vector, matrix = secret.encrypt(ints(1), 1, coins), public.prepare(np.array([[1]]))
+    entropy = SystemEntropy()
+    vector, matrix = secret.encrypt(ints(1), 1, entropy), public.prepare(np.array([[1]]))
     for mask in (Mask(()), Mask((1, 2)), Mask((-1,)), Mask((public.modulus,))):
         with pytest.raises(CryptoError):
-            public.masked_product(matrix, vector, mask, coins)
+            public.masked_product(matrix, vector, mask, entropy)
         if name == "bfv" and len(mask.values) == 1:
             # Modulo the modulus any number is a mask: there is no wrong one to subtract.
             assert public.unmask((0,), mask).tolist() == [-mask.values[0] % public.modulus]
@@ -361,8 +361,8 @@ def test_masks_and_residues_of_another_length_or_range_are_refused(name):
         with pytest.raises(CryptoError):
             public.unmask((0,), mask)
     with pytest.raises(CryptoError):
-        public.draw_mask(0, coins)
-    mask = public.draw_mask(1, coins)
+        public.draw_mask(0, entropy)
+    mask = public.draw_mask(1, entropy)
     for residues in ((-1,), (public.modulus,), (), (1, 2)):
         with pytest.raises(CryptoError):
             public.unmask(residues, mask)
@@ -371,9 +371,9 @@ def test_masks_and_residues_of_another_length_or_range_are_refused(name):
 def test_unmask_refuses_one_beyond_the_capacity(name):
     """Where there is such a residue: those of bfv are the products of the capacity and no more."""
     secret, public = key_pair(name, CAPACITY)
-    coins = KeyedEntropy.from_seed(5)
-    limit, mask = 1 << CAPACITY.product_bits, public.draw_mask(1, coins)
-    answer = answered(secret, public, np.array([[0]]), ints(0), mask, coins)
+    entropy = KeyedEntropy.from_seed(5)
+    limit, mask = 1 << CAPACITY.product_bits, public.draw_mask(1, entropy)
+    answer = answered(secret, public, np.array([[0]]), ints(0), mask, entropy)
     (zero,) = secret.decrypt(answer, 1)
     for product in (limit, -limit):
         assert public.unmask(((zero + product) % public.modulus,), mask).tolist() == [product]

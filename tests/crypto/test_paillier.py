@@ -47,8 +47,8 @@ def factors(key: PaillierSecretKey) -> tuple[int, int]:
     ("bits", "slots"), [pytest.param(2048, 17, marks=pytest.mark.slow), (3072, 26)]
 )
 def test_real_keys(bits, slots):
-    scheme, coins = PaillierScheme(), KeyedEntropy.from_seed(bits)
-    secret = scheme.generate(bits, CAPACITY, coins)
+    scheme, entropy = PaillierScheme(), KeyedEntropy.from_seed(bits)
+    secret = scheme.generate(bits, CAPACITY, entropy)
     public = scheme.read_public(secret.public.to_bytes(), bits, CAPACITY)
     p, q = factors(secret)
     assert public.n == p * q
@@ -59,11 +59,11 @@ def test_real_keys(bits, slots):
     assert gmpy2.is_prime(q)
     assert public.packing.slots == slots
 
-    matrix = np.array([[coins.below(1 << 25) - (1 << 24) for _ in range(3)] for _ in range(30)])
+    matrix = np.array([[entropy.below(1 << 25) - (1 << 24) for _ in range(3)] for _ in range(30)])
     vector = ints(1 << 24, -(1 << 24), 12345)
-    assert exchange(secret, public, matrix, vector, coins).tolist() == oracle(matrix, vector)
-    mask = public.draw_mask(30, coins)
-    answer = answered(secret, public, matrix, vector, mask, coins)
+    assert exchange(secret, public, matrix, vector, entropy).tolist() == oracle(matrix, vector)
+    mask = public.draw_mask(30, entropy)
+    answer = answered(secret, public, matrix, vector, mask, entropy)
     assert len(answer.data) == 2 * bits // 4
 
 
@@ -88,7 +88,7 @@ def test_capacity_that_does_not_fit_is_refused_before_primes_are_searched():
 
 
 def test_every_message_by_the_textbook_formula_tiny_key():
-    trapdoor = Trapdoor.of(mpz(P), mpz(Q))
+    trapdoor = Trapdoor.from_primes(mpz(P), mpz(Q))
     carmichael, square = lcm(P - 1, Q - 1), N * N
     mu = pow((pow(N + 1, carmichael, square) - 1) // N, -1, N)
     for message in range(N):
@@ -102,7 +102,7 @@ def test_every_message_by_the_textbook_formula_tiny_key():
 
 @pytest.mark.parametrize(("p", "q"), [(11, 17), (17, 11), (5, 7), (13, 31)])
 def test_owner_obfuscators_are_exactly_the_nth_residues_tiny_key(p, q):
-    trapdoor, n = Trapdoor.of(mpz(p), mpz(q)), p * q
+    trapdoor, n = Trapdoor.from_primes(mpz(p), mpz(q)), p * q
     drawn = [int(trapdoor.obfuscator(mpz(x), mpz(y))) for x in range(1, p) for y in range(1, q)]
     residues = {pow(r, n, n * n) for r in range(1, n) if gcd(r, n) == 1}
     # Equal sets and no repetition: uniform (x, y) gives the uniform distribution.
@@ -111,8 +111,8 @@ def test_owner_obfuscators_are_exactly_the_nth_residues_tiny_key(p, q):
 
 
 def test_drawn_obfuscators_reach_every_residue_tiny_key():
-    trapdoor, coins = Trapdoor.of(mpz(5), mpz(7)), KeyedEntropy.from_seed(1)
-    drawn = {int(trapdoor.obfuscator(*trapdoor.draw_seed(coins))) for _ in range(1000)}
+    trapdoor, entropy = Trapdoor.from_primes(mpz(5), mpz(7)), KeyedEntropy.from_seed(1)
+    drawn = {int(trapdoor.obfuscator(*trapdoor.draw_seed(entropy))) for _ in range(1000)}
     # 24 residues; all seen but with probability 24 * (23/24)^1000 < 10^-17.
     assert drawn == {pow(r, 35, 35 * 35) for r in range(1, 35) if gcd(r, 35) == 1}
 
@@ -128,14 +128,14 @@ def test_unsuitable_primes():
 
 
 def test_rerandomising_multiplies_by_an_nth_residue(small_key):
-    coins = KeyedEntropy.from_seed(2)
+    entropy = KeyedEntropy.from_seed(2)
     public = small_key.public
-    vector, matrix = small_key.encrypt(ints(7), 1, coins), public.prepare(np.array([[5]]))
-    mask = public.draw_mask(1, coins)
+    vector, matrix = small_key.encrypt(ints(7), 1, entropy), public.prepare(np.array([[5]]))
+    mask = public.draw_mask(1, entropy)
     (c,) = public.read_elements(vector.data, 1)
     shift = mask.values[0] + (1 << CAPACITY.product_bits)
     plain = gmpy2.powmod(c, 5, public.square) * (1 + shift * public.n) % public.square
-    (answer,) = public.read_elements(public.masked_product(matrix, vector, mask, coins).data, 1)
+    (answer,) = public.read_elements(public.masked_product(matrix, vector, mask, entropy).data, 1)
     ratio = answer * gmpy2.invert(plain, public.square) % public.square
     p, q = factors(small_key)
     assert ratio != 1
@@ -158,11 +158,11 @@ def test_masks_have_64_bits_to_spare_and_slots_never_carry(small_key):
     assert (1 << (product_bits + 1)) / bounds[0] == 2.0**-64
     assert public.modulus == 1 << (product_bits + 66)
 
-    coins = SystemEntropy()
+    entropy = SystemEntropy()
     matrix = np.full((6, 8), 1 << 24)
     matrix[1::2] *= -1
     vector = np.full(8, 1 << 24)
-    answer = answered(small_key, public, matrix, vector, mask, coins)
+    answer = answered(small_key, public, matrix, vector, mask, entropy)
     assert public.unmask(small_key.decrypt(answer, 8), mask).tolist() == oracle(matrix, vector)
 
 
@@ -177,10 +177,10 @@ def test_alices_obfuscators_are_the_same_ahead_or_not(small_key):
     mask = public.draw_mask(5, SystemEntropy())
     answers = []
     for ahead in (False, True):
-        coins = KeyedEntropy.from_seed(6)
+        entropy = KeyedEntropy.from_seed(6)
         if ahead:
-            public.stock(prepared, mask, coins)
-        answers.append(public.masked_product(prepared, encrypted, mask, coins))
+            public.stock(prepared, mask, entropy)
+        answers.append(public.masked_product(prepared, encrypted, mask, entropy))
     assert answers[0] == answers[1]
 
 
@@ -201,22 +201,22 @@ def test_alices_obfuscators_are_the_same_ahead_or_not(small_key):
 )
 def test_elements_out_of_the_group_are_refused(small_key, element):
     n, (p, _) = int(small_key.public.n), factors(small_key)
-    coins = SystemEntropy()
+    entropy = SystemEntropy()
     bad = element(n, p).to_bytes(SMALL // 4, "big")
-    good = small_key.encrypt(ints(1), 1, coins).data
+    good = small_key.encrypt(ints(1), 1, entropy).data
     matrix = small_key.public.prepare(np.array([[1, 1]]))
     for data in (bad + good, good + bad):
-        mask = small_key.public.draw_mask(1, coins)
+        mask = small_key.public.draw_mask(1, entropy)
         with refused(CryptoError):
-            small_key.public.masked_product(matrix, EncryptedVector(data, 2), mask, coins)
+            small_key.public.masked_product(matrix, EncryptedVector(data, 2), mask, entropy)
     with refused(CryptoError):
         small_key.decrypt(EncryptedAnswer(bad, 1), 1)
 
 
 def test_any_group_element_decrypts(small_key):
-    coins = KeyedEntropy.from_seed(4)
+    entropy = KeyedEntropy.from_seed(4)
     square = int(small_key.public.square)
-    for element in [1, square - 1, *(1 + coins.below(square - 1) for _ in range(50))]:
+    for element in [1, square - 1, *(1 + entropy.below(square - 1) for _ in range(50))]:
         residues = small_key.decrypt(EncryptedAnswer(element.to_bytes(SMALL // 4, "big"), 2), 1)
         assert len(residues) == 2
         assert all(0 <= residue < small_key.public.modulus for residue in residues)

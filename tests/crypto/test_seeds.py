@@ -43,8 +43,8 @@ def test_a_public_key_is_minus_a_s_and_the_error(parameters: BfvParameters, modu
     cipher = seal.load_cipher(pair, seal.first_id, ntt=True)
     seal.evaluator.transform_from_ntt_inplace(cipher)
     for number, drawn in enumerate((centred_binomial, ternary)):
-        coins = KeyedEntropy(SEEDS.secret).fork(("error", "secret")[number])
-        expected = drawn(coins)
+        entropy = KeyedEntropy(SEEDS.secret).fork(("error", "secret")[number])
+        expected = drawn(entropy)
         for at, prime in enumerate(seal.primes[:-1]):
             words = seal.polynomials(cipher, len(seal.primes) - 1)[number, at].astype(object)
             assert ((words - expected) % prime == 0).all()
@@ -85,7 +85,7 @@ def test_products_are_those_of_whole_numbers():
 @pytest.mark.parametrize("data", [b"", bytes(63), bytes(65)])
 def test_other_lengths_are_no_secret_key(data):
     with refused(CryptoError):
-        KeySeeds.of_bytes(data)
+        KeySeeds.from_bytes(data)
 
 
 def test_nothing_secret_is_shown():

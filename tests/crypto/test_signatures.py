@@ -21,7 +21,7 @@ COINS = KeyedEntropy.from_seed(3)
 
 def of_pem(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> KeyIdentity:
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    return KeyIdentity.of_pem("alice-1", pem)
+    return KeyIdentity.from_pem("alice-1", pem)
 
 
 IDENTITIES = {
@@ -56,7 +56,7 @@ def test_keys_of_another_kind_sign_nothing():
     other = x25519.X25519PrivateKey.generate()
     pem = other.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
     with refused(CryptoError):
-        KeyIdentity.of_pem("alice-1", pem)
+        KeyIdentity.from_pem("alice-1", pem)
     public = other.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     with refused(CryptoError):
         verify(public, b"", b"")

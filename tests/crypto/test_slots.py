@@ -66,12 +66,12 @@ def product(
     table: IntArray,
     vector: EncryptedVector,
     hidden: IntArray,
-    coins: Entropy,
+    entropy: Entropy,
 ) -> EncryptedAnswer:
     """A masked sum of one product."""
     total = public.sum_of(len(table))
     total.add(table, vector)
-    return total.masked(hidden, coins)
+    return total.masked(hidden, entropy)
 
 
 EDGES = [1, -1, 2**31, -(2**31), 0, 12345]

@@ -27,14 +27,14 @@ from tests.crypto.schemes import key_pair
 from tests.expected import refused
 
 NAMES = ["bfv", "clear"]
-RING = Wrapping.of(modulus_bits=59, matrix_bits=20, terms=DEGREE)
-NARROW = Wrapping.of(modulus_bits=50, matrix_bits=16, terms=DEGREE)
+RING = Wrapping.with_modulus(modulus_bits=59, matrix_bits=20, terms=DEGREE)
+NARROW = Wrapping.with_modulus(modulus_bits=50, matrix_bits=16, terms=DEGREE)
 COINS = SystemEntropy()
 
 
-def entries(ring: Wrapping, size: TableSize, coins: Entropy) -> IntArray:
+def entries(ring: Wrapping, size: TableSize, entropy: Entropy) -> IntArray:
     limit = 1 << ring.matrix_bits
-    drawn = coins.integers(2 * limit + 1, size.rows * size.columns).astype(np.int64) - limit
+    drawn = entropy.integers(2 * limit + 1, size.rows * size.columns).astype(np.int64) - limit
     return drawn.reshape(size.rows, size.columns)
 
 
@@ -81,17 +81,17 @@ def passed(
 def test_products_with_uniform_vectors_are_exact_modulo_the_power(
     name, ring, rows, columns, seed, memory
 ):
-    coins = KeyedEntropy.from_seed(seed)
-    whole = entries(ring, TableSize(rows, columns), coins)
-    passed(name, ring, whole, (ring.draw(rows, coins), ring.draw(columns, coins)), memory)
+    entropy = KeyedEntropy.from_seed(seed)
+    whole = entries(ring, TableSize(rows, columns), entropy)
+    passed(name, ring, whole, (ring.draw(rows, entropy), ring.draw(columns, entropy)), memory)
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1, 9000), (9000, 1), (8200, 3), (300, 100)])
 def test_shapes_of_several_tiles(name, rows, columns):
-    coins = KeyedEntropy.from_seed(rows)
-    whole = np.asfortranarray(entries(RING, TableSize(rows, columns), coins))
-    passed(name, RING, whole, (RING.draw(rows, coins), RING.draw(columns, coins)), 1 << 30)
+    entropy = KeyedEntropy.from_seed(rows)
+    whole = np.asfortranarray(entries(RING, TableSize(rows, columns), entropy))
+    passed(name, RING, whole, (RING.draw(rows, entropy), RING.draw(columns, entropy)), 1 << 30)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -153,7 +153,7 @@ def test_a_tile_holds_both_products(height, width, data):
 @settings(max_examples=40, deadline=None)
 @given(rows=st.integers(1, 100_000), columns=st.integers(1, 300))
 def test_the_tiling_has_the_fewest_ciphertexts_and_covers_the_table(rows, columns):
-    tiling = Tiling.of(TableSize(rows, columns))
+    tiling = Tiling.for_size(TableSize(rows, columns))
     assert tiling.height * tiling.width <= DEGREE
     least = min(
         -(-rows // (DEGREE // width)) + -(-columns // width) for width in range(1, columns + 1)
@@ -170,7 +170,7 @@ def test_the_bytes_are_those_of_the_ciphertexts(rows, columns):
     """21 bytes a coefficient and a seed to Alice; 13 to Bob, and of c0 the entries alone."""
     secret, public = key_pair("bfv", RING)
     size = TableSize(rows, columns)
-    table, tiling = public.table(np.ones((rows, columns), dtype=np.int64)), Tiling.of(size)
+    table, tiling = public.table(np.ones((rows, columns), dtype=np.int64)), Tiling.for_size(size)
     sent = secret.encrypt_rows(RING.draw(rows, COINS), size, COINS)
     answer = transposed_product(table, sent, RING.draw(columns, COINS), COINS)
     assert len(sent.data) == tiling.rows.tiles * (21 * DEGREE + 64)
@@ -221,7 +221,7 @@ def test_the_parts_of_a_vector_add_up_and_each_has_an_answer(name):
 def test_a_part_is_a_million_rows_and_fits_a_frame(rows):
     for columns in (1, 50, 1000):
         size = TableSize(rows, columns)
-        parts, tiling = BfvScheme().row_parts(size), Tiling.of(size)
+        parts, tiling = BfvScheme().row_parts(size), Tiling.for_size(size)
         assert parts == ClearScheme().row_parts(size)
         if columns <= 50:
             assert len(parts) == -(-rows // (128 * DEGREE))
@@ -310,7 +310,7 @@ def test_tables_need_a_key_that_wraps(name):
 
 
 def test_a_table_that_a_single_pass_would_not_hide_is_refused():
-    _, public = key_pair("bfv", Wrapping.of(modulus_bits=59, matrix_bits=47, terms=4000))
+    _, public = key_pair("bfv", Wrapping.with_modulus(modulus_bits=59, matrix_bits=47, terms=4000))
     public.table(np.ones((10, 2), dtype=np.int64)).close()
     with refused(CryptoError, names=4000):
         public.table(np.ones((4000, 2), dtype=np.int64))
@@ -323,7 +323,7 @@ def test_empty_tables_are_refused(sizes):
 
 
 def test_paillier_has_no_products_of_whole_tables():
-    secret, public = key_pair("paillier-small-key", Wrapping.of(50, 16, 40))
+    secret, public = key_pair("paillier-small-key", Wrapping.with_modulus(50, 16, 40))
     size, ones = TableSize(2, 2), np.ones(2, dtype=np.int64)
     for call in (
         lambda: PaillierScheme().check_tables(RING, TableSize(10, 2), products=1),

@@ -31,7 +31,7 @@ from tests.crypto.schemes import key_pair
 from tests.expected import refused
 
 COINS = SystemEntropy()
-RING = Wrapping.of(modulus_bits=59, matrix_bits=20, terms=DEGREE)
+RING = Wrapping.with_modulus(modulus_bits=59, matrix_bits=20, terms=DEGREE)
 NONE = np.zeros(0, dtype=np.int64)
 SIZES = {
     "one tile": TableSize(100, 50),
@@ -75,10 +75,10 @@ def test_the_noise_of_both_products_is_within_its_bounds(size):
     where the rounding is not the larger part: their mean beyond twice its bound, 2.5 times what it
     is for Gaussians, is a false alarm once in 10^9.
     """
-    bob, tiling = opened(), Tiling.of(size)
+    bob, tiling = opened(), Tiling.for_size(size)
     signs = 2 * COINS.integers(2, size.rows * size.columns).astype(np.int64) - 1
     whole = signs.reshape(size.rows, size.columns) << RING.matrix_bits
-    held = TileRows.of_all(whole, tiling.rows)
+    held = TileRows.from_table(whole, tiling.rows)
     worker = OneAnswer(bob.key.public.server_ops, RING, tiling, held, 0)
     rows, columns = RING.draw(size.rows, COINS), RING.draw(size.columns, COINS)
     sent = bob.key.encrypt_rows(rows, size, COINS)
@@ -111,8 +111,8 @@ def test_the_noise_of_both_products_is_within_its_bounds(size):
 @pytest.mark.parametrize("size", [(569, 30), (39_073, 81), (1_000_000, 100), (10_000_000, 50)])
 def test_leak_by_hand_from_the_real_primes(bits, matrix_bits, size):
     """Mean sizes: a standard deviation of the errors, half of every factor, Alice's zero."""
-    ring, (rows, columns) = Wrapping.of(bits, matrix_bits, 1), size
-    tiling = Tiling.of(TableSize(*size))
+    ring, (rows, columns) = Wrapping.with_modulus(bits, matrix_bits, 1), size
+    tiling = Tiling.for_size(TableSize(*size))
     high, wide = tiling.height, tiling.width
     largest, zero = 2.0**matrix_bits, 21 * (2 * DEGREE + 1)
     over_rows = largest * ((10.5 * rows * wide) ** 0.5 + rows / 2) + zero
@@ -132,8 +132,8 @@ def test_a_training_that_would_tell_too_much_is_refused():
     """Ten million rows fit with entries of up to 22 bits; fewer passes or rows with one more."""
     size, scheme = TableSize(10_000_000, 50), BfvScheme()
     for matrix_bits in (16, 20, 22):
-        scheme.check_tables(Wrapping.of(59, matrix_bits, size.rows), size, products=20)
-    ring = Wrapping.of(59, 23, size.rows)
+        scheme.check_tables(Wrapping.with_modulus(59, matrix_bits, size.rows), size, products=20)
+    ring = Wrapping.with_modulus(59, 23, size.rows)
     with refused(CryptoError, names=(20, "2^-39")):
         scheme.check_tables(ring, size, products=20)
     scheme.check_tables(ring, size, products=10)

@@ -23,7 +23,7 @@ from tests.modules import module_of
 from tests.waiting import wait_until
 
 COINS = SystemEntropy()
-RING = Wrapping.of(modulus_bits=59, matrix_bits=20, terms=DEGREE)
+RING = Wrapping.with_modulus(modulus_bits=59, matrix_bits=20, terms=DEGREE)
 SIZE = TableSize(3 * DEGREE - 5, 3)
 TWO = BfvScheme(engine=LocalEngine(cores=2))
 
@@ -123,7 +123,8 @@ from taciturn.crypto import Wrapping
 from taciturn.crypto.bfv import BfvScheme, LocalEngine, TileRows
 from taciturn.rng import SystemEntropy
 sys.modules[TileRows.__module__].LEAST_SHARED_TILES = 1
-key = BfvScheme(LocalEngine(cores=2)).generate(128, Wrapping.of(59, 20, 1), SystemEntropy())
+ring = Wrapping.with_modulus(59, 20, 1)
+key = BfvScheme(LocalEngine(cores=2)).generate(128, ring, SystemEntropy())
 table = key.public.table(np.ones((20000, 1), dtype=np.int64))
 print(table._pool._processes[0]._process.pid, flush=True)
 time.sleep(900)

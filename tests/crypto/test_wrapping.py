@@ -16,8 +16,8 @@ from tests.crypto.schemes import SCHEMES, key_pair
 from tests.expected import refused
 
 NAMES = list(SCHEMES)
-RING = Wrapping.of(modulus_bits=50, matrix_bits=16, terms=40)
-WIDE_RING = Wrapping.of(modulus_bits=59, matrix_bits=20, terms=40)
+RING = Wrapping.with_modulus(modulus_bits=50, matrix_bits=16, terms=40)
+WIDE_RING = Wrapping.with_modulus(modulus_bits=59, matrix_bits=20, terms=40)
 
 
 def oracle(matrix: IntArray, vector: IntArray, term: IntArray, bits: int) -> list[int]:
@@ -36,16 +36,16 @@ def exchanged(
     matrix: IntArray,
     vector: IntArray,
     term: IntArray,
-    coins: Entropy,
+    entropy: Entropy,
     *,
     ahead: bool = False,
 ) -> IntArray:
     secret, public = key_pair(name, ring)
-    mask, prepared = public.mask_of(term, coins), public.prepare(matrix)
+    mask, prepared = public.mask_of(term, entropy), public.prepare(matrix)
     if ahead:
-        public.stock(prepared, mask, coins)
-    sent = secret.encrypt(vector, len(matrix), coins)
-    answer = public.masked_product(prepared, sent, mask, coins)
+        public.stock(prepared, mask, entropy)
+    sent = secret.encrypt(vector, len(matrix), entropy)
+    answer = public.masked_product(prepared, sent, mask, entropy)
     return secret.decrypt_shares(answer, len(vector))
 
 
@@ -61,12 +61,12 @@ def exchanged(
 def test_products_of_uniform_vectors_are_exact_modulo_the_power(
     name, ring, rows, length, seed, ahead
 ):
-    coins = KeyedEntropy.from_seed(seed)
+    entropy = KeyedEntropy.from_seed(seed)
     limit = 1 << ring.matrix_bits
-    matrix = coins.integers(2 * limit + 1, rows * length).astype(np.int64) - limit
+    matrix = entropy.integers(2 * limit + 1, rows * length).astype(np.int64) - limit
     matrix = matrix.reshape(rows, length)
-    vector, term = ring.draw(length, coins), ring.draw(rows, coins)
-    product = exchanged(name, ring, matrix, vector, term, coins, ahead=ahead)
+    vector, term = ring.draw(length, entropy), ring.draw(rows, entropy)
+    product = exchanged(name, ring, matrix, vector, term, entropy, ahead=ahead)
     assert product.tolist() == oracle(matrix, vector, term, ring.modulus_bits)
 
 
@@ -82,7 +82,7 @@ def test_the_largest_of_everything_is_exact(name, sign):
 
 def test_draws_cover_the_ring_evenly():
     """The chance that a fair draw fails this is below 1e-9 (a deviation of 6 sigma)."""
-    drawn = Wrapping.of(8, 1, 1).draw(25_600, KeyedEntropy.from_seed(1))
+    drawn = Wrapping.with_modulus(8, 1, 1).draw(25_600, KeyedEntropy.from_seed(1))
     counts = np.bincount(drawn + 128, minlength=256)
     assert counts.sum() == 25_600
     assert np.abs(counts - 100).max() < 60
@@ -91,7 +91,7 @@ def test_draws_cover_the_ring_evenly():
 @pytest.mark.parametrize("bits", [50, 59])
 def test_pailliers_masks_are_the_residue_plus_a_multiple_of_the_modulus(bits):
     """The multiples have 64 bits more than the products they hide."""
-    ring = Wrapping.of(bits, 16, 40)
+    ring = Wrapping.with_modulus(bits, 16, 40)
     _, public = key_pair("paillier-small-key", ring)
     residues = ring.draw(200, KeyedEntropy.from_seed(2))
     assert isinstance(public, PaillierPublicKey)
@@ -106,7 +106,7 @@ def test_pailliers_masks_are_the_residue_plus_a_multiple_of_the_modulus(bits):
 
 @pytest.mark.parametrize(("bits", "matrix_bits"), [(50, 12), (50, 24), (51, 20), (59, 20)])
 def test_the_bounds_hold_for_messages_of_full_range(bits, matrix_bits):
-    ring = Wrapping.of(bits, matrix_bits, 81)
+    ring = Wrapping.with_modulus(bits, matrix_bits, 81)
     assert require_fit(ring).plain_modulus(ring) == 1 << bits
     assert STANDARD.failure_bits(ring) >= LEAST_FAILURE_BITS
     assert STANDARD.leak_bits(ring, entries=32) >= LEAST_LEAK_BITS + 20
@@ -115,10 +115,10 @@ def test_the_bounds_hold_for_messages_of_full_range(bits, matrix_bits):
 @pytest.mark.parametrize("name", NAMES)
 def test_shares_need_a_key_that_wraps(name):
     secret, public = key_pair(name, Capacity(8, 8, 4))
-    coins = SystemEntropy()
-    prepared, mask = public.prepare(np.ones((1, 2), dtype=np.int64)), public.draw_mask(1, coins)
-    sent = secret.encrypt(np.ones(2, dtype=np.int64), 1, coins)
-    answer = public.masked_product(prepared, sent, mask, coins)
+    entropy = SystemEntropy()
+    prepared, mask = public.prepare(np.ones((1, 2), dtype=np.int64)), public.draw_mask(1, entropy)
+    sent = secret.encrypt(np.ones(2, dtype=np.int64), 1, entropy)
+    answer = public.masked_product(prepared, sent, mask, entropy)
     with refused(CryptoError):
         secret.decrypt_shares(answer, 2)
 
@@ -128,4 +128,4 @@ def test_shares_need_a_key_that_wraps(name):
 )
 def test_impossible_sizes_are_refused(sizes):
     with pytest.raises(CryptoError):
-        Wrapping.of(*sizes)
+        Wrapping.with_modulus(*sizes)

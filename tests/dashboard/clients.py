@@ -67,7 +67,7 @@ class Reader:
 
 
 @contextmanager
-def served(board: DashboardState, port: int | None = None) -> Iterator[Server]:
-    server, _ = open_server(board, port, None)
+def served(dashboard: DashboardState, port: int | None = None) -> Iterator[Server]:
+    server, _ = open_server(dashboard, port, None)
     with server.serving():
         yield server

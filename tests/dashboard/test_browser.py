@@ -23,7 +23,7 @@ from taciturn.results import (
 )
 from tests.dashboard.browsers import PHONE, Look, chromium
 from tests.dashboard.clients import served
-from tests.dashboard.test_board import FIGURES, IDENTITY, STATEMENT
+from tests.dashboard.test_dashboard_state import FIGURES, IDENTITY, STATEMENT
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -40,37 +40,39 @@ def browser() -> Iterator[Browser]:
 def full_board(*, hers: bool = False) -> DashboardState:
     """A board with something in every section; names are as long and as nasty as they come."""
     peer = MARKUP + "a-very-long-name-" * 6
-    board = (
+    dashboard = (
         DashboardState("party", "alice", peer) if hers else BobDashboardState("party", "bob", peer)
     )
-    board.publish(Setup(replace(IDENTITY, role="alice" if hers else "bob", peer=peer), "newton"))
-    board.publish(LinkChanged(peer, "connected"))
-    board.publish(Stages((Stage("model", 7, 48),)))
-    board.observe(Progress(3, 12))
-    board.say(MARKUP)
-    board.say("a note of one word: " + "x" * 300)
+    dashboard.publish(
+        Setup(replace(IDENTITY, role="alice" if hers else "bob", peer=peer), "newton")
+    )
+    dashboard.publish(LinkChanged(peer, "connected"))
+    dashboard.publish(Stages((Stage("model", 7, 48),)))
+    dashboard.observe(Progress(3, 12))
+    dashboard.say(MARKUP)
+    dashboard.say("a note of one word: " + "x" * 300)
     if hers:
-        board.publish(FIGURES)
-        board.publish(ScoresOpened(12, 1080, 24, 100))
+        dashboard.publish(FIGURES)
+        dashboard.publish(ScoresOpened(12, 1080, 24, 100))
     else:
         curve = tuple(CurvePoint(n, 1 / n, 1.1 / n, 1 - 0.3 / n) for n in range(1, 30))
-        board.publish(replace(FIGURES, curve=curve))
-        board.publish(LedgerPlanned(STATEMENT, 4.0))
+        dashboard.publish(replace(FIGURES, curve=curve))
+        dashboard.publish(LedgerPlanned(STATEMENT, 4.0))
         rows = tuple((f"l2 = {n}", 0.9, None, MARKUP) for n in range(12))
-        board.publish(GrowingTable("Models so far", ("settings", "AUC", "loss", "note"), rows))
-    return board
+        dashboard.publish(GrowingTable("Models so far", ("settings", "AUC", "loss", "note"), rows))
+    return dashboard
 
 
 def test_a_page_loads_lives_goes_stale_and_carries_on(browser, tmp_path):
     """One page, from its opening over the loss of its server to another process."""
-    file, board = tmp_path / "watch.json", full_board()
-    server, _ = open_server(board, None, file)
+    file, dashboard = tmp_path / "watch.json", full_board()
+    server, _ = open_server(dashboard, None, file)
     with server.serving():
         look = Look(browser, server.address.url)
         look.says("state", "running")
         look.says("percent", "15.1")
         look.says("bars", "pass 3 of 12")
-        board.observe(Progress(9, 12))
+        dashboard.observe(Progress(9, 12))
         look.says("bars", "pass 9 of 12")
         look.says("title", "Bob: taciturn party")
         look.says("loss-legend", "held-out")
@@ -81,7 +83,7 @@ def test_a_page_loads_lives_goes_stale_and_carries_on(browser, tmp_path):
         assert set(look.requests) - {"data:,"} == {look.url, f"{look.url}events"}
         # What is shown is text, whatever it says.
         assert look.page.locator("main img, main script, section a").count() == 0
-        board.publish(LinkChanged("bob", "broken"))
+        dashboard.publish(LinkChanged("bob", "broken"))
         look.says("state", "link broken")
     # The server ends without having been told how the work ended: as after a kill.
     look.says("state", "connection lost")

@@ -9,7 +9,7 @@ import pytest
 
 from taciturn.dashboard import EVENT_SECONDS, Address, DashboardState, Server
 from taciturn.dashboard import dashboard_page as page
-from taciturn.engine import silent
+from taciturn.engine import noop
 from taciturn.protocol import Progress
 from tests.dashboard.clients import Reader, get, said, served
 from tests.modules import module_of
@@ -97,7 +97,7 @@ def own_addresses() -> list[str]:
             probe.connect(("192.0.2.1", 9))
             others.append(probe.getsockname()[0])
         except OSError:
-            silent("there is no other network")
+            noop("there is no other network")
     return others
 
 
@@ -112,18 +112,18 @@ def test_no_other_address_of_this_machine_is_listened_on(running):
 
 
 def test_a_reader_is_sent_changes_a_few_times_a_second_and_the_end(monkeypatch):
-    board = DashboardState("train")
-    with served(board) as server:
+    dashboard = DashboardState("train")
+    with served(dashboard) as server:
         reader, start = Reader(server.address), time.monotonic()
         wait_until(lambda: reader.sections)
         changes = 0
         while time.monotonic() - start < 1.2:
             changes += 1
-            board.observe(Progress(changes, 10**9))
+            dashboard.observe(Progress(changes, 10**9))
             time.sleep(0.0002)
         wait_until(lambda: reader.sections["work"]["bars"][-1]["done"] == changes)
         passed = time.monotonic() - start
-        board.end(None)
+        dashboard.end(None)
     wait_until(reader.over.is_set)
     assert reader.sections["end"]["state"] == "done"
     assert reader.events[0][0] == "hello"

@@ -42,11 +42,11 @@ TEXTS = st.lists(
 )
 def test_of_gives_the_same_text_from_every_kind_of_list(values):
     expected = ["10", "20", "30"]
-    assert RowIds.of(values).series.to_list() == expected
+    assert RowIds.from_values(values).series.to_list() == expected
 
 
 def test_whole_numbers_beyond_64_bits_keep_every_digit():
-    assert RowIds.of([2**70, 2**70 + 1])[1] == str(2**70 + 1)
+    assert RowIds.from_values([2**70, 2**70 + 1])[1] == str(2**70 + 1)
 
 
 @pytest.mark.parametrize(
@@ -71,18 +71,18 @@ def test_whole_numbers_beyond_64_bits_keep_every_digit():
 )
 def test_unfit_ids_are_refused_with_their_place(values, names, where):
     with refused(RowIdError, names=names) as caught:
-        RowIds.of(values)
+        RowIds.from_values(values)
     assert caught.value.where == where
     assert caught.value.hint
 
 
 def test_repr_shows_no_id():
-    assert repr(RowIds.of(["ann"])) == "RowIds(1 rows)"
+    assert repr(RowIds.from_values(["ann"])) == "RowIds(1 rows)"
     assert "'ann'" in row_name(0, ["ann"])
 
 
 def test_digest_is_sha256_over_nul_terminated_ids():
-    assert RowIds.of(["a", "é"]).digest() == hashlib.sha256("a\0é\0".encode()).hexdigest()
+    assert RowIds.from_values(["a", "é"]).digest() == hashlib.sha256("a\0é\0".encode()).hexdigest()
 
 
 def test_digest_does_not_depend_on_the_block(monkeypatch):
@@ -93,14 +93,16 @@ def test_digest_does_not_depend_on_the_block(monkeypatch):
 
 @given(TEXTS, TEXTS)
 def test_digests_agree_exactly_where_the_lists_do(left, right):
-    assert (RowIds.of(left).digest() == RowIds.of(right).digest()) == (left == right)
+    assert (RowIds.from_values(left).digest() == RowIds.from_values(right).digest()) == (
+        left == right
+    )
 
 
 @given(TEXTS, st.randoms(use_true_random=False))
 def test_take_follows_the_order_given(values, shuffler):
     order = list(range(len(values)))
     shuffler.shuffle(order)
-    taken = RowIds.of(values).take(np.array(order))
+    taken = RowIds.from_values(values).take(np.array(order))
     assert taken.series.to_list() == [values[i] for i in order]
 
 
@@ -118,11 +120,11 @@ def test_take_refuses_a_row_twice_and_the_constructor_what_is_no_text():
 
 
 def test_require_same_tells_order_from_content():
-    ids = RowIds.of(["a", "b", "c"])
-    ids.require_same(RowIds.of(["a", "b", "c"]))
+    ids = RowIds.from_values(["a", "b", "c"])
+    ids.require_same(RowIds.from_values(["a", "b", "c"]))
     with refused(RowOrderError) as caught:
-        ids.require_same(RowIds.of(["a", "c", "b"]))
+        ids.require_same(RowIds.from_values(["a", "c", "b"]))
     assert caught.value.where.endswith("row 2")
     with refused(RowOrderError) as caught:
-        ids.require_same(RowIds.of(["a", "x"]), names=("left", "right"))
+        ids.require_same(RowIds.from_values(["a", "x"]), names=("left", "right"))
     assert re.findall(r"\d+", caught.value.message) == ["2", "3", "1", "2"]

@@ -74,7 +74,7 @@ def test_ids_are_read_without_the_other_columns(folder, monkeypatch):
         return whole(path, **how)
 
     monkeypatch.setattr(pl, "read_parquet", read)
-    assert TableSource.at(folder).ids("id") == RowIds.of(people()["id"])
+    assert TableSource.at(folder).ids("id") == RowIds.from_values(people()["id"])
     assert asked == [["id"]] * 3
 
 
@@ -149,7 +149,7 @@ def test_column_by_column_the_same_numbers_come_out(tmp_path, least):
     """As from ``fit`` and ``prepared_table``, which have the whole table in memory."""
     frame = people(BLOCK_ROWS + 500)
     frame.write_parquet(tmp_path / "people.parquet")
-    features, ids = frame.drop("id"), RowIds.of(frame["id"])
+    features, ids = frame.drop("id"), RowIds.from_values(frame["id"])
     order = np.argsort(frame["id"].to_numpy())
     train, rest = order[: BLOCK_ROWS + 100], order[BLOCK_ROWS + 100 :]
     plan = fit(features, DEFAULTS, ids=ids.take(train), rows=train)

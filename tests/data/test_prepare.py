@@ -115,14 +115,14 @@ def test_a_later_frame_may_hold_numbers_as_text_but_nothing_else():
         plan.apply(wrong)
     assert caught.value.where.endswith("row 2")
     with refused(ColumnError, names="'b'"):
-        plan.apply(wrong, ids=RowIds.of(["a", "b", "c", "d"]))
+        plan.apply(wrong, ids=RowIds.from_values(["a", "b", "c", "d"]))
     with refused(ColumnError, names=("'age'", "ages")):
         plan.apply(FRAME.rename({"age": "ages"}))
 
 
 def test_missing_numbers_are_refused_where_nothing_fills_them():
     with refused(MissingValueError, names=("'age'", "1 of 4", "'6'")):
-        fit(FRAME, PrepareSettings(impute="none"), ids=RowIds.of([5, 6, 7, 8]))
+        fit(FRAME, PrepareSettings(impute="none"), ids=RowIds.from_values([5, 6, 7, 8]))
     plan = fit(FRAME.drop_nulls("age"), PrepareSettings(impute="none"))
     with refused(MissingValueError, names=("'age'", "1 of 4")):
         plan.apply(FRAME)

@@ -40,7 +40,7 @@ from taciturn.data import (
     winsor_bounds,
 )
 from taciturn.errors import ColumnError, ConfigError, TableError
-from taciturn.faces import COMMAND_LINE
+from taciturn.setting_syntax import COMMAND_LINE
 from tests.expected import refused
 
 PLAIN = PrepareSettings(scale="none")

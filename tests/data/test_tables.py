@@ -35,20 +35,20 @@ def test_numpy_pandas_and_polars_give_the_same_table():
     data = {"age": [31, 44, 58], "rate": [0.5, 1.5, -2.0], "member": [True, False, True]}
     who = ["a", "b", "c"]
     array = np.column_stack([np.array(column, dtype=float) for column in data.values()])
-    expected = FeatureTable.of(array, columns=list(data), ids=who)
-    assert expected == FeatureTable.of(pl.DataFrame(data), ids=who)
-    assert expected == FeatureTable.of(pl.LazyFrame(data), ids=who)
-    assert expected == FeatureTable.of(pd.DataFrame(data), ids=pd.Series(who))
-    assert expected == FeatureTable.of(pd.DataFrame({"who": who, **data}), id_column="who")
-    assert expected == FeatureTable.of(pl.DataFrame({"who": who, **data}), id_column="who")
+    expected = FeatureTable.from_data(array, columns=list(data), ids=who)
+    assert expected == FeatureTable.from_data(pl.DataFrame(data), ids=who)
+    assert expected == FeatureTable.from_data(pl.LazyFrame(data), ids=who)
+    assert expected == FeatureTable.from_data(pd.DataFrame(data), ids=pd.Series(who))
+    assert expected == FeatureTable.from_data(pd.DataFrame({"who": who, **data}), id_column="who")
+    assert expected == FeatureTable.from_data(pl.DataFrame({"who": who, **data}), id_column="who")
     nullable = pd.DataFrame(data).convert_dtypes()
-    assert expected == FeatureTable.of(nullable, ids=who)
-    assert expected != FeatureTable.of(array, columns=list(data))
+    assert expected == FeatureTable.from_data(nullable, ids=who)
+    assert expected != FeatureTable.from_data(array, columns=list(data))
 
 
 def test_a_fit_array_is_not_copied_and_stays_the_callers():
     array = np.ones((4, 2))
-    table = FeatureTable.of(array)
+    table = FeatureTable.from_data(array)
     assert np.shares_memory(array, table.values)
     assert not table.values.flags.writeable
     array[0, 0] = 2.0  # the caller's own array is as writable as before
@@ -57,12 +57,12 @@ def test_a_fit_array_is_not_copied_and_stays_the_callers():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.bool_, ">f8"])
 def test_other_numbers_become_float64_in_the_order_of_c(dtype):
-    table = FeatureTable.of(np.asfortranarray(np.eye(3, dtype=dtype)))
+    table = FeatureTable.from_data(np.asfortranarray(np.eye(3, dtype=dtype)))
     assert table.values.dtype == np.float64
     assert table.values.flags.c_contiguous
     assert table.values.tolist() == np.eye(3).tolist()
     frame = pl.DataFrame({"a": [1], "text": ["x"], "b": [2]})
-    assert FeatureTable.of(frame, columns=["b", "a"]).values.tolist() == [[2.0, 1.0]]
+    assert FeatureTable.from_data(frame, columns=["b", "a"]).values.tolist() == [[2.0, 1.0]]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_other_numbers_become_float64_in_the_order_of_c(dtype):
 )
 def test_unfit_tables_are_refused(data, options, error, names):
     with refused(error, names=names) as caught:
-        FeatureTable.of(data, **options)
+        FeatureTable.from_data(data, **options)
     assert caught.value.hint
 
 
@@ -102,7 +102,7 @@ def test_unfit_tables_are_refused(data, options, error, names):
 )
 def test_missing_values_are_named_by_column_and_row(data):
     with refused(MissingValueError, names=("'x1'", "'bea'")):
-        FeatureTable.of(data, ids=["ann", "bea"])
+        FeatureTable.from_data(data, ids=["ann", "bea"])
 
 
 def test_infinities_are_named_by_column_and_row():
@@ -110,25 +110,25 @@ def test_infinities_are_named_by_column_and_row():
     data = np.ones((BLOCK_ROWS + 9, 2))
     data[BLOCK_ROWS + 7, 0] = -np.inf
     with refused(InfiniteValueError, names=("'x0'", f"'{BLOCK_ROWS + 7}'")):
-        FeatureTable.of(data)
+        FeatureTable.from_data(data)
 
 
 def test_select_and_take():
-    table = FeatureTable.of(np.arange(6.0).reshape(2, 3), columns=["a", "b", "c"])
+    table = FeatureTable.from_data(np.arange(6.0).reshape(2, 3), columns=["a", "b", "c"])
     part = table.select(["c", "a"]).take(np.array([1, 0]))
     assert part.values.tolist() == [[5.0, 3.0], [2.0, 0.0]]
     assert part.values.flags.c_contiguous
-    assert part.ids == RowIds.of([1, 0])
+    assert part.ids == RowIds.from_values([1, 0])
     assert table.select(["a", "b", "c"]) is table
     assert table.select([]).columns == ()
     with refused(ColumnError, names=("'incom'", "income")):
-        FeatureTable.of(np.ones((1, 1)), columns=["income"]).select(["incom"])
+        FeatureTable.from_data(np.ones((1, 1)), columns=["income"]).select(["incom"])
     with refused(ColumnError, names="'a'"):
         table.select(["a", "a"])
 
 
 def test_the_intercept_is_added_once():
-    table = FeatureTable.of(np.zeros((2, 1))).with_intercept()
+    table = FeatureTable.from_data(np.zeros((2, 1))).with_intercept()
     assert table.columns == ("x0", "(intercept)")
     with refused(ColumnError):
         table.with_intercept()
@@ -136,9 +136,9 @@ def test_the_intercept_is_added_once():
 
 @given(MATRICES)
 def test_a_digest_is_a_function_of_the_content(values):
-    table = FeatureTable.of(values)
-    assert table.digest() == FeatureTable.of(np.asfortranarray(values)).digest()
-    other = FeatureTable.of(values, ids=[f"r{i}" for i in range(len(values))])
+    table = FeatureTable.from_data(values)
+    assert table.digest() == FeatureTable.from_data(np.asfortranarray(values)).digest()
+    other = FeatureTable.from_data(values, ids=[f"r{i}" for i in range(len(values))])
     assert table.digest() != other.digest()
     if len(values) > 1:
         backwards = np.arange(len(values))[::-1]
@@ -147,17 +147,17 @@ def test_a_digest_is_a_function_of_the_content(values):
     if values.size:
         changed = values.copy()
         changed[0, 0] = 1.0 if changed[0, 0] != 1.0 else 2.0
-        assert table.digest() != FeatureTable.of(changed).digest()
+        assert table.digest() != FeatureTable.from_data(changed).digest()
 
 
 def test_tables_are_frozen_and_show_no_values():
-    table = FeatureTable.of(np.full((1, 1), 4711.0))
+    table = FeatureTable.from_data(np.full((1, 1), 4711.0))
     assert repr(table) == "FeatureTable(1 rows, 1 columns)"
     with pytest.raises(dataclasses.FrozenInstanceError):
         table.columns = ()  # type: ignore[misc]
     with pytest.raises(ValueError, match="read-only"):
         table.values[0, 0] = 0.0
-    assert repr(LabelTable.of([1, 0])) == "LabelTable(2 rows, <hidden>)"
+    assert repr(LabelTable.from_data([1, 0])) == "LabelTable(2 rows, <hidden>)"
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_tables_are_frozen_and_show_no_values():
     ],
 )
 def test_labels_from_every_kind_of_list(data):
-    table = LabelTable.of(data)
+    table = LabelTable.from_data(data)
     assert table.values.dtype == np.int8
     assert table.values.tolist() == [0, 1, 1]
     assert not table.values.flags.writeable
@@ -202,27 +202,27 @@ def test_labels_from_every_kind_of_list(data):
 )
 def test_unfit_labels_are_refused(data, error, names):
     with refused(error, names=names) as caught:
-        LabelTable.of(data)
+        LabelTable.from_data(data)
     assert caught.value.hint
 
 
 def test_a_wrong_label_is_named_by_row_and_not_by_value():
     with refused(LabelValueError, names="'bea'") as caught:
-        LabelTable.of([0, 4711], ids=["ann", "bea"])
+        LabelTable.from_data([0, 4711], ids=["ann", "bea"])
     assert "4711" not in str(caught.value)
     with refused(ShapeError, names=(2, 3)):
-        LabelTable.of([0, 1], ids=[1, 2, 3])
+        LabelTable.from_data([0, 1], ids=[1, 2, 3])
 
 
 def test_one_class_is_refused_only_when_asked():
-    table = LabelTable.of([1, 1])
+    table = LabelTable.from_data([1, 1])
     with refused(LabelValueError):
         table.require_both_classes()
-    LabelTable.of([1, 0]).require_both_classes()
+    LabelTable.from_data([1, 0]).require_both_classes()
 
 
 def test_permuted_keeps_ids_and_counts():
-    labels = LabelTable.of(np.arange(200) % 3 == 0, ids=np.arange(200) + 5)
+    labels = LabelTable.from_data(np.arange(200) % 3 == 0, ids=np.arange(200) + 5)
     mixed = labels.permuted(KeyedEntropy.from_seed(3))
     assert mixed.ids == labels.ids
     assert mixed.values.sum() == labels.values.sum()

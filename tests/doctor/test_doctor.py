@@ -221,7 +221,7 @@ def test_which_rows_are_taken_and_how_their_ids_are_spelled(bob):
     table.write_text(table.read_text().replace("p0008,", "p0007,"))
     write_config(bob.parent, "bob", data=normalised)
     assert "data" in problems(check_party(bob))
-    ids = RowIds.of([f"p{number:04d}" for number in range(20, 120)])
+    ids = RowIds.from_values([f"p{number:04d}" for number in range(20, 120)])
     AlignedRows(ids, ids).write(bob.parent / "rows.csv", "id")
     write_config(bob.parent, "bob", data={"aligned": "rows.csv"})
     assert "rows.csv" in said(check_party(bob), "data", Level.OK)

@@ -19,7 +19,7 @@ from typing import Any
 from taciturn import errors
 from taciturn.engine import Callbacks, Endpoints
 from taciturn.errors import TaciturnError
-from taciturn.party import PartyConfig, way_to_peer
+from taciturn.party import PartyConfig, open_endpoint
 from tests.party.sides import Party, scoring
 from tests.party.sides import training as trained
 from tests.party.wires import HookedEndpoint, Hooks
@@ -81,7 +81,7 @@ def live(file: Path, work: Work, fatal: int | None) -> None:
     end: dict[str, Any] = {}
     try:
         config = PartyConfig.read(file)
-        with way_to_peer(config, lambda text: None) as way:
+        with open_endpoint(config, lambda text: None) as way:
             if isinstance(way, Mapping):
                 ways = {name: HookedEndpoint(one, counter.hooks()) for name, one in way.items()}
                 end["result"] = work(config, ways)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.party import PartyConfig, way_to_peer
+from taciturn.party import PartyConfig, open_endpoint
 from tests.faults.processes import training
 from tests.faults.setups import pair_is_same, two_parties
 from tests.faults.trials import Tally, judged
@@ -38,7 +38,7 @@ def train_through(files: dict[str, Path]) -> dict[str, Any]:
 
     def side(role: str) -> None:
         config = PartyConfig.read(files[role])
-        with way_to_peer(config, lambda text: None) as way:
+        with open_endpoint(config, lambda text: None) as way:
             training(config, way)
 
     return in_threads({role: partial(side, role) for role in ROLES})

@@ -23,10 +23,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from taciturn.engine import Endpoints, silent
+from taciturn.engine import Endpoints, noop
 from taciturn.errors import PeerAbsent
 from taciturn.jobs.serve import REASONS, FeatureSide, ScoreRequest, ServeSide, Verdict
-from taciturn.party import way_to_peer
+from taciturn.party import open_endpoint
 from tests.jobs.predict.test_sides import trained
 from tests.jobs.serve.services import Running, furnish, started
 from tests.jobs.serve.sides import Stand, alice_side, runs, serve_settings
@@ -172,8 +172,8 @@ def both(folder: Path) -> Iterator[tuple[Stand, FeatureSide, dict[str, Peers]]]:
     furnish(folder)
     configs = {role: serve_settings(folder, role) for role in ("alice", "bob")}
     with (
-        way_to_peer(configs["bob"], silent) as bobs,
-        way_to_peer(configs["alice"], silent) as alices,
+        open_endpoint(configs["bob"], noop) as bobs,
+        open_endpoint(configs["alice"], noop) as alices,
     ):
         ends = {"bob": mutating(bobs, 1), "alice": mutating(alices, 2)}
         stand = Stand(configs["bob"], ends["bob"].endpoint)

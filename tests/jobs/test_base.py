@@ -9,7 +9,7 @@ from typing import Any
 
 from taciturn.data import RowIds
 from taciturn.errors import BudgetExceeded, ConfigError, OutputError, PeerStopped, TaciturnError
-from taciturn.jobs import Consent, Job, SessionFacts, Side, simulate
+from taciturn.jobs import Consent, Job, SessionFacts, Side, simulate_job
 from taciturn.jobs.align import AlignJob
 from taciturn.jobs.predict import PredictJob
 from taciturn.jobs.train import TrainJob
@@ -28,7 +28,7 @@ from taciturn.protocol import (
 from taciturn.rng import Entropy, KeyedEntropy
 from tests.party.sides import run_jobs, write_config, write_tables
 
-IDS = RowIds.of(["a", "b"])
+IDS = RowIds.from_values(["a", "b"])
 GREETING = AlignmentHello(1, "alice", "{}", len(IDS), PublicBytes(bytes(32)))
 
 
@@ -142,7 +142,7 @@ def test_what_cannot_be_written_is_not_confirmed(tmp_path):
 
 def test_a_simulation_runs_the_same_programs_and_counts_bytes():
     entropy, frames = KeyedEntropy.from_seed(1), list[tuple[str, str]]()
-    end = simulate(
+    end = simulate_job(
         {ONLY: Greeter("alice").program(entropy)},
         Greeter("bob").program(entropy),
         tap=lambda link, sender, frame: frames.append((link, sender)),

@@ -43,11 +43,11 @@ def halves(raw: RawData) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 def people(rows: int = 200) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Numbers, gaps, categories, a constant; both sides have a column ``age``."""
-    coins = KeyedEntropy.from_seed(3)
-    age = coins.uniform((rows,)) * 60 + 20
-    towns = np.array(["Aachen", "Bonn", "Köln", "Ulm"])[coins.fork("t").integers(4, rows)]
-    grades = np.array(["1", "2", "x"])[coins.fork("g").integers(3, rows)]
-    gaps = coins.fork("gaps").uniform((rows,)) < 0.2
+    entropy = KeyedEntropy.from_seed(3)
+    age = entropy.uniform((rows,)) * 60 + 20
+    towns = np.array(["Aachen", "Bonn", "Köln", "Ulm"])[entropy.fork("t").integers(4, rows)]
+    grades = np.array(["1", "2", "x"])[entropy.fork("g").integers(3, rows)]
+    gaps = entropy.fork("gaps").uniform((rows,)) < 0.2
     hers = pl.DataFrame(
         {
             "age": [None if gap else value for gap, value in zip(gaps, age, strict=True)],
@@ -55,7 +55,9 @@ def people(rows: int = 200) -> tuple[pl.DataFrame, pl.DataFrame]:
             "constant": np.ones(rows),
         }
     )
-    his = pl.DataFrame({"age": age - 1, "grade": grades, "debt": coins.fork("d").uniform((rows,))})
+    his = pl.DataFrame(
+        {"age": age - 1, "grade": grades, "debt": entropy.fork("d").uniform((rows,))}
+    )
     return hers, his
 
 

@@ -20,8 +20,8 @@ from taciturn.data import DEFAULTS, CategoricalRule, NumericRule, Preparation, f
 from taciturn.errors import ConfigError
 from taciturn.jobs.scorecard import model_card as card
 from taciturn.model import (
+    ModelPart,
     ModelShare,
-    Part,
     WholeModel,
     input_names,
     own_part,
@@ -65,7 +65,7 @@ def side_by_side(whole: WholeModel, *frames: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([frame.rename(names) for frame, names in pairs], how="horizontal")
 
 
-def part_scores(part: Part, frame: pl.DataFrame) -> FloatArray:
+def part_scores(part: ModelPart, frame: pl.DataFrame) -> FloatArray:
     """A part's scores by ONNX."""
     ready = session(own_to_onnx(part))
     plain = {rule.column: rule.column for rule in part.model.preparation.rules}
@@ -221,7 +221,7 @@ def test_bob_with_an_intercept_alone_is_in_the_whole_and_nothing_by_himself():
     nothing = pl.DataFrame({"id": range(hers.height)})
     assert np.allclose(scores[:, 0], whole.scores(hers, nothing), atol=1e-12)
     with refused(ConfigError):
-        own_to_onnx(Part(bob, bob.weights))
+        own_to_onnx(ModelPart(bob, bob.weights))
 
 
 def test_the_package_missing_is_named_with_the_way_out(tmp_path, monkeypatch, capsys):

@@ -20,9 +20,9 @@ from taciturn.numerics import (
 
 
 def drawn(rows: int, seed: int = 1, slope: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
-    coins = np.random.default_rng(seed)
-    scores = coins.normal(-1, 1.5, rows)
-    return scores, (coins.uniform(size=rows) < sigmoid(slope * scores + slope - 1)).astype(int)
+    entropy = np.random.default_rng(seed)
+    scores = entropy.normal(-1, 1.5, rows)
+    return scores, (entropy.uniform(size=rows) < sigmoid(slope * scores + slope - 1)).astype(int)
 
 
 def test_the_line_is_that_of_statsmodels():

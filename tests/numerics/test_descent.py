@@ -19,7 +19,7 @@ from taciturn.errors import ConfigError
 from taciturn.numerics import (
     BoundedTable,
     DescentSolver,
-    of_labels,
+    label_likelihood,
     optimum,
     parties_with_columns,
     penalised_loss,
@@ -49,7 +49,7 @@ def with_intercept(values: np.ndarray) -> np.ndarray:
 def solver_of(
     labels: np.ndarray, own: np.ndarray, free: int, weights: tuple[float, float] | None = None
 ) -> DescentSolver:
-    likelihood = of_labels(labels, partial(weighted_likelihood, class_weight=weights))
+    likelihood = label_likelihood(labels, partial(weighted_likelihood, class_weight=weights))
     return DescentSolver(likelihood, own, L2, free, passes=1)
 
 
@@ -73,14 +73,16 @@ def test_a_rounded_table_is_within_its_bounds(rows, columns, seed, outlier, bits
     values = table(rows, columns, seed, outlier=outlier)
     values[:, -1] = values[:, 0]
     rounding = 2.0 ** -(bits + 1)
-    rounded = np.rint(BoundedTable.of(values, L2).shrunk(rounding).values * 2**bits) / 2**bits
+    rounded = (
+        np.rint(BoundedTable.from_table(values, L2).shrunk(rounding).values * 2**bits) / 2**bits
+    )
     assert np.linalg.norm(rounded, 2) ** 2 <= 4 * rows
     assert np.sqrt(np.square(rounded).sum(axis=1)).max() <= row_bound(columns)
 
 
 def test_weights_mean_the_same_for_rows_that_were_not_cut():
     values = signs(40, 3, 1)
-    bounded = BoundedTable.of(values, L2)
+    bounded = BoundedTable.from_table(values, L2)
     small = bounded.shrunk(2.0**-8)
     assert bounded.cut_rows == 0
     weights = np.array([0.5, -1.0, 2.0])
@@ -93,11 +95,11 @@ def test_weights_mean_the_same_for_rows_that_were_not_cut():
 def test_at_most_half_of_the_rows_are_cut():
     for seed in range(20):
         values = np.random.default_rng(seed).standard_cauchy(size=(51, 3))
-        assert BoundedTable.of(values, 1e-3).cut_rows <= 25
+        assert BoundedTable.from_table(values, 1e-3).cut_rows <= 25
 
 
 def test_a_table_that_rounding_would_drown_is_refused():
-    bounded = BoundedTable.of(table(200, 100, 3), L2)
+    bounded = BoundedTable.from_table(table(200, 100, 3), L2)
     with refused(ConfigError, names=100):
         bounded.shrunk(2.0**-3)
 
@@ -111,17 +113,17 @@ def test_no_step_takes_two_points_apart(rows, columns, seed, bob, free, outlier)
     """The curvature of what is descended on lies between 0 and P, at every point."""
     own = table(rows, bob, seed + 1, outlier=outlier)
     own = with_intercept(own) if free else own
-    blocks = [BoundedTable.of(table(rows, columns, seed, outlier=outlier), L2).values]
+    blocks = [BoundedTable.from_table(table(rows, columns, seed, outlier=outlier), L2).values]
     if own.shape[1]:
-        blocks.append(BoundedTable.of(own, L2, int(free)).values)
+        blocks.append(BoundedTable.from_table(own, L2, int(free)).values)
     joined, size = np.hstack(blocks), sum(block.shape[1] for block in blocks)
     penalty, at = np.zeros((size, size)), 0
     for block in blocks:
         part = slice(at, at + block.shape[1])
         penalty[part, part] = np.eye(block.shape[1]) - block.T @ block / (4 * rows)
         at += block.shape[1]
-    coins = np.random.default_rng(seed)
-    for curvature in (np.zeros(rows), np.full(rows, 0.25), coins.uniform(0, 0.25, rows)):
+    entropy = np.random.default_rng(seed)
+    for curvature in (np.zeros(rows), np.full(rows, 0.25), entropy.uniform(0, 0.25, rows)):
         hessian = (joined * curvature[:, None]).T @ joined / rows + penalty
         values = np.linalg.eigvalsh(hessian)
         assert values[0] >= -1e-12
@@ -131,7 +133,7 @@ def test_no_step_takes_two_points_apart(rows, columns, seed, bob, free, outlier)
 def test_a_step_is_one_of_gradient_descent_in_whitened_coordinates():
     values, own = table(30, 3, 2, outlier=20.0), with_intercept(table(30, 2, 3))
     labels = (np.arange(30) % 3 == 0).astype(np.int8)
-    hers, his = BoundedTable.of(values, L2), BoundedTable.of(own, L2, 1)
+    hers, his = BoundedTable.from_table(values, L2), BoundedTable.from_table(own, L2, 1)
     assert hers.cut_rows
     w_a, w_b = np.zeros(3), np.zeros(3)
     for _ in range(6):
@@ -148,13 +150,13 @@ def test_a_step_is_one_of_gradient_descent_in_whitened_coordinates():
 def test_many_steps_reach_the_optimum_where_no_row_is_cut():
     values, own = signs(60, 3, 4), with_intercept(signs(60, 2, 5))
     labels = (values @ [1.0, -1.0, 0.5] + own[:, 0] > 0.2).astype(np.int8)
-    hers = BoundedTable.of(values, L2)
+    hers = BoundedTable.from_table(values, L2)
     solver = solver_of(labels, own, free=1)
-    assert hers.cut_rows == BoundedTable.of(own, L2, 1).cut_rows == 0
+    assert hers.cut_rows == BoundedTable.from_table(own, L2, 1).cut_rows == 0
     w_a = hers.whitening.weights(descend(solver, hers.values, passes=300))
     weights = np.concatenate([w_a, solver.conclude()[1]])
     joined = np.hstack([values, own])
-    likelihood = of_labels(labels, partial(weighted_likelihood, class_weight=None))
+    likelihood = label_likelihood(labels, partial(weighted_likelihood, class_weight=None))
     loss = penalised_loss(joined @ weights, likelihood, weights, L2, 1)
     assert loss - optimum(joined, likelihood, L2, 1).loss < 1e-6
 
@@ -170,7 +172,10 @@ def test_any_scores_are_taken(scores):
 
 
 def test_a_resumed_solver_continues_to_the_last_bit():
-    values, own = BoundedTable.of(table(12, 2, 6), L2).values, with_intercept(table(12, 1, 7))
+    values, own = (
+        BoundedTable.from_table(table(12, 2, 6), L2).values,
+        with_intercept(table(12, 1, 7)),
+    )
     labels = (np.arange(12) % 2).astype(np.int8)
     whole = solver_of(labels, own, free=1)
     for _ in range(4):
@@ -196,7 +201,7 @@ TABLES = {
 def moved(name: str, passes: int, weights: tuple[float, float] | None = None) -> float:
     """The most that one label moves Alice's weights, over all labels of all rows, by the bound."""
     alice, own, free = TABLES[name]
-    hers, rows = BoundedTable.of(alice, L2).values, len(alice)
+    hers, rows = BoundedTable.from_table(alice, L2).values, len(alice)
     ends = {
         labels: descend(
             solver_of(np.array(labels, dtype=np.int8), own, free, weights), hers, passes

@@ -37,12 +37,12 @@ def test_rows_are_reduced_in_the_sense_of_lenstra_lenstra_and_lovasz():
 
 
 def test_a_shortest_vector_that_was_hidden_is_found():
-    coins = np.random.default_rng(3)
+    entropy = np.random.default_rng(3)
     basis = knapsack(12, 4, seed=3)
     short = np.zeros(16, dtype=np.int64)
-    short[:12] = 16 * coins.integers(-1, 2, 12)
+    short[:12] = 16 * entropy.integers(-1, 2, 12)
     # A row replaced so that the others and it span the short vector.
-    basis[0] = short + (coins.integers(-3, 4, 11) @ basis[1:])
+    basis[0] = short + (entropy.integers(-3, 4, 11) @ basis[1:])
     reduced = reduce_basis(basis)
     assert np.linalg.norm(reduced.basis[0]) <= np.linalg.norm(short)
 
@@ -59,18 +59,18 @@ def test_a_kernel_has_every_relation_and_no_other():
 
 
 def test_residues_are_exact_for_targets_far_away():
-    coins = np.random.default_rng(6)
+    entropy = np.random.default_rng(6)
     basis = reduce_basis(knapsack(20, 5, seed=6)).basis
-    moved = coins.integers(-2, 3, (50, 25))
-    targets = coins.integers(-(2**40), 2**40, (50, 20)) @ basis + moved
+    moved = entropy.integers(-2, 3, (50, 25))
+    targets = entropy.integers(-(2**40), 2**40, (50, 20)) @ basis + moved
     assert (nearest_residues(basis, targets) == moved).all()
 
 
 def test_the_nearest_vector_is_the_one_that_was_moved_a_little():
-    coins = np.random.default_rng(5)
+    entropy = np.random.default_rng(5)
     basis = knapsack(20, 5, seed=5)
-    point = coins.integers(-9, 10, 20) @ basis
-    near = reduce_basis(basis).nearest(point + coins.normal(size=25), width=50)
+    point = entropy.integers(-9, 10, 20) @ basis
+    near = reduce_basis(basis).nearest(point + entropy.normal(size=25), width=50)
     assert near[0].tolist() == point.tolist()
     assert len(near) == 50
     assert len({tuple(one) for one in near.tolist()}) == 50

@@ -16,7 +16,9 @@ RANGES = [(4.0, 1e-2), (8.0, 1e-3), (32.0, 1e-3), (32.0, 1e-5), (128.0, 1e-3)]
 
 def ring(reach: float, error: float, points: int = 60_001) -> tuple[PeriodicSigmoid, np.ndarray]:
     """A function, and scores from one end of its range to the other."""
-    return PeriodicSigmoid.of(half_range(reach, error), error), np.linspace(-reach, reach, points)
+    return PeriodicSigmoid.with_error(half_range(reach, error), error), np.linspace(
+        -reach, reach, points
+    )
 
 
 @pytest.mark.parametrize(("reach", "error"), RANGES)

@@ -29,11 +29,11 @@ def test_index_and_test_are_those_of_their_formulas(pairs):
 
 def test_chance_alone_gives_what_is_said():
     """Few new rows inflate the index: on average (B-1)(1/n + 1/m), beyond critical once in 20."""
-    coins = np.random.default_rng(5)
-    reference = coins.normal(size=2000)
-    bands = Bands.of_quantiles(reference, 10)
+    entropy = np.random.default_rng(5)
+    reference = entropy.normal(size=2000)
+    bands = Bands.from_quantiles(reference, 10)
     held = bands.counts(reference)
-    results = [stability(held, bands.counts(coins.normal(size=150))) for _ in range(600)]
+    results = [stability(held, bands.counts(entropy.normal(size=150))) for _ in range(600)]
     mean = np.mean([one.psi for one in results])
     assert mean == pytest.approx(results[0].expected, rel=0.15)
     assert 12 <= sum(one.psi > one.critical for one in results) <= 65
@@ -42,9 +42,9 @@ def test_chance_alone_gives_what_is_said():
 
 @pytest.mark.parametrize(("moved", "rule"), [(0.0, "stable"), (0.4, "moved"), (1.0, "shifted")])
 def test_the_rule_of_thumb(moved, rule):
-    coins = np.random.default_rng(2)
-    reference, new = coins.normal(size=20_000), coins.normal(moved, size=20_000)
-    bands = Bands.of_quantiles(reference, 10)
+    entropy = np.random.default_rng(2)
+    reference, new = entropy.normal(size=20_000), entropy.normal(moved, size=20_000)
+    bands = Bands.from_quantiles(reference, 10)
     result = stability(bands.counts(reference), bands.counts(new))
     assert result.rule == rule
     assert (result.p_value < 0.001) == (moved > 0)

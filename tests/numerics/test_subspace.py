@@ -23,7 +23,7 @@ from taciturn.numerics import (
     SubspaceSolver,
     Whitening,
     corrected_likelihood,
-    of_labels,
+    label_likelihood,
     optimum,
     penalised_loss,
     weighted_likelihood,
@@ -37,11 +37,11 @@ THEIRS = RNG.normal(size=(ROWS, 9)) @ RNG.normal(size=(9, 9))
 OWN = np.column_stack([RNG.normal(size=(ROWS, 2)), np.ones(ROWS)])
 LABELS = (THEIRS[:, 0] + OWN[:, 1] + RNG.logistic(size=ROWS) * 2 > 0.5).astype(np.int8)
 # Rounded, as in a training: the penalty's matrix is not quite definite.
-WHITENED = np.rint(Whitening.of(THEIRS, L2).apply(THEIRS) * 2.0**8) / 2.0**8
+WHITENED = np.rint(Whitening.fit(THEIRS, L2).apply(THEIRS) * 2.0**8) / 2.0**8
 
 
 def plain(labels: LabelArray = LABELS) -> Likelihood:
-    return of_labels(labels, partial(weighted_likelihood, class_weight=None))
+    return label_likelihood(labels, partial(weighted_likelihood, class_weight=None))
 
 
 def solver_of(likelihood: Likelihood) -> SubspaceSolver:
@@ -72,7 +72,7 @@ def test_no_pass_makes_the_loss_larger_whether_it_is_convex_or_not(epsilon):
     likelihood = (
         plain()
         if epsilon is None
-        else of_labels(flipped, partial(corrected_likelihood, epsilon=epsilon))
+        else label_likelihood(flipped, partial(corrected_likelihood, epsilon=epsilon))
     )
     # More passes than Alice has columns: the last directions add nothing.
     values = losses(solver_of(likelihood), 14)
@@ -221,7 +221,7 @@ def searched(scratch: Scratch) -> list[bytes]:
     )
     labels = (theirs[:, 0] + own[:, 0] + rng.logistic(size=rows) > 0).astype(np.int8)
     likelihood = plain(labels)
-    whitened = Whitening.of(theirs, L2).apply(theirs)
+    whitened = Whitening.fit(theirs, L2).apply(theirs)
     said = []
     for solver in (
         SubspaceSolver(likelihood, own, L2, 1, 3, scratch),
@@ -296,7 +296,7 @@ def test_many_columns_of_his_own_end_at_the_optimum(kind):
 @pytest.mark.parametrize("kind", ["usual", "repeated", "fewer rows than columns"])
 def test_many_columns_of_his_own_and_flipped_labels_end_near_a_minimum(kind):
     own, labels = many_columns(kind)
-    likelihood = of_labels(labels, partial(corrected_likelihood, epsilon=1.0))
+    likelihood = label_likelihood(labels, partial(corrected_likelihood, epsilon=1.0))
     best = optimum(own, likelihood, 0.01, 0)
     assert loss_alone(likelihood, own, 0.01) == pytest.approx(best.loss, abs=1e-3)
 
@@ -313,7 +313,7 @@ def shared_search(likelihood: Likelihood, passes: int) -> SubspaceSolver:
 
 def weights_of(solver: SubspaceSolver, penalty: int) -> FloatArray:
     combination, own = solver.conclude(penalty)
-    theirs = Whitening.of(THEIRS, L2).weights(combination @ WHITENED)
+    theirs = Whitening.fit(THEIRS, L2).weights(combination @ WHITENED)
     return np.concatenate([theirs, own])
 
 

@@ -25,7 +25,7 @@ def table(rows: int, columns: int, seed: int):
 def test_the_penalty_follows_from_whitened_columns_alone(drawn):
     rows, columns, seed, l2 = drawn
     values = table(rows, columns, seed)
-    whitening = Whitening.of(values, l2)
+    whitening = Whitening.fit(values, l2)
     whitened = whitening.apply(values)
     assert np.array_equal(whitening.factor, np.tril(whitening.factor))
     inverse = np.linalg.inv(whitening.factor)
@@ -40,7 +40,7 @@ def test_the_penalty_follows_from_whitened_columns_alone(drawn):
 def test_weights_change_coordinates_and_back_and_scores_stay(drawn):
     rows, columns, seed, l2 = drawn
     values = table(rows, columns, seed)
-    whitening = Whitening.of(values, l2)
+    whitening = Whitening.fit(values, l2)
     weights = np.random.default_rng(seed + 1).normal(size=columns)
     whitened = whitening.whitened(weights)
     np.testing.assert_allclose(whitening.weights(whitened), weights, rtol=1e-6, atol=1e-9)
@@ -53,13 +53,13 @@ def test_weights_change_coordinates_and_back_and_scores_stay(drawn):
 @pytest.mark.parametrize("l2", [0.0, -1.0, float("nan"), float("inf")])
 def test_a_penalty_is_needed(l2):
     with refused(ConfigError, setting="l2"):
-        Whitening.of(np.ones((3, 2)), l2)
+        Whitening.fit(np.ones((3, 2)), l2)
 
 
 def test_columns_may_repeat_each_other_be_empty_or_of_any_scale():
     values = table(50, 3, seed=2)
     values = np.hstack([values, values, np.zeros((50, 1)), 1e9 * table(50, 1, seed=3)])
-    whitened = Whitening.of(values, 1 / 50).apply(values)
+    whitened = Whitening.fit(values, 1 / 50).apply(values)
     assert np.isfinite(whitened).all()
     assert not whitened[:, 6].any()
 
@@ -69,13 +69,13 @@ def test_tables_that_cannot_be_whitened_are_refused():
     # The penalty cannot tell columns apart; a product beyond the range of a float; too many of
     # them, before memory is taken; and no rows.
     with refused(ConfigError):
-        Whitening.of(np.hstack([large, large]), 1 / 50)
+        Whitening.fit(np.hstack([large, large]), 1 / 50)
     with refused(ConfigError):
-        Whitening.of(np.full((3, 1), 1e200), 0.1)
+        Whitening.fit(np.full((3, 1), 1e200), 0.1)
     with refused(ConfigError, names=(f"{MOST_COLUMNS:,}", "solver")):
-        Whitening.of(np.zeros((1, MOST_COLUMNS + 1)), 0.1)
+        Whitening.fit(np.zeros((1, MOST_COLUMNS + 1)), 0.1)
     with refused(ShapeError):
-        Whitening.of(np.zeros((0, 2)), 0.1)
+        Whitening.fit(np.zeros((0, 2)), 0.1)
 
 
 @given(
@@ -104,7 +104,7 @@ def test_beside_each_other_two_tables_curve_by_at_most_one(
     parts, penalties = [], []
     for values, own_free, others in sides:
         means = training_means(values, own_free) if intercept else None
-        whitening = Whitening.of(values, l2, own_free, heaviest, means).beside(others)
+        whitening = Whitening.fit(values, l2, own_free, heaviest, means).beside(others)
         parts.append(whitening.apply(values))
         penalties.append(np.eye(values.shape[1]) - whitening.kept(l2, own_free))
     joined = np.hstack(parts)
@@ -127,26 +127,26 @@ def test_centred_columns_are_free_of_the_intercept_on_either_side():
         table(40, 3, seed=1) + 5.0,
         np.hstack([table(40, 2, seed=2) - 3.0, np.ones((40, 1))]),
     )
-    alone = Whitening.of(his, 0.1, 1, means=training_means(his, 1))
+    alone = Whitening.fit(his, 0.1, 1, means=training_means(his, 1))
     beside = alone.beside(3)
     joined = np.hstack(
-        [Whitening.of(hers, 0.1, means=hers.mean(axis=0)).apply(hers), beside.apply(his)]
+        [Whitening.fit(hers, 0.1, means=hers.mean(axis=0)).apply(hers), beside.apply(his)]
     )
     assert np.abs(joined[:, :-1].T @ joined[:, -1]).max() < 1e-10
     # It is 2 in every row; where it is all that Bob has, Alice loses nothing.
     assert joined[:, -1] == pytest.approx(np.full(40, 2.0))
     assert alone.apply(his)[:, 0] != pytest.approx(beside.apply(his)[:, 0])
-    lone = Whitening.of(hers, 0.1, means=hers.mean(axis=0))
+    lone = Whitening.fit(hers, 0.1, means=hers.mean(axis=0))
     assert np.array_equal(lone.beside(0).factor, lone.factor)
 
 
 def test_an_intercept_absorbs_the_means_of_its_side():
     values = np.hstack([table(30, 3, seed=5) + 9.0, np.ones((30, 1))])
     means = training_means(values, 1)
-    whitening = Whitening.of(values, 0.1, 1, means=means)
+    whitening = Whitening.fit(values, 0.1, 1, means=means)
     weights = np.array([0.3, -1.0, 2.0, 0.7])
     whitened = whitening.whitened(weights)
     assert whitening.weights(whitened) == pytest.approx(weights)
     assert whitening.apply(values) @ whitened == pytest.approx(values @ weights)
-    again = Whitening.of_numbers(whitening.to_numbers(), 4, means.tolist(), 1)
+    again = Whitening.from_numbers(whitening.to_numbers(), 4, means.tolist(), 1)
     assert again.weights(whitened) == pytest.approx(weights)

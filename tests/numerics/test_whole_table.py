@@ -17,8 +17,8 @@ from taciturn.numerics import (
     clip_scores,
     corrected_likelihood,
     fit_in_clear,
+    label_likelihood,
     log_loss,
-    of_labels,
     optimum,
     penalised_loss,
     weighted_likelihood,
@@ -28,7 +28,7 @@ PASSES = 12
 
 
 def plain(labels: LabelArray) -> Likelihood:
-    return of_labels(labels, partial(weighted_likelihood, class_weight=None))
+    return label_likelihood(labels, partial(weighted_likelihood, class_weight=None))
 
 
 def breast_cancer() -> tuple[FloatArray, LabelArray]:
@@ -111,7 +111,7 @@ def test_odd_tables_are_trained_like_others(case):
 def test_flipped_labels_end_at_a_minimum_that_knows_the_true_ones(epsilon):
     values, labels = generated(3000, 4)
     flips = np.random.default_rng(5).random(3000) < 1 / (1 + np.exp(epsilon))
-    likelihood = of_labels(labels ^ flips, partial(corrected_likelihood, epsilon=epsilon))
+    likelihood = label_likelihood(labels ^ flips, partial(corrected_likelihood, epsilon=epsilon))
     fit = fit_in_clear(values[:, :3], values[:, 3:], likelihood, 1 / 3000, 0, PASSES)
     assert abs(gap(fit, values, likelihood, 1 / 3000, 0)) < 1e-6
     # Better than any constant, measured with labels that it has not seen.
@@ -119,7 +119,7 @@ def test_flipped_labels_end_at_a_minimum_that_knows_the_true_ones(epsilon):
 
 
 def test_class_weights_enter_the_optimum_as_in_scikit_learn():
-    likelihood = of_labels(LABELS, partial(weighted_likelihood, class_weight=(1.0, 0.25)))
+    likelihood = label_likelihood(LABELS, partial(weighted_likelihood, class_weight=(1.0, 0.25)))
     fitted = LogisticRegression(
         C=1, fit_intercept=False, class_weight={0: 1.0, 1: 0.25}, tol=1e-10, max_iter=10_000
     ).fit(VALUES, LABELS)

@@ -25,7 +25,7 @@ from tests.system import spu_python
 @pytest.fixture(scope="module")
 def problem() -> Problem:
     """Two iterations."""
-    return Problem.of(epochs=1, batch_size=256)
+    return Problem.load(epochs=1, batch_size=256)
 
 
 @pytest.mark.slow  # a measurement, of some seconds
@@ -45,7 +45,7 @@ def test_ours_trains_the_reference_between_two_processes(problem, mechanism):
 
 def test_the_walk_has_the_roundings_of_a_training(problem):
     agreed, rows = problem.terms("mutual").agreement, problem.data.labels_train.rows
-    function = shared_sigmoid(Scales.of_shared_table(agreed, rows), agreed, rows)
+    function = shared_sigmoid(Scales.for_shared_table(agreed, rows), agreed, rows)
     errors = against_spu.walked_sigmoid(problem) - function.sigmoid(walk())
     assert np.sqrt(np.mean(errors**2)) == pytest.approx(function.rounding, rel=0.2)
 

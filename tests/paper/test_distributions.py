@@ -124,9 +124,9 @@ def test_the_gap_in_the_picture_of_mult_is_the_price_at_that_score():
 def test_the_best_guess_after_some_releases_is_as_good_as_said():
     """400,000 draws of one release and 40,000 of ten: five standard errors, below 1e-5 of alarm."""
     mechanism = Additive(AdditiveNoise(1.0), 20)
-    coins = KeyedEntropy.from_seed(5)
+    entropy = KeyedEntropy.from_seed(5)
     for releases, count in ((1, 400_000), (10, 40_000)):
-        noise = draw(count * releases, coins.fork(str(releases))).noise(mechanism.divisor)
+        noise = draw(count * releases, entropy.fork(str(releases))).noise(mechanism.divisor)
         released = (UNIT - round(0.7 * UNIT) + noise).reshape(count, releases)
         one, zero = (
             mechanism.log_probability(
@@ -160,8 +160,8 @@ def test_the_sizes_of_a_hidden_batch_are_those_of_its_draws(dataset):
     assert np.arange(len(laws.asked)) @ laws.asked == pytest.approx(laws.design.asked_rows)
     assert np.arange(len(laws.true)) @ laws.true == pytest.approx(laws.design.true_rows)
     small = BatchDesign(laws.design.subset, laws.design.marked, laws.design.epsilon)
-    coins = KeyedEntropy.from_seed(11)
-    drawn = [draw_batch(small, 0, 2 * small.subset, coins.fork(str(n))) for n in range(1000)]
+    entropy = KeyedEntropy.from_seed(11)
+    drawn = [draw_batch(small, 0, 2 * small.subset, entropy.fork(str(n))) for n in range(1000)]
     short = np.mean([len(batch.asked) <= laws.columns for batch in drawn])
     assert short == pytest.approx(laws.redrawn, abs=5 * (laws.redrawn / 1000) ** 0.5)
     text = f"{dataset}: {100 * laws.redrawn:.1f} % redrawn"

@@ -42,7 +42,7 @@ def test_every_training_gets_the_weights_that_it_gets_alone(dataset, dataset_dir
     if dataset in DATASETS[2:]:
         monkeypatch.setenv("TACITURN_DATA", str(dataset_dir(dataset)))
         epochs = 1
-    rows = Rows.of(dataset, 5)
+    rows = Rows.load(dataset, 5)
     cells = CELLS if epochs > 1 else CELLS[:3]
     terms = [terms_of(rows, cell, epochs=epochs) for cell in cells]
     methods = [cast(ResidueMechanism[Any], mechanism(term.agreement)) for term in terms]
@@ -57,7 +57,7 @@ def test_every_training_gets_the_weights_that_it_gets_alone(dataset, dataset_dir
 
 @pytest.mark.slow  # an experiment
 def test_a_judged_cell_has_the_figures_of_the_same_training_by_command():
-    rows = Rows.of("breast-cancer", 3)
+    rows = Rows.load("breast-cancer", 3)
     cells = [Cell("none"), *CELLS]
     for cell, score in zip(cells, judge(rows, cells), strict=True):
         run = taciturn.train(dataset="breast-cancer", seed=3, scheme="clear", **cell.options)
@@ -66,7 +66,7 @@ def test_a_judged_cell_has_the_figures_of_the_same_training_by_command():
 
 
 def test_a_penalty_is_refused():
-    rows = Rows.of("breast-cancer", 1)
+    rows = Rows.load("breast-cancer", 1)
     terms = terms_of(rows, CELLS[0], l2=0.1)
     plan = terms.plan(bytes(32), len(rows.train.labels))
     method = cast(ResidueMechanism[Any], mechanism(terms.agreement))

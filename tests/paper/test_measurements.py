@@ -35,7 +35,7 @@ def test_the_shortest_solution_is_found():
 @pytest.mark.parametrize(("columns", "least", "most"), [(1, 1.0, 1.0), (2, 0.0, 0.3)])
 def test_noise_hides_two_columns_and_not_one(columns, least, most):
     pytest.importorskip("flint")
-    target = Target.of(columns, 1, integers=False)
+    target = Target.train(columns, 1, integers=False)
     assert np.abs(target.noisy - target.exact).max() * target.unit <= 2.0**-12
     assert recovered(target, by_lattice(target, target.exact)) > 0.99
     assert least <= recovered(target, by_mean(target, target.noisy)) <= most

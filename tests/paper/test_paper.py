@@ -14,8 +14,8 @@ from rich.console import Console
 
 from taciturn.__main__ import run
 from taciturn.errors import OutputError
-from taciturn.faces import COMMAND_LINE
 from taciturn.report import Block, render_html, render_markdown, render_terminal
+from taciturn.setting_syntax import COMMAND_LINE
 from taciturn_paper import curves, paper, table3
 from taciturn_paper.report import tables
 from taciturn_paper.report.document import reproduction_page
@@ -28,7 +28,7 @@ BREAST = ["breast-cancer"]
 
 
 @pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def array_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("shelf")
 
 
@@ -37,7 +37,7 @@ REPRODUCES = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def record(shelf: Path) -> dict[str, Any]:
+def record(array_store: Path) -> dict[str, Any]:
     """Everything on one dataset, with two iterations of the quicker trainings on the clock."""
     quicker = [contender for contender in table3.CONTENDERS if contender.scheme != "paillier"]
     few = tuple(replace(contender, iterations=2) for contender in quicker)
@@ -46,7 +46,7 @@ def record(shelf: Path) -> dict[str, Any]:
         patch.setattr(table3, "QUICK_TURNS", 2)
         # Starting processes takes longer than the tasks; another test has several.
         patch.setattr("taciturn_paper.tasks.os.cpu_count", lambda: 1)
-        return run_all(Request(quick=True, seeds=2, datasets=BREAST, folder=shelf))
+        return run_all(Request(quick=True, seeds=2, datasets=BREAST, folder=array_store))
 
 
 def shown(blocks: list[Block]) -> str:
@@ -73,7 +73,7 @@ def test_table_two_has_every_cell_with_the_papers_beside_it(record):
 
 
 def test_bounds_are_chosen_on_rows_that_are_neither_trained_on_nor_judged_on():
-    rows = Rows.of("breast-cancer", 2)
+    rows = Rows.load("breast-cancer", 2)
     assert len(rows.fit.labels) + len(rows.choose.labels) == len(rows.train.labels)
     parts = [
         {row.tobytes() for row in part.features} for part in (rows.fit, rows.choose, rows.test)
@@ -85,7 +85,7 @@ def test_bounds_are_chosen_on_rows_that_are_neither_trained_on_nor_judged_on():
 
 def test_candidates_that_the_sampler_cannot_resolve_are_left_out_and_counted(monkeypatch):
     monkeypatch.setattr("taciturn_paper.utility.QUICK_GRID", ((2.0**-6, 1.0), (1.0, 1000.0)))
-    rows = Rows.of("breast-cancer", 2)
+    rows = Rows.load("breast-cancer", 2)
     choices = {
         (choice.cell.variant, choice.cell.epsilon): choice for choice in search(rows, quick=True)
     }
@@ -101,18 +101,18 @@ def test_what_is_kept_is_not_made_again_and_what_is_damaged_is(tmp_path):
         made.append(1)
         return {"n": len(made)}
 
-    shelf = ResultCache(tmp_path / "new" / "folder")
+    array_store = ResultCache(tmp_path / "new" / "folder")
     asked = {"work": "w", "seed": 1}
-    assert shelf.result(asked, make) == shelf.result(asked, make) == {"n": 1}
-    assert shelf.result({**asked, "seed": 2}, make) == {"n": 2}
+    assert array_store.result(asked, make) == array_store.result(asked, make) == {"n": 1}
+    assert array_store.result({**asked, "seed": 2}, make) == {"n": 2}
     for path in (tmp_path / "new" / "folder").iterdir():
         path.write_text(path.read_text()[:-9])
-    assert shelf.result(asked, make) == {"n": 3}
+    assert array_store.result(asked, make) == {"n": 3}
     assert ResultCache(None).result(asked, make) == {"n": 4}
     # A result of something else is not taken.
     for path in (tmp_path / "new" / "folder").iterdir():
         path.write_text(json.dumps({"asked": {"a": 2}, "result": "two"}))
-    assert shelf.result(asked, make) == {"n": 5}
+    assert array_store.result(asked, make) == {"n": 5}
 
 
 def test_a_folder_that_cannot_be_is_named(tmp_path):
@@ -250,10 +250,10 @@ def test_the_page_of_the_documents_is_that_of_its_data():
 
 
 @REPRODUCES
-def test_the_command_writes_the_report(record, shelf, monkeypatch, capsys):
+def test_the_command_writes_the_report(record, array_store, monkeypatch, capsys):
     monkeypatch.setattr("taciturn_paper.tasks.os.cpu_count", lambda: 1)
     arguments = ["reproduce", "table2", "--quick", "--seeds", "2", "--dataset", "breast-cancer"]
-    assert run([*arguments, "--cache", str(shelf), "--json"]) == 0
+    assert run([*arguments, "--cache", str(array_store), "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert rows == json.loads(json.dumps(record["table2"]["rows"]))
 

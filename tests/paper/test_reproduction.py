@@ -44,20 +44,20 @@ def test_the_fast_trainer_gives_the_protocols_weights_to_the_last_bit(options, d
     if options["dataset"] in ("census-income", "give-me-some-credit"):
         options = {**options, "data_dir": str(dataset_dir(options["dataset"]))}
     options = {**options, "seed": 4, "l2": 0.01, "scheme": "clear"}
-    settings, coins = Settings.of(options).resolved(), Coins.for_seed(4)
-    data = arrange(settings, load_raw(settings), coins.data)
+    settings, entropy = Settings.from_mapping(options).resolved(), Coins.for_seed(4)
+    data = arrange(settings, load_raw(settings), entropy.data)
     labels_train, features = data.labels_train, data.alice_train
     terms = agree(settings, len(features.columns), labels_train.rows)
-    plan = terms.plan(seed_of(coins.alice, coins.bob), labels_train.rows)
+    plan = terms.plan(seed_of(entropy.alice, entropy.bob), labels_train.rows)
     method = mechanism(terms.agreement)
     if isinstance(method, GradientMechanism):
         ledger = Ledger(labels_train.rows, "")
-        released = released_labels(labels_train, method, ledger, coins.bob)
+        released = released_labels(labels_train, method, ledger, entropy.bob)
         weights = train_with_gradients(features.values, released.values, plan, terms, method)
     else:
         noisy = cast(ResidueMechanism[Any], method)
         weights = train_with_noise(
-            features.values, labels_train.values, plan, terms, noisy, coins.bob
+            features.values, labels_train.values, plan, terms, noisy, entropy.bob
         )
     joint = taciturn.train(**options).weights["alice"]
     assert weights.tobytes() == joint.tobytes()

@@ -174,10 +174,10 @@ def furnish(
 
 
 @contextmanager
-def processes(company: Company, hosts: Hosts | None = None) -> Iterator[dict[str, Side]]:
+def processes(group_shape: Company, hosts: Hosts | None = None) -> Iterator[dict[str, Side]]:
     """A process for each party, to be started; nothing is left running."""
     here = hosts or OneHost({})
-    sides = {name: Side(here, company.place(name), name) for name in company.all}
+    sides = {name: Side(here, group_shape.place(name), name) for name in group_shape.all}
     try:
         yield sides
     finally:

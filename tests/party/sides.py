@@ -20,7 +20,7 @@ from taciturn.engine import (
     Endpoints,
     Observer,
     Transcript,
-    ignore,
+    noop,
     run_pair,
     run_star,
 )
@@ -29,7 +29,7 @@ from taciturn.jobs.predict import PredictJob
 from taciturn.jobs.train import DryRunJob, TrainJob, TrainSide, training_job
 from taciturn.model import ModelShare, WholeModel, whole_model
 from taciturn.parallel import one_thread
-from taciturn.party import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, PartyConfig, way_to_peer
+from taciturn.party import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, PartyConfig, open_endpoint
 from taciturn.protocol import Event, PartyResult, WeightShare
 from taciturn.results import record_of
 from taciturn.rng import KeyedEntropy
@@ -293,7 +293,7 @@ def numbers_in_one_process(folder: Path) -> tuple[list[list[Any]], dict[str, Any
 
 
 def in_one_process(
-    folder: Path, observe: Observer = ignore
+    folder: Path, observe: Observer = noop
 ) -> tuple[list[float], list[float], dict[str, Any]]:
     """The weights of both sides and Bob's ledger, of ``ends_in_one_process``."""
     ends, ledger = ends_in_one_process(folder, observe)
@@ -302,7 +302,7 @@ def in_one_process(
 
 
 def ends_in_one_process(
-    folder: Path, observe: Observer = ignore
+    folder: Path, observe: Observer = noop
 ) -> tuple[tuple[PartyResult, PartyResult], dict[str, Any]]:
     """The same training in one thread, fed the entropy that the parties recorded."""
     pair = Company(folder, ("alice",), written=True)
@@ -479,7 +479,7 @@ class Company:
             config, calls = self.config(name), (watch or {}).get(name, Callbacks())
             own = acts.get(name.replace("-", "_"), act)
             if real:
-                with way_to_peer(config, calls.announce) as way:
+                with open_endpoint(config, calls.announce) as way:
                     return own(config, way, calls)
             if name != "bob":
                 return own(config, wires[name].endpoint(serves=False), calls)
@@ -507,7 +507,7 @@ class Company:
         return {name: share_numbers(self.share(name)) for name in self.all}
 
     def ends_in_one_process(
-        self, observe: Observer = ignore
+        self, observe: Observer = noop
     ) -> tuple[dict[str, PartyResult], dict[str, Any]]:
         """The same training in one thread, with the recorded entropy; and Bob's ledger."""
         parties, entropy = {}, {}

@@ -38,14 +38,14 @@ def run_study(folder: Path, wire: Wire | None = None, **options: Any) -> Ends:
     return run_both(folder, wire, **options)
 
 
-def coins_of(folder: Path, role: str) -> KeyedEntropy:
+def entropy_of(folder: Path, role: str) -> KeyedEntropy:
     """The coins of a side's last session."""
     config = PartyConfig.read(folder / f"{role}.toml")
     journal = Journal(config.path(config.state.folder) / "journal", state_key(config)[0])
     past = journal.resume()
     journal.close()
     assert past is not None
-    return KeyedEntropy(past.meta.coins)
+    return KeyedEntropy(past.meta.entropy)
 
 
 def numbers(share: ModelShare) -> list[Any]:
@@ -61,12 +61,12 @@ def written(folder: Path, role: str, number: int) -> ModelShare:
 def in_one_process(folder: Path) -> dict[tuple[str, int], list[Any]]:
     """Every combination's model, both programs in one thread, fed the session's coins."""
     sides = {role: study_of(folder, role) for role in ROLES}
-    coins = {role: coins_of(folder, role) for role in ROLES}
+    entropy = {role: entropy_of(folder, role) for role in ROLES}
     models: dict[tuple[str, int], list[Any]] = {}
     for training in sides["alice"].plan.trainings:
         if training.fold is not None:
             continue
-        own = {role: coins[role].fork(f"model {training.number}") for role in ROLES}
+        own = {role: entropy[role].fork(f"model {training.number}") for role in ROLES}
         parts = {role: side.plan.inputs_of(training) for role, side in sides.items()}
         bob = parts["bob"].bob_side(own["bob"])
         assert bob is not None

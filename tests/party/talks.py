@@ -33,11 +33,11 @@ def residues(turn: int, data: bytes = b"") -> EncryptedResidues:
     return EncryptedResidues(turn, EncryptedVector(data, len(data)))
 
 
-def alice(coins: Entropy, turns: int = TURNS) -> Program[float]:
+def alice(entropy: Entropy, turns: int = TURNS) -> Program[float]:
     """Sends a random number each turn, and sums them with what she hears."""
     total = 0.0
     for turn in range(turns):
-        drawn = float(coins.uniform((1,))[0])
+        drawn = float(entropy.uniform((1,))[0])
         yield from send(scores(turn, drawn))
         heard = yield from receive(EncryptedResidues)
         total += drawn + heard.residues.length
@@ -59,20 +59,20 @@ def bob(turns: int = TURNS) -> Program[int]:
 
 
 def spoke(
-    coins: Entropy, resume: TrainingState | None = None, turns: int = TURNS
+    entropy: Entropy, resume: TrainingState | None = None, turns: int = TURNS
 ) -> Program[list[float]]:
     """An Alice of several: sends a random number each turn; returns the sums that she hears."""
     sums = [] if resume is None else resume.weights.tolist()
     for turn in range(len(sums), turns):
         yield from emit(Boundary(TrainingState(turn, np.array(sums))))
-        yield from send(scores(turn, float(coins.fork(f"turn {turn}").uniform((1,))[0])))
+        yield from send(scores(turn, float(entropy.fork(f"turn {turn}").uniform((1,))[0])))
         heard = yield from receive(EncryptedResidues)
         sums.append(struct.unpack("<d", heard.residues.data[:8])[0])
     return sums
 
 
 def centre(
-    coins: Entropy, peers: Sequence[str], resume: TrainingState | None = None, turns: int = TURNS
+    entropy: Entropy, peers: Sequence[str], resume: TrainingState | None = None, turns: int = TURNS
 ) -> Program[list[float]]:
     """Bob: adds up what all send and tells each of them, with some random bytes of his own."""
     sums = [] if resume is None else resume.weights.tolist()
@@ -80,7 +80,7 @@ def centre(
         yield from emit(Boundary(TrainingState(turn, np.array(sums))))
         numbers = yield from together({peer: _hear(turn) for peer in peers})
         sums.append(sum(numbers.values()))
-        fork = coins.fork(f"turn {turn}")
+        fork = entropy.fork(f"turn {turn}")
         answers = {peer: struct.pack("<d", sums[-1]) + fork.token(8) for peer in peers}
         yield from together({peer: send(residues(turn, data)) for peer, data in answers.items()})
     return sums

@@ -27,7 +27,7 @@ SPELLED = ["NA", "null", "?", "007", "1e3", 'a "b"', "a,b", "a b", "é", "😀",
 
 
 def listed(*own: str, common: tuple[str, ...] = ()) -> AlignedRows:
-    return AlignedRows(RowIds.of(list(own)), RowIds.of(list(common or own)))
+    return AlignedRows(RowIds.from_values(list(own)), RowIds.from_values(list(common or own)))
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
@@ -40,12 +40,12 @@ def test_a_list_comes_back_as_it_was_written(tmp_path, name, column):
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     listed("Ann", "CY", common=("ann", "cy")).write(path, column)
     rows = AlignedRows.read(path, column)
-    assert rows.own == RowIds.of(["Ann", "CY"])
-    assert rows.common == RowIds.of(["ann", "cy"])
+    assert rows.own == RowIds.from_values(["Ann", "CY"])
+    assert rows.common == RowIds.from_values(["ann", "cy"])
 
 
 def test_ids_with_spaces_at_their_ends_need_parquet(tmp_path):
-    ids = RowIds.of(["a", " b"])
+    ids = RowIds.from_values(["a", " b"])
     with refused(RowIdError, names=("1 of 2", "parquet")):
         require_room(tmp_path / "rows.csv", ids)
     require_room(tmp_path / "rows.parquet", ids)

@@ -192,7 +192,7 @@ def test_workers_that_may_not_be_used_are_named(tmp_path):
 @pytest.mark.slow  # a cluster of its own
 def test_a_worker_that_does_not_see_the_table_is_named_with_the_file(cluster, tmp_path):
     size = TableSize(ROWS, 2)
-    ring = Wrapping.of(modulus_bits=59, matrix_bits=20, terms=ROWS)
+    ring = Wrapping.with_modulus(modulus_bits=59, matrix_bits=20, terms=ROWS)
     mapped = create(tmp_path / "table", (size.rows, size.columns), np.int32)
     mapped[:] = 1
     with joined(cluster) as dask:

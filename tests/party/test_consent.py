@@ -31,11 +31,11 @@ def test_a_study_needs_it_too(tmp_path):
 
 
 def test_each_of_several_alices_has_her_own_line(tmp_path):
-    company = Company(tmp_path, sections={"link": {"connect-seconds": 5.0}})
-    company.write_tables(rows=60)
-    company.write("alice-2", privacy=WITHOUT)
-    ends = company.run()
+    group_shape = Company(tmp_path, sections={"link": {"connect-seconds": 5.0}})
+    group_shape.write_tables(rows=60)
+    group_shape.write("alice-2", privacy=WITHOUT)
+    ends = group_shape.run()
     require_refused(ends["alice-2"], ends["bob"])
     # The other Alice has said yes, and opens nothing all the same.
     assert isinstance(ends["alice-1"], PeerStopped)
-    assert not company.file("alice-1", "consent.sqlite").exists()
+    assert not group_shape.file("alice-1", "consent.sqlite").exists()

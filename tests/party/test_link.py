@@ -22,13 +22,13 @@ from taciturn.party import (
     DRY_RUN,
     UNKNOWN,
     Checkpoint,
+    EncryptedLog,
     Journal,
     Link,
     Meta,
     Pace,
     Past,
     Patience,
-    Vault,
 )
 from tests.expected import refused
 from tests.modules import module_of
@@ -118,9 +118,9 @@ def test_a_journal_that_lost_its_last_frame_is_an_old_copy():
 def test_what_is_noted_is_on_the_disk_before_anything_leaves(tmp_path, monkeypatch):
     """A frame's own record, and those of the frames that it confirms; an opening confirms too."""
     order: list[str] = []
-    append = Vault.append
+    append = EncryptedLog.append
 
-    def noted(self: Vault, record: bytes) -> None:
+    def noted(self: EncryptedLog, record: bytes) -> None:
         order.append("noted")
         append(self, record)
 
@@ -128,7 +128,7 @@ def test_what_is_noted_is_on_the_disk_before_anything_leaves(tmp_path, monkeypat
         order.append("leaves")
         return frame
 
-    monkeypatch.setattr(Vault, "append", noted)
+    monkeypatch.setattr(EncryptedLog, "append", noted)
     monkeypatch.setattr(os, "fsync", lambda _: order.append("on disk"))
     journal = Journal(tmp_path / "journal", KEY)
     past = journal.begin(Meta({}, b"", A))

@@ -53,7 +53,7 @@ NEVER = (
 )
 # What only whoever pays for releases needs.
 PAYING = (
-    "taciturn.party.bob",
+    "taciturn.party.bob_inputs",
     "taciturn.party.consent.label_budget",
     "taciturn.privacy.ledger",
     "dp_accounting",

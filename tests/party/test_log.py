@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from taciturn.engine import silent
+from taciturn.engine import noop
 from taciturn.party import Figures, Log, Traffic
 from taciturn.protocol import Progress
 from taciturn.results import record_of
@@ -15,7 +15,7 @@ from taciturn.results import record_of
 def test_what_remains_is_told_once_there_is_a_pace_and_until_the_end(monkeypatch):
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    figures = Figures(None, 1, Log(None, "alice", silent))
+    figures = Figures(None, 1, Log(None, "alice", noop))
 
     def remaining(done: int, at: float) -> float | None:
         now[0] = at
@@ -33,7 +33,7 @@ def test_a_wait_counts_while_it_lasts_and_so_does_one_for_a_broken_link(monkeypa
     """A counter that Prometheus reads must not fall, and computing is what is not waiting."""
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    figures = Figures(None, 1, Log(None, "alice", silent))
+    figures = Figures(None, 1, Log(None, "alice", noop))
     link = Traffic(since=100.0)
 
     def spent(at: float) -> tuple[float, float]:

@@ -27,22 +27,22 @@ from taciturn.errors import (
     StateError,
     TaciturnError,
 )
-from taciturn.jobs.train import TrainingSide, TrainJob, party_blocks
+from taciturn.jobs.train import JournaledTraining, TrainJob, party_blocks
 from taciturn.model import ModelShare, listed_models
 from taciturn.numerics import log_loss
 from taciturn.party import (
     KEY_BYTES,
     VERSION,
+    EncryptedLog,
     Log,
     PartyConfig,
-    Vault,
     key_place,
     tellable,
 )
 from taciturn.party.consent import LabelBudget, ScoreBudget
 
 # private: where a key would be if the file did not name a place
-from taciturn.party.keep import _usual_place
+from taciturn.party.state_store import _usual_place
 from taciturn.protocol import (
     Event,
     PeerTable,
@@ -161,7 +161,7 @@ def test_a_copy_from_before_the_first_meeting_draws_anew_and_is_charged_again(fo
     for side in ROLES:
         waited_in_vain(folder, side, agreed)
     shutil.copytree(folder / f"{role}-state", folder / "old")
-    coins = []
+    entropy = []
     for fresh in (False, True):
 
         def act(party: Party, fresh: bool = fresh) -> Any:
@@ -169,10 +169,10 @@ def test_a_copy_from_before_the_first_meeting_draws_anew_and_is_charged_again(fo
             return party.run(record=folder / f"{side}.transcript", fresh=fresh and side != role)
 
         run_both(folder, act=act).records  # noqa: B018
-        coins.append(Transcript.load(folder / f"{role}.transcript").header["coins"][role])
+        entropy.append(Transcript.load(folder / f"{role}.transcript").header["coins"][role])
         shutil.rmtree(folder / f"{role}-state")
         shutil.copytree(folder / "old", folder / f"{role}-state")
-    assert coins[0] != coins[1]
+    assert entropy[0] != entropy[1]
     for side in ROLES:
         assert len(set(charged_sessions(folder, side))) == 2, side
 
@@ -215,7 +215,7 @@ def test_a_session_does_not_resume_on_other_labels_or_after_the_machine(
         table = pl.read_csv(folder / "bob.csv")
         table.with_columns(sick=1 - table["sick"]).write_csv(folder / "bob.csv")
     else:
-        monkeypatch.setattr(module_of(TrainingSide), "boot", lambda: "another start")
+        monkeypatch.setattr(module_of(JournaledTraining), "boot", lambda: "another start")
     write_config(folder, "bob", agreement=MECHANISMS["add"], link={"connect-seconds": 0.1})
     with refused(StateError, names=named):
         alone(folder, "bob").run()
@@ -302,7 +302,7 @@ def test_without_an_agreement_bob_accepts_a_thousand_columns_and_says_so(folder)
     said: list[str] = []
     config = PartyConfig.read(folder / "bob.toml")
     side = TrainJob().prepare(config)
-    side.begin(Log.of(config, said.append), Callbacks())
+    side.begin(Log.from_config(config, said.append), Callbacks())
     assert any("1,000" in note for note in said)
     assert side.plan.peer_table == PeerTable(None, 1000)
 
@@ -373,13 +373,15 @@ def test_the_peer_is_told_the_kind_and_nothing_more(problem):
 
 def test_logs_and_figures_hold_no_secret(folder):
     run_both(folder, act=record(folder)).records  # noqa: B018
-    coins = [Transcript.load(folder / f"{role}.transcript").header["coins"][role] for role in ROLES]
+    entropy = [
+        Transcript.load(folder / f"{role}.transcript").header["coins"][role] for role in ROLES
+    ]
     shown = "".join(
         (folder / name).read_text()
         for name in ("alice.log", "bob.log", "alice.metrics.json", "bob.metrics.json")
     )
     assert '"event"' in shown
-    for secret in (*coins, "p0001", str(weights(folder, "alice")[0])):
+    for secret in (*entropy, "p0001", str(weights(folder, "alice")[0])):
         assert secret not in shown
     for role in ROLES:
         figures = json.loads((folder / f"{role}.metrics.json").read_text())
@@ -413,7 +415,7 @@ def test_a_state_key_at_its_former_place_is_used_with_a_warning(folder):
     assert [line for line in said if str(folder / "bob.state.key") in line]
     assert not _usual_place(PartyConfig.read(folder / "bob.toml")).exists()
     # The journal is that key's.
-    Vault.open(folder / "bob-state" / "journal", bytes.fromhex(key))[0].close()
+    EncryptedLog.open(folder / "bob-state" / "journal", bytes.fromhex(key))[0].close()
 
 
 @pytest.mark.parametrize("key", ["00" * KEY_BYTES, "no hex"])

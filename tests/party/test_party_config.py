@@ -215,7 +215,7 @@ def test_a_setting_that_the_mechanism_does_not_take_is_noted(tmp_path):
     said: list[str] = []
     write_tables(tmp_path)
     config = read(tmp_path, agreement={"mechanism": "none", "epsilon": 1.0})
-    TrainJob().prepare(config).begin(Log.of(config, said.append), Callbacks())
+    TrainJob().prepare(config).begin(Log.from_config(config, said.append), Callbacks())
     assert any("epsilon" in line for line in said)
 
 

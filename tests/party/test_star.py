@@ -32,6 +32,8 @@ from taciturn.party import (
     ALIGNMENT,
     NONCE_BYTES,
     Checkpoint,
+    CheckpointPolicy,
+    EncryptedLog,
     Journal,
     Link,
     Meeting,
@@ -40,9 +42,7 @@ from taciturn.party import (
     Past,
     Patience,
     PeerSession,
-    Rhythm,
     RunHooks,
-    Vault,
     run_program,
 )
 from taciturn.protocol import (
@@ -69,7 +69,7 @@ from tests.waiting import HANG, wait_until
 KEY = bytes(32)
 NAMES = TWO_ALICES
 # Every boundary is a checkpoint, or none is.
-OFTEN, NEVER = Rhythm(iterations=1), Rhythm(10**6, 1e6, 1 << 60)
+OFTEN, NEVER = CheckpointPolicy(iterations=1), CheckpointPolicy(10**6, 1e6, 1 << 60)
 
 
 class Killed(BaseException):
@@ -136,10 +136,10 @@ class Star:
         *,
         cut: Mapping[str, Callable[[int], bool]] | None = None,
         fresh: bool = True,
-        rhythm: Rhythm = NEVER,
+        policy: CheckpointPolicy = NEVER,
         link: Mapping[str, Any] | None = None,
     ) -> None:
-        self.names, self.fresh, self.rhythm = tuple(names), fresh, rhythm
+        self.names, self.fresh, self.policy = tuple(names), fresh, policy
         self.configs = configs(folder, names, **(link or {}))
         self.wires = {name: WatchedWire((cut or {}).get(name, lambda n: False)) for name in names}
         self.kills: dict[str, tuple[int, bool]] = {}
@@ -148,7 +148,7 @@ class Star:
         self.said: dict[str, list[str]] = defaultdict(list)
         self.pasts: list[Past] = []
         self.programs: dict[str, Callable[[Entropy, TrainingState | None], Program[Any]]] = {
-            "bob": lambda coins, resume: centre(coins, self.names, resume),
+            "bob": lambda entropy, resume: centre(entropy, self.names, resume),
             **dict.fromkeys(names, spoke),
         }
         self._threads: dict[str, threading.Thread] = {}
@@ -195,9 +195,9 @@ class Star:
         if name == "bob":
             self.pasts.append(past)
         seed = {other: place for place, other in enumerate(("bob", *self.names))}[name]
-        coins = SystemEntropy() if self.fresh else KeyedEntropy.from_seed(seed)
+        entropy = SystemEntropy() if self.fresh else KeyedEntropy.from_seed(seed)
         body = past.checkpoint.body
-        program = self.programs[name](coins, TrainingState.of_bytes(body) if body else None)
+        program = self.programs[name](entropy, TrainingState.from_bytes(body) if body else None)
         side = PeerSession(config, self.endpoints(name), Callbacks(announce=self.said[name].append))
         try:
             with side.meet(ALIGNMENT, past, journal) as meeting:
@@ -206,7 +206,7 @@ class Star:
             journal.close()
 
     def _talk(self, meeting: Meeting, program: Program[Any]) -> Any:
-        result = meeting.run(program, RunHooks(rhythm=self.rhythm))
+        result = meeting.run(program, RunHooks(policy=self.policy))
         # Where the last word itself was cut off, nobody can know that it was heard. Whoever gives
         # up before a busy machine has made the link anew leaves the others waiting.
         meeting.finish(3.0)
@@ -278,7 +278,7 @@ def test_links_may_break_at_any_frame(tmp_path, names, cut):
     star.assert_consistent()
 
 
-@pytest.mark.parametrize("rhythm", [OFTEN, NEVER], ids=["checkpoints", "none"])
+@pytest.mark.parametrize("policy", [OFTEN, NEVER], ids=["checkpoints", "none"])
 @pytest.mark.parametrize("after", [True, False], ids=["after", "before"])
 @pytest.mark.parametrize(
     ("name", "at"),
@@ -289,8 +289,8 @@ def test_links_may_break_at_any_frame(tmp_path, names, cut):
 )
 @pytest.mark.usefixtures("silent_kills")
 @pytest.mark.sampled(24)
-def test_each_may_be_killed_at_any_record(tmp_path, name, at, after, rhythm):
-    star = Star(tmp_path, rhythm=rhythm)
+def test_each_may_be_killed_at_any_record(tmp_path, name, at, after, policy):
+    star = Star(tmp_path, policy=policy)
     star.kills[name] = at, after
     star.run()
     assert star.starts[name] == 2
@@ -359,7 +359,7 @@ def former_records(meta: Meta) -> list[bytes]:
 
 def test_a_journal_of_two_parties_is_read_and_written_as_it_always_was(tmp_path):
     meta = Meta({"role": "bob"}, b"coins", B)
-    Vault.create(tmp_path / "former", KEY, former_records(meta)).close()
+    EncryptedLog.create(tmp_path / "former", KEY, former_records(meta)).close()
     former = Journal(tmp_path / "former", KEY)
     past = former.resume()
     former.close()
@@ -375,15 +375,15 @@ def test_a_journal_of_two_parties_is_read_and_written_as_it_always_was(tmp_path)
     journal.sent(6, b"six")
     journal.done(b"done")
     journal.close()
-    vault, records = Vault.open(tmp_path / "journal", KEY)
-    vault.close()
+    encrypted_log, records = EncryptedLog.open(tmp_path / "journal", KEY)
+    encrypted_log.close()
     assert records == former_records(meta)
 
 
 @pytest.mark.parametrize("record", [b"\x09", b"\x09\x01", b"\x09\x01\x07done", b"\x0a"])
 def test_a_record_of_no_known_kind_is_refused(tmp_path, record):
     records = [b"\x01" + Meta({}, b"", B).to_bytes(), record]
-    Vault.create(tmp_path / "journal", KEY, records).close()
+    EncryptedLog.create(tmp_path / "journal", KEY, records).close()
     journal = Journal(tmp_path / "journal", KEY)
     with refused(StateError):
         journal.resume()
@@ -413,7 +413,7 @@ def failing(problem: TaciturnError) -> Program[Any]:
 def test_an_alice_who_aborts_is_named_to_all_and_all_resume(tmp_path):
     star = Star(tmp_path)
     usual = star.programs["alice-2"]
-    star.programs["alice-2"] = lambda coins, resume: failing(OutputError("no room", where="here"))
+    star.programs["alice-2"] = lambda entropy, resume: failing(OutputError("no room", where="here"))
     ends = star.run()
     assert isinstance(ends["alice-2"], OutputError)
     for name in ("bob", "alice-1"):
@@ -438,7 +438,7 @@ def test_what_is_wrong_with_one_is_told_to_her_and_only_that_it_is_she_to_the_ot
         yield from receive(PartialScores)
         yield from receive(PartialScores)
 
-    star.programs["bob"] = lambda coins, resume: together(
+    star.programs["bob"] = lambda entropy, resume: together(
         {"alice-1": unconcerned(), "alice-2": refusing()}
     )
     ends = star.run()
@@ -448,7 +448,7 @@ def test_what_is_wrong_with_one_is_told_to_her_and_only_that_it_is_she_to_the_ot
 
 def test_a_problem_of_bobs_own_is_told_to_all_by_its_kind(tmp_path):
     star = Star(tmp_path)
-    star.programs["bob"] = lambda coins, resume: with_peer("alice-1", failing_bob())
+    star.programs["bob"] = lambda entropy, resume: with_peer("alice-1", failing_bob())
     ends = star.run()
     for name in NAMES:
         assert OutputError.__name__ in ends[name].message
@@ -531,8 +531,8 @@ def test_the_waits_for_several_overlap(tmp_path):
         yield from receive(PartialScores)
 
     star.programs = {
-        "bob": lambda coins, resume: together({name: ask() for name in names}),
-        **{name: partial(lambda name, coins, resume: slow(name), name) for name in names},
+        "bob": lambda entropy, resume: together({name: ask() for name in names}),
+        **{name: partial(lambda name, entropy, resume: slow(name), name) for name in names},
     }
     star.start()
     for name in names:

@@ -13,7 +13,7 @@ import pytest
 
 from taciturn.arrays import BoolArray, FloatArray, IntArray
 from taciturn.data import RowIds, fold_numbers
-from taciturn.engine import Callbacks, Endpoints, silent
+from taciturn.engine import Callbacks, Endpoints, noop
 from taciturn.errors import (
     AgreementError,
     BudgetExceeded,
@@ -32,7 +32,7 @@ from taciturn.model import ModelShare, whole_model
 from taciturn.party import PartyConfig, load_tables
 from taciturn.party.consent import Charge, LabelBudget, ScoreBudget
 from taciturn.protocol import Event
-from taciturn.results import of_record
+from taciturn.results import from_record
 from taciturn.rng import KeyedEntropy
 from taciturn.settings import Study
 from tests.expected import all_refused, refused
@@ -153,11 +153,11 @@ def test_alice_learns_how_many_models_there_are_and_no_figure(studied):
 def test_both_records_are_read_back(studied):
     folder, alice, bob = studied
     for role, record in zip(ROLES, (alice, bob), strict=True):
-        again = of_record(record)
+        again = from_record(record)
         assert isinstance(again, StudyRun)
         assert again.to_dict() == record
         kept = json.loads((folder / f"{role}.models" / "study.json").read_text())
-        assert of_record(kept) == again
+        assert from_record(kept) == again
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,10 @@ def test_all_models_of_a_priced_mechanism_are_paid_for(tmp_path):
 def test_a_budget_that_all_models_exceed_together_refuses_them(tmp_path):
     agreed = {**SGD, "mechanism": "add"}
     write_study(tmp_path, PRICED, agreement=agreed, privacy={"bob": {"budget": 5.9}})
-    assert TrainingPlan.of(PartyConfig.read(tmp_path / "bob.toml")).outlook().refused is not None
+    assert (
+        TrainingPlan.from_config(PartyConfig.read(tmp_path / "bob.toml")).outlook().refused
+        is not None
+    )
     ends = run_study(tmp_path)
     all_refused(BudgetExceeded, ends.bob, names=6)
     assert isinstance(ends.alice, AgreementError | PeerStopped)
@@ -400,7 +403,7 @@ def test_a_model_scores_nothing_until_it_is_used(finished):
     path = finished / "bob.models" / "model-02.json"
     with refused(ConfigError, names=2):
         PredictJob(path, finished / "bob.csv").prepare(config)
-    use_model(config, 2, silent)
+    use_model(config, 2, noop)
     share = ModelShare.load(finished / "bob.model.json")
     assert share.study["used"] is True
     assert PredictJob(finished / "bob.model.json", finished / "bob.csv").prepare(config)
@@ -409,13 +412,13 @@ def test_a_model_scores_nothing_until_it_is_used(finished):
 def test_a_choice_without_noise_is_charged_infinity_once(finished):
     config = PartyConfig.read(finished / "bob.toml")
     for number in (2, 2):
-        used = use_model(config, number, silent)
+        used = use_model(config, number, noop)
         assert (used.epsilon, used.choice_bits) == (math.inf, 1.0)
     (account,) = LabelBudget.from_config(config).accounts()
     assert account.ledger.label_epsilon_total == math.inf
     assert account.ledger.releases_per_row == 1
     # Another model is another choice.
-    use_model(config, 1, silent)
+    use_model(config, 1, noop)
     (account,) = LabelBudget.from_config(config).accounts()
     assert account.ledger.releases_per_row == 2
 
@@ -424,7 +427,7 @@ def test_a_choice_is_charged_under_a_state_key(finished):
     for name in ("bob.key", "bob.consent.sqlite", "bob.consent.sqlite-generation"):
         (finished / name).unlink()
     config = PartyConfig.read(finished / "bob.toml")
-    use_model(config, 2, silent)
+    use_model(config, 2, noop)
     budget, ids = LabelBudget.from_config(config), load_tables(config.first).train.ids
     assert len(budget.key) == 32
     assert budget.statements(Charge(((ids, {}),)))[0].label_epsilon_total == math.inf
@@ -466,15 +469,15 @@ def test_a_choice_beyond_the_limit_leaves_the_model_as_it_was(finished):
     path = finished / "bob.toml"
     path.write_text(path.read_text().replace("[privacy]\n", "[privacy]\nbudget-total = 2.0\n"))
     with pytest.raises(BudgetExceeded):
-        use_model(PartyConfig.read(path), 2, silent)
+        use_model(PartyConfig.read(path), 2, noop)
     assert not (finished / "bob.model.json").exists()
 
 
 def test_alice_uses_the_model_that_is_named_and_pays_nothing(finished):
     config = PartyConfig.read(finished / "alice.toml")
-    used = use_model(config, 2, silent)
+    used = use_model(config, 2, noop)
     assert (used.epsilon, used.choice_bits) == (None, None)
-    use_model(PartyConfig.read(finished / "bob.toml"), 2, silent)
+    use_model(PartyConfig.read(finished / "bob.toml"), 2, noop)
     shares = [ModelShare.load(finished / f"{role}.model.json") for role in ROLES]
     assert whole_model(*shares).bob.weights.shape == (4,)
 
@@ -501,7 +504,7 @@ def test_folds_depend_on_the_id_alone_and_are_about_equal():
 
 
 def test_combinations_are_numbered_with_the_last_setting_varying_fastest():
-    study = Study.of({"folds": 2, "l2": [0.1, 0.2], "passes": [2, 3]})
+    study = Study.from_mapping({"folds": 2, "l2": [0.1, 0.2], "passes": [2, 3]})
     assert study.models == 12
     assert [dict(point.values) for point in study.points] == [
         {"l2": l2, "passes": passes} for l2 in (0.1, 0.2) for passes in (2, 3)
@@ -520,28 +523,30 @@ def test_it_is_a_study_that_a_file_with_one_is_run_as(tmp_path):
 @pytest.mark.slow  # three parties over real connections, twice
 def test_two_alices_study_together_and_resume_after_a_kill(tmp_path):
     """Whole models of all three sides against scikit-learn on the joined table."""
-    company = Company(tmp_path, agreement={"passes": 12})
-    company.write_tables(150)
+    group_shape = Company(tmp_path, agreement={"passes": 12})
+    group_shape.write_tables(150)
     study = "folds = 2\nl2 = [0.01, 0.1]\npasses = [12, 14]\n"
-    for name in company.all:
-        path = company.place(name) / f"{role_of(name)}.toml"
+    for name in group_shape.all:
+        path = group_shape.place(name) / f"{role_of(name)}.toml"
         path.write_text(f"{path.read_text()}\n[study]\n{study}", encoding="utf-8")
 
     def act(config: PartyConfig, way: Endpoints, calls: Callbacks) -> StudyRun:
         return run_party(StudyJob(), config, calls, way)
 
-    killed = company.run(act, watch={"alice-2": Callbacks(observe=Killer(40))})
+    killed = group_shape.run(act, watch={"alice-2": Callbacks(observe=Killer(40))})
     assert isinstance(killed["alice-2"], Killed)
-    ends = company.run(act)
+    ends = group_shape.run(act)
     bob = ends["bob"].to_dict()
     assert bob["study"]["models"] == 12
-    plans = [StudyJob().prepare(company.config(name)).plan for name in (*company.names, "bob")]
+    plans = [
+        StudyJob().prepare(group_shape.config(name)).plan for name in (*group_shape.names, "bob")
+    ]
     for model in plans[-1].models:
         if model.fold is None:
             file = f"models/model-{model.point.number:02d}.json"
             shares = [
-                ModelShare.load(company.place(name) / f"{role_of(name)}.{file}")
-                for name in company.all
+                ModelShare.load(group_shape.place(name) / f"{role_of(name)}.{file}")
+                for name in group_shape.all
             ]
             assert distance(shares, optimum(plans, model.terms.agreement.l2)) < 0.05
 

@@ -117,7 +117,7 @@ def test_both_sides_come_to_the_same_rows_in_the_same_order(ids):
 @pytest.mark.parametrize("share", [0.05, 0.2, 0.5])
 def test_the_held_out_share_is_near_the_fraction_with_a_false_alarm_once_in_a_billion(share):
     """A hash is as a coin: 20,000 fixed ids lie within six standard deviations (2e-9)."""
-    ids = RowIds.of([f"person {number}" for number in range(20_000)])
+    ids = RowIds.from_values([f"person {number}" for number in range(20_000)])
     held = held_out_rows(ids, share, "trial").sum()
     assert abs(held - share * 20_000) < 6 * math.sqrt(20_000 * share * (1 - share))
 

@@ -71,7 +71,7 @@ def test_alice_has_bobs_figures_in_whole_per_cent(folder, agreed):
     # Her view has it, for whichever attack needs it.
     session = RecordedSession.read(folder / "alice.transcript", folder / "alice.toml")
     assert isinstance(session.view, AliceView)
-    (seen,) = session.view.observations.of(QualityTold)
+    (seen,) = session.view.observations.of_kind(QualityTold)
     assert (seen.quality.accuracy, seen.quality.auc) == (quality["accuracy"], quality["auc"])
     assert seen.signal is Signal.QUALITY
 

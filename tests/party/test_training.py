@@ -25,8 +25,8 @@ from taciturn.jobs import ResumableSide, run_party
 from taciturn.jobs.align import AlignJob
 from taciturn.jobs.train import TrainJob, TrainSide
 from taciturn.model import own_part, own_to_onnx, to_sklearn, whole_to_onnx
-from taciturn.numerics import auc, of_labels, optimum, penalised_loss, weighted_likelihood
-from taciturn.party import PartyConfig, Rhythm
+from taciturn.numerics import auc, label_likelihood, optimum, penalised_loss, weighted_likelihood
+from taciturn.party import CheckpointPolicy, PartyConfig
 from taciturn.privacy import EncryptedMechanism
 from taciturn.protocol import (
     Endorsement,
@@ -108,7 +108,7 @@ def seldom(cases: list[Any], always: list[Any]) -> list[Any]:
     ]
 
 
-def company(folder: Path, name: str, alices: tuple[str, ...], **agreed: Any) -> Company:
+def group_shape(folder: Path, name: str, alices: tuple[str, ...], **agreed: Any) -> Company:
     made = Company(folder, alices, agreement={"evaluate": "epoch", **AGREEMENTS[name], **agreed})
     made.write_tables()
     return made
@@ -139,7 +139,7 @@ class Trained:
 @pytest.fixture(scope="module", params=seldom([(case,) for case in CASES], [(c,) for c in ALWAYS]))
 def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trained:
     name, alices = request.param
-    star = company(tmp_path_factory.mktemp("trained"), name, alices)
+    star = group_shape(tmp_path_factory.mktemp("trained"), name, alices)
     return Trained(name, star, records(star.run()))
 
 
@@ -184,7 +184,7 @@ def test_newton_is_near_the_optimum_of_the_joined_table(trained):
     assert isinstance(method, EncryptedMechanism)
     assert side is not None
     # The flips are those of the training: they lie in Bob's file.
-    likelihood = of_labels(side.labels.values, method.likelihood)
+    likelihood = label_likelihood(side.labels.values, method.likelihood)
     joined = np.hstack([party.tables.train.values for party in parties.values()])
     weights, l2 = star.weights(), bob.terms.agreement.l2
     loss = penalised_loss(joined @ weights, likelihood, weights, l2, 1)
@@ -313,7 +313,7 @@ def test_columns_with_a_mean_are_scored_as_the_joined_table_is(tmp_path, name):
     labels = tables["bob"].labels
     assert labels is not None
     joined = np.hstack([side.train.values for side in tables.values()])
-    likelihood = of_labels(labels.values, partial(weighted_likelihood, class_weight=None))
+    likelihood = label_likelihood(labels.values, partial(weighted_likelihood, class_weight=None))
     weights, l2 = star.weights(), 1.0 / len(joined)
     best = optimum(joined, likelihood, l2, 1).loss
     assert penalised_loss(joined @ weights, likelihood, weights, l2, 1) - best < 2e-3
@@ -378,7 +378,7 @@ STOPS_ALWAYS: list[tuple[str, tuple[str, ...], str, int]] = [
 
 @pytest.mark.parametrize(("name", "alices", "stopped", "event"), seldom(STOPS, STOPS_ALWAYS))
 def test_a_side_that_is_stopped_resumes_to_the_same_numbers(tmp_path, name, alices, stopped, event):
-    star = company(tmp_path, name, alices)
+    star = group_shape(tmp_path, name, alices)
     ends = star.run(watch=pulled_at(stopped, event))
     assert isinstance(ends.pop(stopped), Pulled)
     for other, end in ends.items():
@@ -407,7 +407,7 @@ CUTS: list[tuple[str, tuple[str, ...], int]] = [
 def test_a_wire_that_keeps_breaking_changes_nothing(tmp_path, name, alices, every, monkeypatch):
     """Where the last word is cut off, the side that misses it waits for a while, and gives up."""
     monkeypatch.setattr(TrainJob, "farewell_seconds", 3.0)
-    star = company(tmp_path, name, alices)
+    star = group_shape(tmp_path, name, alices)
     ends = records(star.run(cut=lambda number: number % every == 0))
     assert all(wire.links > 2 for wire in star.wires.values())
     star.require_the_same(ends)
@@ -416,11 +416,13 @@ def test_a_wire_that_keeps_breaking_changes_nothing(tmp_path, name, alices, ever
 @pytest.mark.parametrize("every", ["iterations", "bytes"])
 def test_checkpoints_bound_what_is_played_back(tmp_path, monkeypatch, every):
     """With one every two passes no more than two are run again after a stop."""
-    star = company(tmp_path, "sealed", ONE, passes=9)
+    star = group_shape(tmp_path, "sealed", ONE, passes=9)
     if every == "bytes":
         # Long messages alone are a reason; whoever resumes holds them all.
         monkeypatch.setattr(
-            module_of(ResumableSide), "Rhythm", lambda *_: Rhythm(1000, 1000.0, frame_bytes=1)
+            module_of(ResumableSide),
+            "CheckpointPolicy",
+            lambda *_: CheckpointPolicy(1000, 1000.0, frame_bytes=1),
         )
     assert isinstance(star.run(watch=pulled_at("bob", 8, Progress))["bob"], Pulled)
     done: list[int] = []
@@ -475,7 +477,7 @@ def test_a_side_that_is_stopped_between_two_parts_resumes_to_the_same_numbers(tm
 
 def test_an_alice_who_moves_one_score_is_found_and_not_told(tmp_path, monkeypatch):
     """One unit of one row in one pass; the training ends as ever."""
-    star, asked = company(tmp_path, "sealed", ONE, evaluate="end"), list[int]()
+    star, asked = group_shape(tmp_path, "sealed", ONE, evaluate="end"), list[int]()
 
     def moved(*given: Any) -> IntArray:
         scores = own_scores(*given)
@@ -503,7 +505,7 @@ TORN += [("sealed", TWO_ALICES, 700_000)]
 @pytest.mark.parametrize(("name", "alices", "room"), seldom(TORN, [("sealed", ONE, 900_000)]))
 def test_a_torn_link_is_made_anew_and_changes_nothing(tmp_path, name, alices, room):
     """Over gRPC and TLS."""
-    star = company(tmp_path, name, alices)
+    star = group_shape(tmp_path, name, alices)
     with Relay(star.port, room=room) as relay:
         star.write(alices[-1], link={"connect": f"127.0.0.1:{relay.port}"})
         ends = records(star.run(real=True))
@@ -525,7 +527,7 @@ KILLED += [*product(("sealed", "none, sgd"), [TWO_ALICES])]
 def test_every_process_may_be_killed_in_turn(tmp_path, name, alices):
     """kill -9 amid the training; each is started again at once."""
     longer = {"passes": 40} if "epochs" not in AGREEMENTS[name] else {"epochs": 12}
-    star = company(tmp_path, name, alices, **longer)
+    star = group_shape(tmp_path, name, alices, **longer)
     star.write_tables(400)
     with processes(star) as sides:
         for side in sides.values():

@@ -23,7 +23,7 @@ def add(epsilon: float, bits: int = BITS) -> Additive:
     return Additive(AdditiveNoise(epsilon), bits)
 
 
-def coins(purpose: str) -> KeyedEntropy:
+def entropy(purpose: str) -> KeyedEntropy:
     return KeyedEntropy.from_seed(2024).fork(purpose)
 
 
@@ -95,7 +95,7 @@ def test_floating_point_noise_tells_the_label_and_the_grid_does_not():
     candidates = (1.0 - score, -score)
     for label, residue in enumerate(reversed(candidates)):
         size = 200_000
-        real = mechanism.release_real(np.full(size, residue), coins(f"mironov {label}")).value
+        real = mechanism.release_real(np.full(size, residue), entropy(f"mironov {label}")).value
         small = real[np.abs(real) < 1]
         assert len(small) > 500
         truth, other = (reachable(small, r, 200.0) for r in (residue, candidates[label]))

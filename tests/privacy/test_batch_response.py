@@ -37,7 +37,7 @@ PAPER = {
 }
 
 
-def coins(purpose: str) -> KeyedEntropy:
+def stream(purpose: str) -> KeyedEntropy:
     return KeyedEntropy.from_seed(2024).fork(purpose)
 
 
@@ -251,7 +251,7 @@ def test_conditioning_is_what_redrawing_adds_between_so_many_marks_and_one_more_
 def test_draws_of_a_tiny_design_fit_its_exact_law_with_false_alarm_rate_1e_minus_6():
     """Marks are uniform, and the response has the conditional law: all pairs of them."""
     made, columns, size = BatchDesign(4, 1, 1.0), 1, 2000
-    entropy = coins("tiny")
+    entropy = stream("tiny")
     counts: Counter[Any] = Counter()
     for _ in range(size):
         batch = draw_batch(made, columns, 4, entropy)
@@ -297,7 +297,7 @@ MADE, COLUMNS, ROWS = BatchDesign(37, 11, 1.0), 12, 100
 
 @pytest.fixture(scope="module")
 def batches() -> list[HiddenBatch]:
-    entropy = coins("batches")
+    entropy = stream("batches")
     return [draw_batch(MADE, COLUMNS, ROWS, entropy) for _ in range(1500)]
 
 
@@ -314,7 +314,7 @@ def test_rows_are_chosen_and_marked_evenly_with_false_alarm_rate_1e_minus_6(batc
 
     A quarter of the rows or less are chosen in another way.
     """
-    few, entropy = BatchDesign(5, 2, 1.0), coins("sparse")
+    few, entropy = BatchDesign(5, 2, 1.0), stream("sparse")
     sparse = [draw_batch(few, 0, 40, entropy) for _ in range(1200)]
     for drawn, rows in ((batches, ROWS), (sparse, 40)):
         shown = np.concatenate([batch.subset for batch in drawn])
@@ -330,7 +330,7 @@ def test_rows_are_chosen_and_marked_evenly_with_false_alarm_rate_1e_minus_6(batc
 def test_flips_have_the_stated_probability_with_false_alarm_rate_1e_minus_6(epsilon):
     """Enough of them to tell an epsilon that is off by a twentieth, at 1 and 3."""
     size = 200_000
-    flips = response_flips(epsilon, size, coins(f"flips {epsilon}"))
+    flips = response_flips(epsilon, size, stream(f"flips {epsilon}"))
     assert happens(int(flips.sum()), size, 1 / (1 + math.exp(epsilon)))
     for off in (0.95, 1.05):
         accepted = happens(int(flips.sum()), size, 1 / (1 + math.exp(off * epsilon)))
@@ -340,7 +340,7 @@ def test_flips_have_the_stated_probability_with_false_alarm_rate_1e_minus_6(epsi
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 def test_bits_are_kept_and_flipped_as_stated_with_false_alarm_rate_1e_minus_6(epsilon):
     """Without a condition on the length (no columns) every bit is an honest response."""
-    made, entropy = BatchDesign(200, 90, epsilon), coins(f"bits {epsilon}")
+    made, entropy = BatchDesign(200, 90, epsilon), stream(f"bits {epsilon}")
     drawn = [draw_batch(made, 0, 300, entropy) for _ in range(100)]
     marks = np.concatenate([batch.marks for batch in drawn])
     response = np.concatenate([batch.response for batch in drawn])
@@ -352,4 +352,4 @@ def test_bits_are_kept_and_flipped_as_stated_with_false_alarm_rate_1e_minus_6(ep
 def test_a_design_that_is_never_long_enough_ends_with_an_error(monkeypatch):
     monkeypatch.setattr(module_of(BatchDesign), "_MOST_REDRAWS", 20)
     with refused(ConfigError, setting="l_rr", names=(20, 9)):
-        draw_batch(BatchDesign(10, 1, 5.0), 9, 50, coins("never"))
+        draw_batch(BatchDesign(10, 1, 5.0), 9, 50, stream("never"))

@@ -30,8 +30,8 @@ def pmf(sigma: float, reach: int) -> np.ndarray:
 
 @pytest.mark.parametrize("sigma", [1, 2, 7])
 def test_draws_have_the_exact_probabilities_by_chi_square_with_false_alarm_rate_1e_minus_6(sigma):
-    reach, coins = 9 * sigma, KeyedEntropy.from_seed(sigma)
-    counts = Counter(draw(sigma, coins) for _ in range(DRAWS))
+    reach, entropy = 9 * sigma, KeyedEntropy.from_seed(sigma)
+    counts = Counter(draw(sigma, entropy) for _ in range(DRAWS))
     assert max(map(abs, counts)) <= reach
     assert fits([counts[k] for k in range(-reach, reach + 1)], pmf(sigma, reach))
     # The same counts are not those of a sigma a tenth larger: the test has power.
@@ -40,8 +40,8 @@ def test_draws_have_the_exact_probabilities_by_chi_square_with_false_alarm_rate_
 
 @pytest.mark.parametrize("sigma", [10**6, 3 * 2**35 + 1])
 def test_a_large_sigma_is_drawn_as_the_bell_says(sigma):
-    coins = KeyedEntropy.from_seed(sigma % 1000)
-    drawn = np.array([draw(sigma, coins) for _ in range(DRAWS)], dtype=np.float64) / sigma
+    entropy = KeyedEntropy.from_seed(sigma % 1000)
+    drawn = np.array([draw(sigma, entropy) for _ in range(DRAWS)], dtype=np.float64) / sigma
     edges = np.linspace(-3.0, 3.0, 25)
     inside = norm.cdf(edges)
     probabilities = np.diff(np.concatenate([[0.0], inside, [1.0]]))
@@ -51,8 +51,8 @@ def test_a_large_sigma_is_drawn_as_the_bell_says(sigma):
 
 def test_the_low_digits_of_a_large_draw_are_even():
     """A sampler in floating point would leave some of them out."""
-    coins = KeyedEntropy.from_seed(5)
-    low = Counter(draw(2**40 + 3, coins) % 16 for _ in range(DRAWS))
+    entropy = KeyedEntropy.from_seed(5)
+    low = Counter(draw(2**40 + 3, entropy) % 16 for _ in range(DRAWS))
     assert fits([low[k] for k in range(16)], np.full(16, 1 / 16))
 
 

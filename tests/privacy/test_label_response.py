@@ -21,10 +21,10 @@ from taciturn.privacy import (
     Ledger,
     Mechanism,
     Unprotected,
+    accepted_settings,
     mechanism,
     mechanism_class,
     response_flips,
-    taken,
 )
 from taciturn.protocol.bob import released_labels
 from taciturn.rng import KeyedEntropy
@@ -42,7 +42,7 @@ def method(epsilon: float) -> FlippedLabels:
     return FlippedLabels(LabelResponse(epsilon), Unprotected())
 
 
-def coins(purpose: str) -> KeyedEntropy:
+def entropy(purpose: str) -> KeyedEntropy:
     return KeyedEntropy.from_seed(77).fork(purpose)
 
 
@@ -60,8 +60,8 @@ def test_each_label_is_kept_with_its_exact_probability_with_false_alarm_rate_1e_
     epsilon, label
 ):
     size = 100_000
-    labels = LabelTable.of(np.full(size, label))
-    released = method(epsilon).respond(labels, coins(f"{epsilon} {label}"))
+    labels = LabelTable.from_data(np.full(size, label))
+    released = method(epsilon).respond(labels, entropy(f"{epsilon} {label}"))
     kept = int((released.values == label).sum())
     assert happens(kept, size, math.exp(epsilon) / (1 + math.exp(epsilon)))
     keep = method(epsilon).keep
@@ -72,7 +72,7 @@ def test_each_label_is_kept_with_its_exact_probability_with_false_alarm_rate_1e_
 def test_flips_of_neighbours_are_independent_by_chi_square_with_false_alarm_rate_1e_minus_6(
     epsilon,
 ):
-    flips = response_flips(epsilon, 200_000, coins(f"pairs {epsilon}"))
+    flips = response_flips(epsilon, 200_000, entropy(f"pairs {epsilon}"))
     flipped = 1 / (1 + math.exp(epsilon))
     counts = np.bincount(2 * flips[::2] + flips[1::2], minlength=4)
     once = flipped * (1 - flipped)
@@ -101,18 +101,18 @@ def test_the_total_is_epsilon_whatever_the_number_of_epochs(epochs, epsilon):
 
 
 def test_flipping_again_spends_again():
-    labels, ledger = LabelTable.of([0, 1, 1]), Ledger(3, "test")
+    labels, ledger = LabelTable.from_data([0, 1, 1]), Ledger(3, "test")
     for _ in range(3):
-        released_labels(labels, method(0.5), ledger, coins("again"))
+        released_labels(labels, method(0.5), ledger, entropy("again"))
     assert ledger.statement().label_epsilon_total == 1.5
     assert ledger.statement().releases_per_row == 3
 
 
 def test_every_row_is_charged_before_anything_is_drawn_or_sent():
-    labels = LabelTable.of([0, 1, 1])
+    labels = LabelTable.from_data([0, 1, 1])
     ledger = Ledger(3, "test", budget=0.5)
     with pytest.raises(BudgetExceeded):
-        released_labels(labels, method(1.0), ledger, coins("budget"))
+        released_labels(labels, method(1.0), ledger, entropy("budget"))
     assert ledger.statement().releases_per_row == 0
     with pytest.raises(BudgetExceeded):
         run(epsilon=1.0, budget=0.5)
@@ -146,7 +146,7 @@ def conversation(tables: Tables, released: LabelTable) -> list[tuple[str, bytes]
     frames: list[tuple[str, bytes]] = []
     run_pair(
         alice_program(handed, AGREED, CLEAR),
-        bob_program(handed, AGREED, CLEAR, ledger=ledger, coins=BOB),
+        bob_program(handed, AGREED, CLEAR, ledger=ledger, entropy=BOB),
         tap=lambda sender, frame: frames.append((sender, frame)),
     )
     return frames
@@ -156,7 +156,7 @@ def conversation(tables: Tables, released: LabelTable) -> list[tuple[str, bytes]
 def test_the_whole_conversation_is_a_function_of_the_released_labels(intercept):
     """Also where Bob has columns and an intercept, whose weights learn from the same labels."""
     tables = Tables.make(bob=2 if intercept else 0, intercept=intercept)
-    released = method(1.0).respond(tables.labels, coins("one"))
+    released = method(1.0).respond(tables.labels, entropy("one"))
     other = LabelTable(tables.labels.ids, 1 - tables.labels.values)
     turned = Tables(tables.alice, tables.bob, other, tables.free)
     assert conversation(tables, released) == conversation(turned, released)
@@ -186,7 +186,7 @@ class Beneath(Mechanism):
     event = LabelResponse(1.0)
 
     @classmethod
-    def of(cls, agreed):
+    def from_agreement(cls, agreed):
         return cls()
 
 
@@ -196,9 +196,9 @@ def test_it_takes_the_conversation_and_the_settings_of_what_it_runs_over(monkeyp
     made = mechanism(AGREED.model_copy(update={"base_mechanism": "sealed"}))
     assert (made.name, made.conversation, made.encrypts) == ("label-rr", "of its own", True)
     assert made.assumption.endswith(Beneath.assumption)
-    both = taken(Protection(mechanism="label-rr", base_mechanism="sealed"))
+    both = accepted_settings(Protection(mechanism="label-rr", base_mechanism="sealed"))
     assert both.names == ("epsilon", "base_mechanism", "b1")
     assert both.defaults == {"base_mechanism": "none", "b1": 0.5}
     # What does not run over another is not concerned.
-    alone = taken(Protection(mechanism="add", base_mechanism="sealed"))
+    alone = accepted_settings(Protection(mechanism="add", base_mechanism="sealed"))
     assert alone.names == MECHANISMS["add"].takes

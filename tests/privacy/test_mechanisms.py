@@ -159,7 +159,7 @@ def test_what_it_takes_are_settings_of_the_agreement_and_defaults_are_among_them
     assert set(chosen.takes) <= set(Settings.model_fields)
     assert set(chosen.defaults) <= set(chosen.takes)
     # A default is a value that the agreement accepts; where noise is the protection there is none.
-    Agreement.of({**agreement(mechanism=known).model_dump(), **chosen.defaults})
+    Agreement.from_mapping({**agreement(mechanism=known).model_dump(), **chosen.defaults})
     assert "epsilon" not in chosen.defaults or known == "hybrid"
     # Whoever must give a setting is shown it in a file to begin with.
     needed = {*chosen.takes} - {*chosen.defaults} - {"subset_size", "l_rr"}
@@ -220,7 +220,7 @@ def secret(conversation: str) -> Any:
     return (3, 1, 4)
 
 
-def coins(conversation: str, seed: int) -> Any:
+def entropy(conversation: str, seed: int) -> Any:
     entropy = KeyedEntropy.from_seed(seed)
     return draw(5, entropy) if conversation == "residues" else entropy
 
@@ -228,7 +228,7 @@ def coins(conversation: str, seed: int) -> Any:
 def test_a_release_has_its_event_the_form_of_what_came_in_and_noise_by_its_coins(releasing):
     kind = releasing.conversation
     before = secret(kind)
-    first, again, other = (releasing.release(before, coins(kind, seed)) for seed in (2, 2, 3))
+    first, again, other = (releasing.release(before, entropy(kind, seed)) for seed in (2, 2, 3))
     assert isinstance(first, Released)
     # Flipped labels were released before; their gradient is what follows from that.
     assert first.event == getattr(releasing, "gradient_event", releasing.event)

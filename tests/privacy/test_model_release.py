@@ -11,7 +11,7 @@ import pytest
 
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError
-from taciturn.numerics import BoundedTable, DescentSolver, of_labels, weighted_likelihood
+from taciturn.numerics import BoundedTable, DescentSolver, label_likelihood, weighted_likelihood
 from taciturn.privacy import Ledger, ModelRelease, NoisyModel, label_epsilon, rounding_error
 from taciturn.protocol import Scales
 from taciturn.rng import Entropy, KeyedEntropy
@@ -68,12 +68,12 @@ def test_a_share_leaves_with_noise_modulo_t_and_the_same_coins_give_the_same():
 @pytest.mark.sampled(1)
 def test_roundings_move_weights_by_less_than_their_bound(rows, columns):
     """Of 2000 roundings two are allowed beyond it; more than 14 come once in a million times."""
-    coins = np.random.default_rng(rows)
-    table = BoundedTable.of(coins.normal(size=(rows, columns)), 1e-3).values
+    stream = np.random.default_rng(rows)
+    table = BoundedTable.from_table(stream.normal(size=(rows, columns)), 1e-3).values
     grid = Scales(59, 10, 20)
     entropy, lengths = KeyedEntropy.from_seed(rows), []
     for number in range(2000):
-        exact = coins.normal(size=rows)
+        exact = stream.normal(size=rows)
         rounded = grid.directions(exact, entropy.fork(str(number))) - exact * 2.0**20
         lengths.append(float(np.linalg.norm(rounded @ table)))
     bound = rounding_error(rows, columns, math.log(1000))
@@ -93,9 +93,9 @@ class Told:
 
     def __init__(self, label: int, quiet: int = 1) -> None:
         labels = np.array([label, 0, 1, 0, 1, 1], dtype=np.int8)
-        bounded = BoundedTable.of(TABLE, 0.1).shrunk(2.0 ** -(BITS + 1))
+        bounded = BoundedTable.from_table(TABLE, 0.1).shrunk(2.0 ** -(BITS + 1))
         self._table = np.rint(bounded.values * 2.0**BITS).astype(np.int64)
-        self._likelihood = of_labels(labels, partial(weighted_likelihood, class_weight=None))
+        self._likelihood = label_likelihood(labels, partial(weighted_likelihood, class_weight=None))
         self._quiet = quiet
         self._release = ModelRelease(EVENT, ROWS, 1, 0, 0, PASSES, GRID.residue_bits, 34)
 

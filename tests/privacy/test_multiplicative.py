@@ -36,7 +36,7 @@ def mult(
     return VARIANTS[name](eps, b1, b2, bits)
 
 
-def coins(purpose: str) -> KeyedEntropy:
+def entropy(purpose: str) -> KeyedEntropy:
     return KeyedEntropy.from_seed(2024).fork(purpose)
 
 
@@ -204,7 +204,7 @@ Sampler = Literal["wrong", "ours"]
 def attacked(sampler: Sampler, residues: IntArray, seed: str) -> IntArray:
     """Residues through ``mult printed``: sampled as it must not be, or by the package."""
     eps, b1, b2 = 1.0, 0.1, 10.0
-    drawn = draw(len(residues), coins(seed))
+    drawn = draw(len(residues), entropy(seed))
     if sampler == "ours":
         return mult("printed", eps, b1, b2, ATTACKED_BITS).release(residues, drawn).value
     # Whole noise of scale 2 b2 / (b1 eps), times clip1(r), clipped: all as the equations say.
@@ -224,10 +224,12 @@ def informative(outputs: IntArray) -> BoolArray:
 def test_one_output_tells_the_label_of_the_wrong_sampler_only(sampler):
     """Alice knows the score: the residue is 1 - f or -f. Which of the two divides the output?"""
     size = 60_000
-    labels = (coins("labels").words(size) & np.uint64(1)).astype(np.int64)
+    labels = (entropy("labels").words(size) & np.uint64(1)).astype(np.int64)
     # Scores of 0.1 to 0.9 but for the middle: both candidates are beyond b1 and differ in size.
-    scores = np.round((0.55 + 0.33 * coins("scores").uniform((size,))) * ATTACKED).astype(np.int64)
-    scores = np.where(coins("side").uniform((size,)) < 0.5, scores, ATTACKED - scores)
+    scores = np.round((0.55 + 0.33 * entropy("scores").uniform((size,))) * ATTACKED).astype(
+        np.int64
+    )
+    scores = np.where(entropy("side").uniform((size,)) < 0.5, scores, ATTACKED - scores)
     outputs = attacked(sampler, labels * ATTACKED - scores, f"attack {sampler}")
     kept = informative(outputs)
     by_one, by_zero = (outputs[kept] % c[kept] == 0 for c in (ATTACKED - scores, scores))
@@ -243,7 +245,7 @@ def test_one_output_tells_the_label_of_the_wrong_sampler_only(sampler):
     # By chance a candidate of some thousand steps divides one output in some thousand.
     assert decided.mean() < 0.01
     # Where it does, the true one does as often as the other: at chance, with false alarm 1e-6.
-    guesses = np.where(decided, by_one, coins("guess").uniform((len(truth),)) < 0.5)
+    guesses = np.where(decided, by_one, entropy("guess").uniform((len(truth),)) < 0.5)
     assert happens(int((guesses == truth).sum()), len(truth), 0.5)
 
 

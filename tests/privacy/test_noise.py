@@ -33,7 +33,7 @@ UNIT = 1 << UNIT_BITS
 SIZE = 40_000
 
 
-def coins(purpose: str) -> KeyedEntropy:
+def entropy(purpose: str) -> KeyedEntropy:
     return KeyedEntropy.from_seed(2024).fork(purpose)
 
 
@@ -62,18 +62,18 @@ def test_the_largest_scale_is_the_one_of_the_smallest_divisor():
 
 @pytest.mark.parametrize("exponent", [1e-12, 1e-3, 0.5, 1.0, 1.5, 3.7, 12.0])
 def test_decaying_coins_show_heads_as_often_as_stated_with_false_alarm_rate_1e_minus_6(exponent):
-    heads = bernoulli_exp(exponent, SIZE, coins(f"coins {exponent}"))
+    heads = bernoulli_exp(exponent, SIZE, entropy(f"coins {exponent}"))
     assert heads.dtype == np.bool_
     assert heads.shape == (SIZE,)
     assert happens(int(heads.sum()), SIZE, math.exp(-exponent))
 
 
 def test_decaying_coins_at_the_ends():
-    assert bernoulli_exp(0.0, 1000, coins("zero")).all()
+    assert bernoulli_exp(0.0, 1000, entropy("zero")).all()
     # Below the resolution of 2^-56 the exponent is rounded down to zero.
-    assert bernoulli_exp(2.0**-57, 1000, coins("nearly")).all()
-    assert not bernoulli_exp(1e9, 1000, coins("never")).any()
-    assert bernoulli_exp(1.0, 0, coins("none")).shape == (0,)
+    assert bernoulli_exp(2.0**-57, 1000, entropy("nearly")).all()
+    assert not bernoulli_exp(1e9, 1000, entropy("never")).any()
+    assert bernoulli_exp(1.0, 0, entropy("none")).shape == (0,)
 
 
 # --- unit draws --------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ def test_decaying_coins_at_the_ends():
 
 @pytest.fixture(scope="module")
 def units() -> WordArray:
-    return geometric(SIZE, coins("units"))
+    return geometric(SIZE, entropy("units"))
 
 
 @pytest.mark.parametrize("sigma", [0.3, 1.0, 2.0, 3.7, 20.0])
@@ -130,7 +130,7 @@ def test_draws_are_cut_below_two_to_the_63():
 @pytest.mark.parametrize("sigma", [0.4, 1.0, 5.3, 30.0])
 def test_noise_is_discrete_laplace_with_false_alarm_rate_1e_minus_6(sigma):
     by = divisor(sigma)
-    noise = draw(SIZE, coins(f"laplace {sigma}")).noise(by)
+    noise = draw(SIZE, entropy(f"laplace {sigma}")).noise(by)
     reach = math.ceil(6 * sigma)
     cells = dlaplace.pmf(np.arange(-reach, reach + 1), by / UNIT)
     beyond = 1 - cells.sum()
@@ -140,7 +140,7 @@ def test_noise_is_discrete_laplace_with_false_alarm_rate_1e_minus_6(sigma):
 
 
 def test_each_number_can_have_a_scale_of_its_own():
-    drawn = draw(200, coins("own scales"))
+    drawn = draw(200, entropy("own scales"))
     sigmas = np.geomspace(0.1, 1e9, 200)
     divisors = np.array([divisor(float(sigma)) for sigma in sigmas], dtype=np.uint64)
     together = drawn.noise(divisors)
@@ -164,7 +164,7 @@ def test_the_largest_draw_at_the_smallest_divisor_fits():
 
 
 def test_draws_are_determined_by_the_coins_and_hidden_in_their_repr():
-    first, second, other = (draw(50, coins(name)) for name in ("a", "a", "b"))
+    first, second, other = (draw(50, entropy(name)) for name in ("a", "a", "b"))
     assert first.left.tolist() == second.left.tolist()
     assert first.right.tolist() == second.right.tolist()
     assert first.left.tolist() != other.left.tolist()
@@ -181,31 +181,31 @@ def taken(stock: Stock[LaplaceDraws], iteration: int, count: int) -> tuple[list[
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=8), st.sampled_from([500, 1000, 5000]))
 def test_an_iteration_gets_the_same_draws_whichever_were_asked_for_before(order, batch_size):
     """A resumed run starts anywhere; a fresh stock asked for that one iteration agrees."""
-    stock = Stock(draw, coins("stock"), batch_size)
+    stock = Stock(draw, entropy("stock"), batch_size)
     for iteration in order:
-        fresh = Stock(draw, coins("stock"), batch_size)
+        fresh = Stock(draw, entropy("stock"), batch_size)
         assert taken(stock, iteration, 7) == taken(fresh, iteration, 7)
 
 
 def test_iterations_share_no_draw():
-    stock = Stock(draw, coins("stock"), 64)
+    stock = Stock(draw, entropy("stock"), 64)
     # 64 iterations fill a block: the 65th starts the next.
     draws = [value for number in range(70) for value in taken(stock, number, 64)[0]]
     assert len(set(draws)) == len(draws) == 70 * 64
 
 
 def test_a_short_batch_gets_the_head_of_its_draws():
-    stock = Stock(draw, coins("stock"), 64)
+    stock = Stock(draw, entropy("stock"), 64)
     whole, short = taken(stock, 3, 64), taken(stock, 3, 10)
     assert short == (whole[0][:10], whole[1][:10])
-    assert len(taken(Stock(draw, coins("stock"), 9000), 2, 9000)[0]) == 9000
+    assert len(taken(Stock(draw, entropy("stock"), 9000), 2, 9000)[0]) == 9000
 
 
 # --- continuous --------------------------------------------------------------------------------
 
 
 def test_continuous_noise_is_laplace_with_false_alarm_rate_1e_minus_6():
-    noise = continuous_laplace(2.5, 20_000, coins("continuous"))
+    noise = continuous_laplace(2.5, 20_000, entropy("continuous"))
     assert kstest(noise, laplace(scale=2.5).cdf).pvalue > 1e-6
 
 

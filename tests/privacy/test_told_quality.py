@@ -18,8 +18,8 @@ LABELS = np.array([1, 1, 0, 1, 1, 0, 0, 1, 0, 0], dtype=np.int8)
 
 
 def test_without_epsilon_both_figures_are_told_in_whole_per_cent_at_an_infinite_price():
-    coins = KeyedEntropy.from_seed(1)
-    released = release(SCORES, LABELS, None, coins)
+    entropy = KeyedEntropy.from_seed(1)
+    released = release(SCORES, LABELS, None, entropy)
     assert released.event == NonPrivate()
     exact = accuracy(SCORES, LABELS), auc(SCORES, LABELS)
     assert released.value.tolist() == [round(STEPS * figure) for figure in exact] == [70, 80]
@@ -37,9 +37,9 @@ def test_with_epsilon_the_accuracy_alone_is_told_and_its_law_pays_for_one_label(
     assert len(release(SCORES, LABELS, epsilon, KeyedEntropy.from_seed(3)).value) == 1
     counts = []
     for number, labels in enumerate((LABELS, other)):
-        coins = KeyedEntropy.from_seed(number)
+        entropy = KeyedEntropy.from_seed(number)
         heard = [
-            int(release(SCORES, labels, epsilon, coins.fork(str(draw))).value[0])
+            int(release(SCORES, labels, epsilon, entropy.fork(str(draw))).value[0])
             for draw in range(draws)
         ]
         counts.append(np.bincount(heard, minlength=STEPS + 1))

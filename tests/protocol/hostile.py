@@ -10,11 +10,11 @@ import numpy as np
 
 from taciturn.crypto import EncryptedAnswer, EncryptedVector
 from taciturn.privacy import Released
-from taciturn.protocol import Emit, Hello, Keep, Message, Program, PublicBytes, Receive, Send
+from taciturn.protocol import Emit, Hello, Message, Persist, Program, PublicBytes, Receive, Send
 from taciturn.rng import KeyedEntropy
 
 R = TypeVar("R")
-Step = Send | Receive | Emit | Keep
+Step = Send | Receive | Emit | Persist
 Change = Callable[[Message], Message]
 TURNS = ("iteration", "turn", "part", "number")
 """The fields that say which turn a message belongs to."""

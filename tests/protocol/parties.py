@@ -64,7 +64,7 @@ def agreement(**changes: Any) -> Agreement:
         passes = values["epochs"]
         values = {key: value for key, value in values.items() if key not in Sgd.model_fields}
         values["passes"] = passes
-    return Agreement.of(values)
+    return Agreement.from_mapping(values)
 
 
 @dataclass(frozen=True)
@@ -80,14 +80,16 @@ class Tables:
     def make(
         cls, *, rows: int = 18, alice: int = 4, bob: int = 0, intercept: bool = False, seed: int = 7
     ) -> Tables:
-        coins = KeyedEntropy.from_seed(seed)
-        values = 4.0 * coins.fork("features").uniform((rows, alice + bob)) - 2.0
-        truth = values @ np.linspace(-2.0, 2.0, alice + bob) + coins.fork("noise").uniform((rows,))
-        his = FeatureTable.of(values[:, alice:], columns=[f"b{j}" for j in range(bob)])
+        entropy = KeyedEntropy.from_seed(seed)
+        values = 4.0 * entropy.fork("features").uniform((rows, alice + bob)) - 2.0
+        truth = values @ np.linspace(-2.0, 2.0, alice + bob) + entropy.fork("noise").uniform(
+            (rows,)
+        )
+        his = FeatureTable.from_data(values[:, alice:], columns=[f"b{j}" for j in range(bob)])
         return cls(
-            FeatureTable.of(values[:, :alice]),
+            FeatureTable.from_data(values[:, :alice]),
             his.with_intercept() if intercept else his,
-            LabelTable.of((truth > 0.5).astype(np.int8)),
+            LabelTable.from_data((truth > 0.5).astype(np.int8)),
             int(intercept),
         )
 
@@ -113,13 +115,13 @@ def bob_program(
     *,
     mechanism: Mechanism | None = None,
     ledger: Ledger | None = None,
-    coins: KeyedEntropy = BOB,
+    entropy: KeyedEntropy = BOB,
 ) -> Program[BobTrained]:
     """His side of it."""
     method = mechanism or mechanism_of(terms)
     charged = ledger or Ledger(tables.labels.rows, method.assumption)
     agreed = Terms(tables.agreed(terms), scheme)
-    inputs = BobInputs(tables.bob, tables.labels, agreed, method, charged, coins)
+    inputs = BobInputs(tables.bob, tables.labels, agreed, method, charged, entropy)
     return BOBS[agreed.conversation](inputs)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto import ClearScheme, KeyIdentity, Scheme, fingerprint
 from taciturn.data import FeatureTable
-from taciturn.engine import Recorder, StarTap, Transcript, run_star, unheard
+from taciturn.engine import Recorder, StarTap, Transcript, noop, run_star
 from taciturn.numerics import centring_offset
 from taciturn.privacy import Ledger
 from taciturn.privacy import mechanism as mechanism_of
@@ -22,9 +22,9 @@ from taciturn.protocol import (
     Emit,
     Event,
     HeldOut,
-    Keep,
     Message,
     PartyResult,
+    Persist,
     Program,
     Progress,
     Role,
@@ -52,12 +52,12 @@ def names(count: int) -> tuple[str, ...]:
     return tuple(f"alice-{number}" for number in range(1, count + 1))
 
 
-def coins_of(name: str) -> KeyedEntropy:
+def entropy_of(name: str) -> KeyedEntropy:
     return KeyedEntropy.from_seed(100 + int(name.rpartition("-")[2]))
 
 
 def identity_of(name: str) -> KeyIdentity:
-    return KeyIdentity.simulated(name, coins_of(name))
+    return KeyIdentity.simulated(name, entropy_of(name))
 
 
 def pins(parties: tuple[str, ...]) -> dict[str, str]:
@@ -103,7 +103,7 @@ class Star:
         inputs = AliceInputs(
             self.shares[name],
             self.terms,
-            coins_of(known),
+            entropy_of(known),
             identity=None if name == ONLY else identity_of(name),
         )
         return replace(inputs, **changes)
@@ -235,7 +235,7 @@ def converse(
     *,
     held_out: Tables | None = None,
     states: States | None = None,
-    tap: StarTap = unheard,
+    tap: StarTap = noop,
     whole: bool = False,
     **changes: Any,
 ) -> StarTalk:
@@ -257,7 +257,7 @@ def converse(
 
     def noting(name: str, program: Program[R]) -> Program[R]:
         def note(step: Any) -> Any:
-            if isinstance(step, Keep) and name == "bob":
+            if isinstance(step, Persist) and name == "bob":
                 kept.append(step.data)
             if isinstance(step, Emit) and isinstance(step.event, Boundary):
                 boundaries[name].append(step.event.state)
@@ -307,7 +307,7 @@ def _trained(program: Callable[[Any], Program[PartyResult]]) -> Callable[[Any], 
 
 
 def whole_session(
-    star: Star, held_out: Tables, tap: StarTap = unheard
+    star: Star, held_out: Tables, tap: StarTap = noop
 ) -> tuple[dict[str, PartyResult], PartyResult]:
     """From the first message to the last, held-out rows included."""
     tables = _dealt(held_out, star.parties)

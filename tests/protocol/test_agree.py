@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from taciturn.errors import BudgetExceeded, ConfigError
-from taciturn.jobs.train import simulate
+from taciturn.jobs.train import simulate_training
 from taciturn.privacy import MECHANISMS, design
 from taciturn.protocol import AGREED, unused
 from taciturn.protocol import agree_terms as agree
@@ -35,7 +35,9 @@ EPSILONS: dict[str, dict[str, Any]] = {
 
 
 def settings(**values: Any) -> Settings:
-    return Settings.of({"dataset": "breast-cancer", "mechanism": "none", **values}).resolved()
+    return Settings.from_mapping(
+        {"dataset": "breast-cancer", "mechanism": "none", **values}
+    ).resolved()
 
 
 def agreed(**values: Any) -> dict[str, Any]:
@@ -283,7 +285,7 @@ def test_a_budget_below_one_release_is_refused_before_anything_is_sent(given, pr
     asked = settings(**given, budget=1.0, scheme="clear", seed=1)
     events: list[object] = []
     with refused(BudgetExceeded, setting="budget", names=price):
-        simulate(asked, load_raw(asked), observe=events.append)
+        simulate_training(asked, load_raw(asked), observe=events.append)
     assert events == []
 
 
@@ -302,7 +304,9 @@ def test_the_budget_is_bobs_own_and_not_agreed_on():
 
 
 def newton(rows: int = 455, **given: Any) -> Agreement:
-    settings = Settings.of({"mechanism": "sealed", "solver": "newton", **given}).resolved()
+    settings = Settings.from_mapping(
+        {"mechanism": "sealed", "solver": "newton", **given}
+    ).resolved()
     return agree(settings, columns=30, rows=rows).agreement
 
 
@@ -339,7 +343,7 @@ def test_what_has_no_newton_says_so_by_name(given, setting, named):
 )
 def test_where_weights_are_shared_there_is_no_sgd(given):
     """Whether defaults were filled in or not; the way out names what to use instead."""
-    asked = Settings.of({**given, "solver": "sgd"})
+    asked = Settings.from_mapping({**given, "solver": "sgd"})
     for ask in (asked.resolved, lambda: agree(asked, columns=30, rows=455)):
         with pytest.raises(ConfigError) as raised:
             ask()

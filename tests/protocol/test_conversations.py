@@ -34,8 +34,8 @@ from taciturn.numerics import (
     UNIT_BITS,
     centring_offset,
     fit_in_clear,
+    label_likelihood,
     momentum,
-    of_labels,
     optimum,
     penalised_loss,
 )
@@ -101,8 +101,8 @@ from tests.protocol.parties import (
 from tests.protocol.stars import (
     Star,
     StarTalk,
-    coins_of,
     converse,
+    entropy_of,
     names,
     shared,
     whole_session,
@@ -196,7 +196,7 @@ def by_true_batches(star: Star, talk: StarTalk) -> Compared:
     terms = star.terms.agreement
     assert terms.epsilon is not None
     assert terms.subset_size is not None
-    marked = BatchDesign.of(terms.sgd.batch_size, terms.epsilon, terms.subset_size).marked
+    marked = BatchDesign.for_batch(terms.sgd.batch_size, terms.epsilon, terms.subset_size).marked
     plain = by_batches(star, talk)
     assert len(talk.batches) == terms.sgd.epochs * math.ceil(star.rows / terms.sgd.batch_size)
     return replace(plain, tolerance=plain.tolerance * max(1.0, marked / terms.sgd.batch_size))
@@ -249,7 +249,7 @@ def by_search(star: Star, talk: StarTalk) -> Compared:
 
 def likelihood_of(talk: StarTalk) -> Callable[..., Any]:
     assert talk.inputs is not None
-    return of_labels(talk.inputs.labels.values, talk.inputs.mechanism.likelihood)
+    return label_likelihood(talk.inputs.labels.values, talk.inputs.mechanism.likelihood)
 
 
 def by_schedule(star: Star, talk: StarTalk) -> Compared:
@@ -259,11 +259,11 @@ def by_schedule(star: Star, talk: StarTalk) -> Compared:
         Columns(len(side.columns), whitened_bits(side, terms))
         for side in (tables.alice, tables.bob)
     ]
-    plan = TablePlan.of(terms, tables.labels.rows, *shapes)
+    plan = TablePlan.from_terms(terms, tables.labels.rows, *shapes)
     sides = [side for side in (tables.alice, tables.bob) if side.columns]
     counts = [len(side.columns) for side in sides]
     owned = [
-        OwnTable.of(side, plan, sum(counts) - count - tables.free + side.free)
+        OwnTable.from_features(side, plan, sum(counts) - count - tables.free + side.free)
         for side, count in zip(sides, counts, strict=True)
     ]
     rows, grid = plan.rows, 2.0**-plan.scales.feature_bits
@@ -572,7 +572,7 @@ def test_no_score_of_one_of_several_alices_leaves_without_a_mask(name):
 def test_no_stream_of_coins_is_begun_twice_in_a_whole_session(name, alices, monkeypatch):
     """Masks, obfuscators or errors that are drawn again tell Bob or Alice a difference."""
     begun: Counter[tuple[bytes, str]] = Counter()
-    private = {BOB.key, *(coins_of(party).key for party in names(3))}
+    private = {BOB.key, *(entropy_of(party).key for party in names(3))}
     fork = KeyedEntropy.fork
 
     def noting(self: KeyedEntropy, purpose: str) -> KeyedEntropy:
@@ -626,7 +626,7 @@ def test_what_alice_returns_has_no_place_for_what_only_bob_knows(name):
     assert type(talk.alice) is Trained
     names = {field.name for field in fields(talk.alice)}
     # What several Alices know of each other all of them know.
-    others = {"circle", "company"}
+    others = {"pairwise_masks", "group_shape"}
     own = {"weights", "iterations", "stopped", "share", "bob_share", "means", "further"}
     assert names == own | others
     own = {"suspected_wraps", "redraws", "opened", "losses", "scores_beyond_range"}
@@ -638,7 +638,7 @@ def test_what_alice_returns_has_no_place_for_what_only_bob_knows(name):
 
 
 def complement(tables: Tables) -> Tables:
-    flipped = LabelTable.of(1 - tables.labels.values, ids=tables.labels.ids)
+    flipped = LabelTable.from_data(1 - tables.labels.values, ids=tables.labels.ids)
     return replace(tables, labels=flipped)
 
 
@@ -798,7 +798,7 @@ def test_from_every_boundary_the_end_is_the_same_to_the_last_bit(case):
     assert len(whole.boundaries) >= 2
     for states in whole.boundaries:
         assert len({state.iteration for state in states.values()}) == 1
-        kept = {who: TrainingState.of_bytes(state.to_bytes()) for who, state in states.items()}
+        kept = {who: TrainingState.from_bytes(state.to_bytes()) for who, state in states.items()}
         again = converse(star, held_out=held_out, states=kept)
         for one, other in zip(ends(again), ends(whole), strict=True):
             assert same(one, other)

@@ -94,17 +94,17 @@ def test_the_counts_are_those_of_a_whole_training(name, evaluate):
     bob = BobInputs(
         his.features, his.labels, terms, his.mechanism, his.ledger, his.entropy, None, looked_at
     )
-    alice = AliceInputs(data.alice_train, terms, setup.coins.alice, None, data.alice_test)
+    alice = AliceInputs(data.alice_train, terms, setup.entropy.alice, None, data.alice_test)
     counter = Counter()
     run_pair(alice_program(alice), bob_program(bob), tap=counter)
-    counts = OpenedScores.of(terms, data.alice_train.rows, data.alice_test.rows)
+    counts = OpenedScores.from_terms(terms, data.alice_train.rows, data.alice_test.rows)
     assert counts.in_all == counter.scores
 
 
 def test_of_a_hidden_batch_alice_is_told_the_most_that_bob_can_ask_for():
     setup = Setup.of(mechanism="hybrid", epochs=1)
     rows, _ = setup.columns.shape
-    counts = OpenedScores.of(setup.terms, rows)
+    counts = OpenedScores.from_terms(setup.terms, rows)
     iterations, named = setup.terms.per_epoch(rows), setup.terms.agreement.subset_size
     assert named is not None
     assert counts.per_row == iterations + 1

@@ -45,7 +45,7 @@ def noisy(**changes: Any) -> Agreement:
 def other_label(tables: Tables, row: int = ROW) -> Tables:
     values = tables.labels.values.copy()
     values[row] = 1 - values[row]
-    return replace(tables, labels=LabelTable.of(values))
+    return replace(tables, labels=LabelTable.from_data(values))
 
 
 def others(session: StarTalk, tables: Tables, terms: Agreement) -> list[list[float]]:
@@ -176,7 +176,7 @@ class Pinned(ResidueMechanism[LaplaceDraws]):
         self._iteration = -1
 
     @classmethod
-    def of(cls, agreed: Agreement) -> Pinned:
+    def from_agreement(cls, agreed: Agreement) -> Pinned:
         raise AssertionError("it is made by hand")
 
     def draw(self, count: int, entropy: Entropy) -> LaplaceDraws:
@@ -198,8 +198,8 @@ class Pinned(ResidueMechanism[LaplaceDraws]):
         return release
 
 
-def places_of(tables: Tables, terms: Agreement, coins: KeyedEntropy = BOB) -> dict[int, int]:
-    plan = replace(plan_of(tables, terms), seed=seed_of(ALICE, coins))
+def places_of(tables: Tables, terms: Agreement, entropy: KeyedEntropy = BOB) -> dict[int, int]:
+    plan = replace(plan_of(tables, terms), seed=seed_of(ALICE, entropy))
     return {
         batch.iteration: int(np.flatnonzero(batch.rows == ROW)[0])
         for batch in plan
@@ -294,14 +294,14 @@ def right_guesses(update: str) -> int:
     agreed = noisy(bob_update=update, epsilon=20.0, epochs=2, batch_size=2, learning_rate=1.0)
     right = 0
     for seed in range(RUNS):
-        coins = KeyedEntropy.from_seed(seed)
+        entropy = KeyedEntropy.from_seed(seed)
         tables = Tables.make(rows=12, alice=1, intercept=True, seed=seed)
-        if coins.fork("label").below(2) != tables.labels.values[ROW]:
+        if entropy.fork("label").below(2) != tables.labels.values[ROW]:
             tables = other_label(tables)
-        places = places_of(tables, agreed, coins)
-        noise = {at: coins.fork(f"own {at}").below(2**21) - 2**20 for at in places}
+        places = places_of(tables, agreed, entropy)
+        noise = {at: entropy.fork(f"own {at}").below(2**21) - 2**20 for at in places}
         method = Pinned(_release(agreed), places, {at: float(v) for at, v in noise.items()})
-        session = talk(tables, agreed, mechanism=method, entropy=coins)
+        session = talk(tables, agreed, mechanism=method, entropy=entropy)
         right += guess(tables, agreed, session) == tables.labels.values[ROW]
     return right
 

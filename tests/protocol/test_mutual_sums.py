@@ -18,7 +18,7 @@ from taciturn.numerics import (
     RangeCount,
     fit_on_schedule,
     half_range,
-    of_labels,
+    label_likelihood,
     weighted_likelihood,
 )
 from taciturn.protocol import (
@@ -48,9 +48,11 @@ def cancer(columns: int = 15) -> Tables:
 
     values, labels = load_breast_cancer(return_X_y=True)
     values = (values - values.mean(axis=0)) / values.std(axis=0)
-    his = FeatureTable.of(values[:, columns:], columns=[f"b{at}" for at in range(30 - columns)])
-    hers = FeatureTable.of(values[:, :columns])
-    return Tables(hers, his.with_intercept(), LabelTable.of(labels.astype(np.int8)), 1)
+    his = FeatureTable.from_data(
+        values[:, columns:], columns=[f"b{at}" for at in range(30 - columns)]
+    )
+    hers = FeatureTable.from_data(values[:, :columns])
+    return Tables(hers, his.with_intercept(), LabelTable.from_data(labels.astype(np.int8)), 1)
 
 
 def train(tables: Tables, scheme: Scheme = CLEAR, **changes: Any) -> StarTalk:
@@ -65,7 +67,9 @@ def bob(talk: StarTalk) -> BobTrained:
 def scores_in_clear(tables: Tables, passes: int, l2: float, weights: Any = None) -> list[Any]:
     """The scores from which each pass starts, of a training in one place."""
     seen = list[Any]()
-    likelihood = of_labels(tables.labels.values, partial(weighted_likelihood, class_weight=weights))
+    likelihood = label_likelihood(
+        tables.labels.values, partial(weighted_likelihood, class_weight=weights)
+    )
 
     def noting(scores: Any) -> Any:
         seen.append(scores)
@@ -78,7 +82,9 @@ def scores_in_clear(tables: Tables, passes: int, l2: float, weights: Any = None)
 
 
 def losses_in_clear(tables: Tables, passes: int, l2: float, weights: Any = None) -> list[float]:
-    likelihood = of_labels(tables.labels.values, partial(weighted_likelihood, class_weight=weights))
+    likelihood = label_likelihood(
+        tables.labels.values, partial(weighted_likelihood, class_weight=weights)
+    )
     scores = scores_in_clear(tables, passes, l2, weights)[-2:]
     return [-float(np.mean(likelihood(one).value)) for one in scores]
 
@@ -90,7 +96,7 @@ def test_the_opened_losses_are_those_of_a_real_table_within_the_stated_bound(sch
     tables = cancer()
     opened = bob(train(tables, scheme, epochs=8, l2=0.01, class_weight=weights))
     clear = losses_in_clear(tables, 8, 0.01, weights)
-    plan = TablePlan.of(
+    plan = TablePlan.from_terms(
         Terms(agreed("mutual-table", epochs=8), CLEAR),
         tables.labels.rows,
         Columns(15, 4),
@@ -139,7 +145,7 @@ def test_rows_in_another_order_on_both_sides_have_the_same_sums():
         tables,
         alice=replace(tables.alice, values=tables.alice.values[order]),
         bob=replace(tables.bob, values=tables.bob.values[order]),
-        labels=LabelTable.of(tables.labels.values[order]),
+        labels=LabelTable.from_data(tables.labels.values[order]),
     )
     one, other = (bob(train(changed, epochs=4)) for changed in (tables, moved))
     assert one.losses == pytest.approx(other.losses, abs=2 * (NOISE + ROUNDING))
@@ -164,7 +170,7 @@ def test_every_answer_number_by_number_is_counted_in_what_is_told():
     terms = agreed("mutual-table", BFV, epochs=3, batch_size=700)
     talk = converse(Star.of(tables, terms, 1, BFV))
     kinds = Counter(type(message) for message in talk.said_by("alice"))
-    plan = TablePlan.of(Terms(terms, BFV), 700, Columns(4, 4), Columns(4, 4))
+    plan = TablePlan.from_terms(Terms(terms, BFV), 700, Columns(4, 4), Columns(4, 4))
     answers = [kinds[kind] for kind in (ResidueShares, LossShares, CarryShares)]
     assert len(plan.slot_answers) == sum(answers)
     assert answers[0] * 2 == answers[1] * 3
@@ -174,7 +180,7 @@ def test_every_answer_number_by_number_is_counted_in_what_is_told():
 @pytest.mark.parametrize(("score_range", "error"), [(64.0, 3e-3), (4.0, 1e-6), (256.0, 1e-2)])
 def test_sums_fit_the_modulus_and_numbers_their_slots(rows, score_range, error):
     terms = agreed("mutual-table", score_range=score_range, sigmoid_error=error)
-    sums = TablePlan.of(Terms(terms, CLEAR), rows, Columns(4, 4), Columns(4, 4)).sums
+    sums = TablePlan.from_terms(Terms(terms, CLEAR), rows, Columns(4, 4), Columns(4, 4)).sums
     half, waves = sums.sigmoid.sigmoid.half_range, sums.sigmoid.sigmoid
     assert sums.loss_unit * half < sums.modulus / 2
     assert (rows + 1) * sums.count_unit < sums.modulus

@@ -43,9 +43,9 @@ def bobs(table: FeatureTable = TABLES.bob, weights: FloatArray = W_BOB) -> Progr
 
 @pytest.mark.parametrize("rows", [CHUNK_ROWS, CHUNK_ROWS + 1])
 def test_many_rows_go_in_chunks(rows):
-    coins = KeyedEntropy.from_seed(rows)
-    hers = FeatureTable.of(coins.uniform((rows, 1)))
-    his = FeatureTable.of(coins.uniform((rows, 2)))
+    entropy = KeyedEntropy.from_seed(rows)
+    hers = FeatureTable.from_data(entropy.uniform((rows, 1)))
+    his = FeatureTable.from_data(entropy.uniform((rows, 2)))
     sizes: list[int] = []
 
     def listen(sender: str, frame: bytes) -> None:

@@ -19,8 +19,8 @@ FILES = [
 ]
 STEPS = frozenset({"send", "receive", "emit", "keep"})
 # These drive the programs that they are given, step by step.
-DRIVERS = frozenset({"together", "with_peer", "ask", "run"})
-BY_STEPS = "together.py"
+DRIVERS = frozenset({"gather", "with_peer", "ask", "run"})
+BY_STEPS = "concurrent.py"
 
 
 def is_program(node: ast.AST) -> bool:
@@ -119,13 +119,13 @@ def talk(x) -> Program[int]:
     yield from [send(Hello())]              # line 6: under a list
     steps.send(Hello())                     # line 7: by its module's name
     scores = (yield from mine(1)) + mine(2) # line 8: the second one
-    together({"a": mine(4)})                # line 9: what drives others, forgotten itself
-    yield from together({"a": mine(5)})
+    gather({"a": mine(4)})                # line 9: what drives others, forgotten itself
+    yield from gather({"a": mine(5)})
     yield from send(Hello())
     got = yield from receive(Hello)
     return (yield from mine(3))
 
-def together(x) -> Program[int]:
+def gather(x) -> Program[int]:
     yield from emit(Progress(1, 2))
 
 def mine(x) -> Program[int]:
@@ -137,4 +137,4 @@ def mine(x) -> Program[int]:
 def test_the_check_finds_each_way_of_forgetting():
     tree = ast.parse(BAD)
     assert sorted(forgotten(tree, STEPS | programs(tree))) == [3, 4, 5, 6, 7, 8, 9]
-    assert programs(tree) == {"talk", "mine", "together"}
+    assert programs(tree) == {"talk", "mine", "gather"}

@@ -34,7 +34,7 @@ def test_a_state_shows_no_secret():
 @pytest.mark.parametrize("data", [b"", b"{}", b"[]", b"\xff", b'{"iteration": 0}'])
 def test_bytes_that_are_no_state_are_refused(data):
     with refused(StateError):
-        TrainingState.of_bytes(data)
+        TrainingState.from_bytes(data)
 
 
 # --- held-out rows --------------------------------------------------------------------------------
@@ -51,7 +51,7 @@ def test_bob_learns_how_good_the_model_is_after_each_epoch(name):
     assert [event.iteration for event in seen] == [4, 9, 14]
     grid = FixedPoint(agreement().residue_bits)
     theirs = HELD_OUT.alice
-    drawn = ScoreNoise.of_pass(noise_key(ALICE), 14).reals(theirs.ids, theirs.values, grid)
+    drawn = ScoreNoise.for_pass(noise_key(ALICE), 14).reals(theirs.ids, theirs.values, grid)
     hers = at_scale(theirs.values @ talk.alice.weights + drawn, grid)
     scores = hers + HELD_OUT.bob.values @ talk.bob.weights
     assert seen[-1].metrics.loss == evaluate(scores, HELD_OUT.labels.values).loss

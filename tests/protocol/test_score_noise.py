@@ -62,7 +62,7 @@ def drawn(
 
 def test_the_same_question_has_the_same_noise_alone_and_among_others():
     both = drawn()
-    assert both == drawn(ids=RowIds.of(IDS))
+    assert both == drawn(ids=RowIds.from_values(IDS))
     assert both[::-1] == drawn(ids=IDS[::-1], rows=ROWS[::-1])
     assert both[1:] == drawn(ids=IDS[1:], rows=ROWS[1:])
     # However the integers lie in memory.
@@ -84,7 +84,7 @@ def test_another_key_model_id_or_value_has_another_noise(changes):
 
 
 def test_noise_of_a_pass_is_neither_that_of_another_nor_of_the_model():
-    kinds = [ScoreNoise(NOISE_KEY), *(ScoreNoise.of_pass(NOISE_KEY, at) for at in range(3))]
+    kinds = [ScoreNoise(NOISE_KEY), *(ScoreNoise.for_pass(NOISE_KEY, at) for at in range(3))]
     assert len({kind.draw(IDS, ROWS, UNIT)[0] for kind in kinds}) == 4
 
 
@@ -234,17 +234,17 @@ def test_a_held_out_score_is_that_of_a_later_prediction(name, solver):
 def predicted(
     hers: PartyResult, his: PartyResult, terms: Terms, alice: FeatureTable, bob: FeatureTable
 ) -> FloatArray:
-    key, coins = hers.noise_key, KeyedEntropy.from_seed(5)
+    key, entropy = hers.noise_key, KeyedEntropy.from_seed(5)
     theirs, own = hers.trained, his.trained
     offset = centring_offset(theirs.weights, theirs.means) if theirs.share is None else 0.0
     return run_pair(
         answer_rows(
             score_responder(
-                theirs.weights, theirs.share, theirs.bob_share, key, terms, coins, offset
+                theirs.weights, theirs.share, theirs.bob_share, key, terms, entropy, offset
             ),
             alice,
         ),
         ask_rows(
-            score_requester(own.weights, own.share, own.bob_share, terms, coins.fork("bob")), bob
+            score_requester(own.weights, own.share, own.bob_share, terms, entropy.fork("bob")), bob
         ),
     )[1].scores

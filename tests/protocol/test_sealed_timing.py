@@ -103,7 +103,7 @@ def extremes(ring: Wrapping, length: int) -> dict[str, IntArray]:
 @pytest.mark.slow  # some seconds
 def test_the_path_of_an_encryption_depends_neither_on_values_nor_on_their_number():
     """A number that Python itself looks at would be a line for each of them."""
-    ring = Wrapping.of(modulus_bits=50, matrix_bits=16, terms=4000)
+    ring = Wrapping.with_modulus(modulus_bits=50, matrix_bits=16, terms=4000)
     key = SCHEME.generate(128, ring, COINS)
     paths = []
     for length in (10, 4000):
@@ -118,7 +118,7 @@ def test_the_path_of_an_encryption_depends_neither_on_values_nor_on_their_number
 
 @pytest.mark.slow  # some seconds
 def test_the_path_of_a_decryption_depends_neither_on_values_nor_on_their_number():
-    ring = Wrapping.of(modulus_bits=50, matrix_bits=16, terms=1)
+    ring = Wrapping.with_modulus(modulus_bits=50, matrix_bits=16, terms=1)
     key = SCHEME.generate(128, ring, COINS)
     vector = key.encrypt(np.ones(1, dtype=np.int64), 1, COINS)
     paths = []
@@ -141,7 +141,7 @@ def test_the_path_of_a_decryption_depends_neither_on_values_nor_on_their_number(
 
 @pytest.mark.slow  # some seconds
 def test_the_path_with_a_whole_table_depends_neither_on_values_nor_on_their_number():
-    ring = Wrapping.of(modulus_bits=59, matrix_bits=16, terms=1)
+    ring = Wrapping.with_modulus(modulus_bits=59, matrix_bits=16, terms=1)
     key = SCHEME.generate(128, ring, COINS)
     encryptions, decryptions = [], []
     for rows in (10, 10, 4000):
@@ -167,7 +167,9 @@ def test_the_path_with_a_whole_table_depends_neither_on_values_nor_on_their_numb
 def answered(labels: list[int], spoil: Callable[[EncryptedAnswer], EncryptedAnswer]) -> list[Any]:
     """The path of each of Bob's answers, from the frame that he is fed to the one that he sends."""
     tables = Tables.make(rows=ROWS, bob=2, intercept=True)
-    tables = Tables(tables.alice, tables.bob, LabelTable.of(np.array(labels, dtype=np.int8)), 1)
+    tables = Tables(
+        tables.alice, tables.bob, LabelTable.from_data(np.array(labels, dtype=np.int8)), 1
+    )
     terms = agreement(**WHOLE_TABLE, epochs=3)
     to_alice: list[bytes] = []
     to_bob: list[bytes] = []
@@ -262,7 +264,7 @@ def test_the_clock_does_not_tell_extreme_vectors_apart():
     shift of one sample at which the same test rejects, of the time for all entries together. The
     former encoding, with some milliseconds, is told apart by a tenth of the turns.
     """
-    ring = Wrapping.of(modulus_bits=50, matrix_bits=16, terms=ENTRIES)
+    ring = Wrapping.with_modulus(modulus_bits=50, matrix_bits=16, terms=ENTRIES)
     key = SCHEME.generate(128, ring, COINS)
     kinds = extremes(ring, ENTRIES)
     times = encryption_times(key, [kinds["zeros"], kinds["negative"]], 800)
@@ -306,7 +308,7 @@ def spy(terms: Terms, target: Target) -> Program[None]:
     scales = shape.scales(terms)
     ring = shape.ring(scales)
     nothing = np.zeros((ROWS, COLUMNS), dtype=np.int64)
-    yield from open_training("alice", terms, FeatureTable.of(nothing.astype(float)), BITS)
+    yield from open_training("alice", terms, FeatureTable.from_data(nothing.astype(float)), BITS)
     key = yield from Keys(terms, ring, (yield from agree_seed(ALICE))).receive()
     # Half labels of each kind: residues of one half, of length 1 / sqrt(rows) together.
     whole = (1 << scales.residue_bits) // ROWS
@@ -322,8 +324,8 @@ def spy(terms: Terms, target: Target) -> Program[None]:
 def answering_time(labels: IntArray, target: Target) -> int:
     """Nanoseconds from her answer to what Bob sends next, in one training."""
     agreed = agreement(**WHOLE_TABLE, epochs=1)
-    empty = FeatureTable.of(np.zeros((ROWS, 0)))
-    tables = Tables(empty, empty, LabelTable.of(labels.astype(np.int8)))
+    empty = FeatureTable.from_data(np.zeros((ROWS, 0)))
+    tables = Tables(empty, empty, LabelTable.from_data(labels.astype(np.int8)))
     to_alice: list[bytes] = []
     to_bob: list[bytes] = []
     alice = Driver("alice", spy(Terms(agreed, SCHEME), target), to_bob.append)

@@ -44,9 +44,9 @@ def test_residues_reach_all_alices_alike():
 def test_a_state_of_one_of_several_alices_shows_no_secret():
     talk = converse(Star.of(TABLES, agreement(mechanism="none", epochs=1), 2))
     state = talk.boundaries[0]["alice-1"]
-    assert state.circle is not None
-    assert state.circle.pair_keys[1].hex() not in repr(state)
-    assert state.circle.pair_keys[1].hex() in state.to_bytes().decode()
+    assert state.pairwise_masks is not None
+    assert state.pairwise_masks.pair_keys[1].hex() not in repr(state)
+    assert state.pairwise_masks.pair_keys[1].hex() in state.to_bytes().decode()
 
 
 # --- an Alice who does not fit --------------------------------------------------------------------
@@ -123,6 +123,6 @@ def test_no_mask_is_used_twice_in_a_whole_session(case, monkeypatch):
 
 def test_one_of_several_alices_says_nothing_without_masks():
     star = Star.of(TABLES, agreement(mechanism="none", epochs=1), 3)
-    forgetful = replace(converse(star).boundaries[0]["alice-2"], circle=None)
+    forgetful = replace(converse(star).boundaries[0]["alice-2"], pairwise_masks=None)
     with refused(LocalProtocolError):
         opening_words(star.alice_program("alice-2", resume=forgetful))

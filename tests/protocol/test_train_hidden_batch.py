@@ -78,7 +78,7 @@ def hidden(**changes: Any) -> Agreement:
 def design(terms: Agreement) -> BatchDesign:
     assert terms.epsilon is not None
     assert terms.subset_size is not None
-    return BatchDesign.of(terms.sgd.batch_size, terms.epsilon, terms.subset_size)
+    return BatchDesign.for_batch(terms.sgd.batch_size, terms.epsilon, terms.subset_size)
 
 
 def tolerance(tables: Tables, terms: Agreement) -> float:
@@ -137,7 +137,7 @@ def test_a_marked_row_that_was_turned_to_zero_is_not_trained_on():
     assert len(lost)
     values = tables.labels.values.copy()
     values[lost] = 1 - values[lost]
-    other = Tables(tables.alice, tables.bob, type(tables.labels).of(values), tables.free)
+    other = Tables(tables.alice, tables.bob, type(tables.labels).from_data(values), tables.free)
     one, two = (talk(world, agreed) for world in (tables, other))
     turn = 3 + 5  # three of the opening, then offer, scores, residues, answer, gradient
     assert one.frames[: turn + 1] == two.frames[: turn + 1]

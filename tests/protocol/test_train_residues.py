@@ -134,7 +134,7 @@ def test_mean_one_without_noise_and_with_wide_clips_is_centralised_sgd(monkeypat
 
 
 def flipped(tables: Tables) -> Tables:
-    return replace(tables, labels=LabelTable.of(1 - tables.labels.values))
+    return replace(tables, labels=LabelTable.from_data(1 - tables.labels.values))
 
 
 @pytest.mark.parametrize("bits", [8, 20, 40])

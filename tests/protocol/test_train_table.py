@@ -2,7 +2,7 @@
 
 What every conversation promises is in ``test_conversations.py``. What separates weights from those
 of the same search in clear is fixed point: a whitened table of ``feature_bits`` digits, and rows'
-numbers that move a score by less than 2^-10 (``Scales.of_table``).
+numbers that move a score by less than 2^-10 (``Scales.for_table``).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from taciturn.crypto import ClearScheme, Scheme, TableSize
 from taciturn.crypto.bfv import BfvScheme, LocalEngine
 from taciturn.data import LabelTable
-from taciturn.engine import Pulse, run_pair
+from taciturn.engine import ProgressEstimate, run_pair
 from taciturn.engine import replay_program as replay
 from taciturn.errors import AgreementError, ConfigError
 from taciturn.numerics import (
@@ -219,10 +219,10 @@ def test_a_pass_of_several_parts_tells_how_far_it_is(mechanism):
     run = in_parts(mechanism)
     assert all(0 < event.reach <= 2 for event in run.seen(PartDone))
     # One bar for both sides: what is behind is not shown.
-    pulse, shown = Pulse(), []
+    estimate, shown = ProgressEstimate(), []
     for event in run.events:
-        if isinstance(event, Advance) and pulse.observe(event):
-            shown.append(pulse.reach[0])
+        if isinstance(event, Advance) and estimate.observe(event):
+            shown.append(estimate.reach[0])
     assert shown == sorted(shown)
     assert len(set(shown)) >= 6
     assert shown[-1] == 2
@@ -269,7 +269,7 @@ def test_alice_is_told_the_sum_of_the_shares_and_pays_epsilon():
 @pytest.mark.parametrize("split", SPLITS)
 def test_the_told_model_is_that_of_the_descent_in_clear_and_the_noise(split):
     tables = SPLITS[split]
-    run, hers = session(newton(**LOUD), tables), BoundedTable.of(tables.alice.values, L2)
+    run, hers = session(newton(**LOUD), tables), BoundedTable.from_table(tables.alice.values, L2)
     solver = DescentSolver(likelihood_of(run), tables.bob.values, L2, tables.free, PASSES)
     for _ in range(PASSES):
         direction = solver.direction()
@@ -298,7 +298,7 @@ def test_the_noise_is_what_was_promised():
 
 def test_no_score_comes_near_the_end_of_its_range():
     """Whatever the labels are: a score that wrapped would move by more than the noise is for."""
-    far = replace(USUAL, labels=LabelTable.of(np.ones(ROWS, dtype=np.int8)))
+    far = replace(USUAL, labels=LabelTable.from_data(np.ones(ROWS, dtype=np.int8)))
     for tables in (USUAL, far, complement(USUAL)):
         assert session(newton(**TOLD, l2=1e-6, epochs=30), tables).bob.suspected_wraps == 0
 
@@ -317,7 +317,7 @@ def in_clear(run: StarTalk) -> Iterator[np.ndarray]:
     """The weights of both after each pass of the same search, without fixed point."""
     values = USUAL.alice.values
     means = values.mean(axis=0)
-    whitening = Whitening.of(values, L2, means=means)
+    whitening = Whitening.fit(values, L2, means=means)
     whitened = whitening.apply(values)
     solver = SubspaceSolver(likelihood_of(run), USUAL.bob.values, L2, USUAL.free, PASSES)
     for number in range(PASSES):
@@ -443,7 +443,7 @@ def test_models_of_one_search_are_the_optima_of_their_penalties(mechanism, alice
         assert loss - best.loss < 1e-3
         assert len(model.bob.losses) > 1
     # Several Alices' files name the session: models must not be taken for one another.
-    assert len({model.bob.company.session for model in models}) == (3 if alices > 1 else 1)
+    assert len({model.bob.group_shape.session for model in models}) == (3 if alices > 1 else 1)
 
 
 def test_one_search_asks_for_one_more_product_per_model_and_opens_scores_once():

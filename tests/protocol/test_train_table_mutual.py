@@ -18,7 +18,7 @@ from taciturn.errors import ConfigError, CryptoError
 from taciturn.numerics import (
     centring_offset,
     fit_on_schedule,
-    of_labels,
+    label_likelihood,
     optimum,
     penalised_loss,
     weighted_likelihood,
@@ -64,7 +64,9 @@ def test_rounding_aside_it_is_the_fit_in_clear_and_near_scikit_learn_s_optimum(s
 
     tables = SPLITS[split]
     ours = talk(tables, newton(sigmoid_error=1e-6, epochs=120)).weights
-    likelihood = of_labels(tables.labels.values, partial(weighted_likelihood, class_weight=None))
+    likelihood = label_likelihood(
+        tables.labels.values, partial(weighted_likelihood, class_weight=None)
+    )
     fit = fit_on_schedule(
         tables.alice.values, tables.bob.values, likelihood, 0.05, tables.free, 120
     )
@@ -128,25 +130,25 @@ def test_what_shares_cannot_give_is_refused_by_name(changes, setting):
 def test_a_training_that_would_tell_too_much_of_a_table_is_refused():
     terms = Terms(newton(BFV, epochs=40), BFV)
     with refused(ConfigError, names=("40", "8,000,000")):
-        TablePlan.of(terms, 8_000_000, Columns(4, 4), Columns(0, 0))
+        TablePlan.from_terms(terms, 8_000_000, Columns(4, 4), Columns(0, 0))
     with refused(CryptoError):
-        TablePlan.of(terms, 100_000, Columns(50, 18), Columns(2, 2))
-    plan = TablePlan.of(terms, 40_000, Columns(41, 9), Columns(40, 9))
+        TablePlan.from_terms(terms, 100_000, Columns(50, 18), Columns(2, 2))
+    plan = TablePlan.from_terms(terms, 40_000, Columns(41, 9), Columns(40, 9))
     assert max(plan.alice_leak, plan.bob_leak) < 2.0**-40
 
 
 def test_a_table_of_several_parts_is_refused_by_name():
     scheme = BfvScheme(part_tiles=2)
     terms = Terms(newton(scheme, epochs=1), scheme)
-    TablePlan.of(terms, 10_000, Columns(2, 4), Columns(0, 0))
+    TablePlan.from_terms(terms, 10_000, Columns(2, 4), Columns(0, 0))
     for columns in ((Columns(2, 4), Columns(0, 0)), (Columns(2, 4), Columns(1, 4))):
         with refused(ConfigError, names="sealed"):
-            TablePlan.of(terms, 40_000, *columns)
+            TablePlan.from_terms(terms, 40_000, *columns)
 
 
 @pytest.mark.parametrize("rows", [1, 455, 39_073, 120_000, 1_000_000])
 def test_scales_use_the_whole_ring_for_the_agreed_range(rows):
-    scales = Scales.of_shared_table(newton(), rows)
+    scales = Scales.for_shared_table(newton(), rows)
     assert scales.score_bound == pytest.approx(64.0 + np.log(4000.0))
     assert 10 <= scales.feature_bits <= 16
     # A product is four times as far from its quarter of the ring as a score from its end.

@@ -222,7 +222,7 @@ def details(audit: AuditResult, kind: type[B]) -> list[B]:
 @pytest.mark.parametrize("name", AUDITS)
 def test_a_result_reads_the_same_before_and_after_json(name):
     audit = AUDITS[name]()
-    again = AuditResult.of_record(json.loads(to_json(audit.to_dict())))
+    again = AuditResult.from_record(json.loads(to_json(audit.to_dict())))
     page = audit_page(again)
     assert render_html(page) == render_html(sample_page(name))
     assert render_markdown(page) == render_markdown(sample_page(name))

@@ -263,8 +263,8 @@ def test_a_prediction_shows_counts_threshold_and_file():
 
 
 def test_a_doctors_visit_ends_in_a_count():
-    well = DoctorResult.of([Finding.ok("a", "b")], "1", None)
-    ill = DoctorResult.of(
+    well = DoctorResult.from_findings([Finding.ok("a", "b")], "1", None)
+    ill = DoctorResult.from_findings(
         [Finding.problem("a", "b", "c"), Finding.warning("d", "e", "f")], "1", None
     )
     assert "1 problem, 1 warning" in shown(ill.blocks())

@@ -61,7 +61,7 @@ FILES = {RESULT: to_json(Runs((TRAINING,)).to_dict()).encode()}
 
 
 def written(path: Path, **changes: Any) -> Path:
-    return write_folder(Destination.of(str(path)), "x", replace(PLAN, **changes), FILES)
+    return write_folder(Destination.parse(str(path)), "x", replace(PLAN, **changes), FILES)
 
 
 def mode(path: Path) -> int:
@@ -99,8 +99,8 @@ def test_a_partys_folder_is_its_owners_alone(tmp_path):
 
 def test_a_slash_or_a_folder_of_runs_gets_a_new_folder_in_it(tmp_path):
     first = written(Path(f"{tmp_path / 'runs'}/new"))
-    second = Destination.of(str(tmp_path / "runs"))
-    third = Destination.of(f"{tmp_path / 'elsewhere'}/")
+    second = Destination.parse(str(tmp_path / "runs"))
+    third = Destination.parse(f"{tmp_path / 'elsewhere'}/")
     assert (first.name, second.within, third.within) == ("new", True, True)
     taken = write_folder(second, "x", PLAN, FILES)
     again = write_folder(second, "x", PLAN, FILES)
@@ -115,12 +115,12 @@ def test_an_empty_folder_is_filled_and_a_full_one_is_refused(tmp_path):
         (tmp_path / taken).mkdir(exist_ok=True)
         (tmp_path / taken / "note.txt").write_text("mine")
         with refused(OutputError, names=tmp_path / taken):
-            Destination.of(str(tmp_path / taken))
+            Destination.parse(str(tmp_path / taken))
     assert (tmp_path / "other" / "note.txt").read_text() == "mine"
 
 
 def test_what_came_meanwhile_is_not_written_over(tmp_path):
-    place = Destination.of(str(tmp_path / "run"))
+    place = Destination.parse(str(tmp_path / "run"))
     written(tmp_path / "run", command="first")
     with refused(OutputError, names=tmp_path / "run"):
         write_folder(place, "x", PLAN, FILES)
@@ -132,7 +132,7 @@ def test_a_file_in_the_way_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     for text in ("file", "file/run"):
         with refused(OutputError) as raised:
-            Destination.of(str(tmp_path / text))
+            Destination.parse(str(tmp_path / text))
         assert raised.value.where == str(tmp_path / "file")
 
 
@@ -157,7 +157,7 @@ def stop(path, content, **options):
 
 write, folder._write = folder._write, stop
 plan = read(Manifest, json.loads(sys.argv[2]))
-folder.write_folder(folder.Destination.of(sys.argv[1]), "x", plan, {"result.json": b"{}"})
+folder.write_folder(folder.Destination.parse(sys.argv[1]), "x", plan, {"result.json": b"{}"})
 """
 
 
@@ -177,7 +177,10 @@ def test_a_full_disk_is_said_and_leaves_nothing(tmp_path):
     with small_disk(tmp_path, 16 << 10) as place:
         with refused(OutputError, names=os.strerror(errno.ENOSPC)) as raised:
             write_folder(
-                Destination.of(f"{place}/run"), "x", PLAN, {**FILES, "report.html": bytes(1 << 20)}
+                Destination.parse(f"{place}/run"),
+                "x",
+                PLAN,
+                {**FILES, "report.html": bytes(1 << 20)},
             )
         assert str(place / "run") in raised.value.where
         assert list(place.iterdir()) == []
@@ -254,7 +257,7 @@ def test_what_is_not_as_it_was_written_is_named_by_its_file(tmp_path, harm, file
 
 def test_a_result_of_no_known_kind_is_refused_at_its_file(tmp_path):
     files = {RESULT: b'{"what": 1}'}
-    placed = write_folder(Destination.of(str(tmp_path / "run")), "x", PLAN, files)
+    placed = write_folder(Destination.parse(str(tmp_path / "run")), "x", PLAN, files)
     with pytest.raises(DataError) as raised:
         ResultFolder.read(placed)
     assert raised.value.where == str(placed / RESULT)

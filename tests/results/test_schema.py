@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from taciturn.__main__ import run
-from taciturn.results import json_schema, of_record
+from taciturn.results import from_record, json_schema
 from tests.report.samples import AUDITS
 from tests.seldom import seldom
 
@@ -66,7 +66,7 @@ def test_what_a_command_prints_keeps_to_it_and_reads_back(name, capsys):
     assert run(shlex.split(f"{COMMANDS[name]} --json")) == 0
     record = json.loads(capsys.readouterr().out)
     assert problems(record, name) == []
-    result = of_record(record)
+    result = from_record(record)
     assert result.to_dict() == record
     assert list(result.to_dict()) == list(record)
 
@@ -79,7 +79,7 @@ def test_what_is_printed_of_several_alices_keeps_to_it_too(name, capsys):
     assert run(shlex.split(command)) == 0
     record = json.loads(capsys.readouterr().out)
     assert problems(record, name) == []
-    assert of_record(record).to_dict() == record
+    assert from_record(record).to_dict() == record
     parties = record["facts" if name == "check" else "parties"]
     assert "parties" in parties if name == "check" else len(parties) == 2
 

@@ -22,9 +22,9 @@ from taciturn.results import (
     Result,
     Runs,
     TrainingRun,
+    from_record,
     key,
     load,
-    of_record,
     read,
     record_of,
 )
@@ -129,14 +129,14 @@ def test_what_is_no_object_is_refused():
     records: tuple[object, ...] = ([], "text", 3, None)
     for record in records:
         with pytest.raises(DataError):
-            of_record(record)
+            from_record(record)
 
 
 # --- results ----------------------------------------------------------------------------------
 
 
 def again(result: Any) -> Result:
-    return of_record(json.loads(to_json(result.to_dict())))
+    return from_record(json.loads(to_json(result.to_dict())))
 
 
 @pytest.mark.parametrize("name", [name for name in AUDITS if name != "bare"])
@@ -172,15 +172,15 @@ def test_a_training_is_not_taken_for_an_audit_and_a_summary_needs_its_runs():
     record = leaking_run().to_dict()
     del record["messages"]
     with pytest.raises(DataError, match="messages"):
-        of_record(record)
+        from_record(record)
     summary = several().to_dict()
     summary["seeds"] = 4
     with pytest.raises(DataError, match="seeds"):
-        of_record(summary)
+        from_record(summary)
     summary = several().to_dict()
     summary["runs"][1]["ledger"]["delta"] = "small"
     with pytest.raises(DataError, match=r"runs\[1\].ledger.delta"):
-        of_record(summary)
+        from_record(summary)
 
 
 def test_values_keep_their_redacted_words():

@@ -130,7 +130,7 @@ def place(folder: Path, name: str, result: Result | None = None, **changes: Any)
         PLAN, kind=given.kind, settings=settings_of(given), private=party, **changes
     )
     files = {RESULT: to_json(given.to_dict()).encode()}
-    return write_folder(Destination.of(str(folder / name)), "x", manifest, files)
+    return write_folder(Destination.parse(str(folder / name)), "x", manifest, files)
 
 
 def place_all(folder: Path) -> Path:

@@ -13,8 +13,8 @@ import pytest
 import taciturn
 from taciturn.errors import FileError
 from taciturn.files import to_json
-from taciturn.results import RESULT, RunList, Runs, of_record
-from taciturn.runs import ORDERS, Wanted, collect, named
+from taciturn.results import RESULT, RunList, Runs, from_record
+from taciturn.runs import ORDERS, RunFilter, collect, named
 from tests.expected import refused
 from tests.report.samples import TRAINING, metrics
 from tests.runs.folders import place, place_all
@@ -46,7 +46,7 @@ def test_a_folder_lists_every_kind_of_result(folder):
         ("train", ""),
     ]
     assert listed.unreadable == ()
-    assert of_record(json.loads(to_json(listed.to_dict()))) == listed
+    assert from_record(json.loads(to_json(listed.to_dict()))) == listed
 
 
 def test_an_audit_is_listed_with_what_the_best_attack_told_of_shuffled_labels(folder):
@@ -84,10 +84,10 @@ def names(runs: RunList) -> list[str]:
 @pytest.mark.parametrize(
     ("wanted", "expected"),
     [
-        (Wanted(mechanism="sealed"), ["compare"]),
-        (Wanted(kind="party"), ["alice", "bob"]),
-        (Wanted(kind="audit", mechanism="add"), ["quiet"]),
-        (Wanted(dataset="loans"), []),
+        (RunFilter(mechanism="sealed"), ["compare"]),
+        (RunFilter(kind="party"), ["alice", "bob"]),
+        (RunFilter(kind="audit", mechanism="add"), ["quiet"]),
+        (RunFilter(dataset="loans"), []),
     ],
 )
 def test_filters_leave_what_is_wanted(folder, wanted, expected):
@@ -99,7 +99,7 @@ def test_runs_are_sorted_and_what_has_no_figure_comes_last(tmp_path):
         run = replace(TRAINING, test=metrics(0.5, auc))
         place(tmp_path, name, Runs((run,)), started=f"2026-11-0{day}T00:00:00+00:00")
     assert names(collect(tmp_path).list) == ["b", "c", "a"]
-    orders = {sort: names(collect(tmp_path, Wanted(sort=sort)).list) for sort in ORDERS}
+    orders = {sort: names(collect(tmp_path, RunFilter(sort=sort)).list) for sort in ORDERS}
     assert orders["auc"] == ["b", "a", "c"]
     assert orders["name"] == ["a", "b", "c"]
     assert orders["time"] == ["b", "c", "a"]

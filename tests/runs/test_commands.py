@@ -10,7 +10,7 @@ import pytest
 
 from taciturn.__main__ import run
 from taciturn.errors import ConfigError, DataError
-from taciturn.results import of_record
+from taciturn.results import from_record
 from tests.results.test_schema import problems
 from tests.runs.folders import RESULTS, place_all
 
@@ -45,7 +45,7 @@ def test_the_list_fits_a_hundred_columns_and_names_every_run(here, capsys):
 def test_json_is_one_object_of_the_schema(here, capsys):
     record = json.loads(printed("list --json", capsys))
     assert problems(record, "runs-list") == []
-    assert of_record(record).to_dict() == record
+    assert from_record(record).to_dict() == record
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_alices_run_tells_nothing_of_a_label(folder):
     ],
 )
 def test_addresses_that_are_accepted(text, remote):
-    assert TrackingUri.of(text).remote is remote
+    assert TrackingUri.parse(text).remote is remote
 
 
 @pytest.mark.parametrize(
@@ -104,17 +104,17 @@ def test_addresses_that_are_accepted(text, remote):
 )
 def test_addresses_that_are_refused(text):
     with refused(ConfigError) as raised:
-        TrackingUri.of(text)
+        TrackingUri.parse(text)
     assert "hunter2" not in str(raised.value)
     assert raised.value.hint
 
 
 def test_plain_http_is_accepted_where_it_is_said():
-    assert TrackingUri.of("http://mlflow.example", allow_http=True).remote
+    assert TrackingUri.parse("http://mlflow.example", allow_http=True).remote
 
 
 def test_a_partys_run_is_sent_only_where_somebody_says_so(folder, tmp_path):
-    store = TrackingUri.of(str(tmp_path / "store"))
+    store = TrackingUri.parse(str(tmp_path / "store"))
     with refused(PrivacyError):
         export(read(folder, "train", "bob"), store)
     # Nothing was sent: not the other run either.
@@ -132,7 +132,7 @@ def client(tmp_path: Path) -> Any:
 
 
 def test_an_export_is_there_once_with_all_that_the_folder_holds(folder, tmp_path, client):
-    store = TrackingUri.of(str(tmp_path / "store"))
+    store = TrackingUri.parse(str(tmp_path / "store"))
     runs = read(folder, "audit", "bob")
     first = export(runs, store, experiment="credit", confirmed=True)
     again = export(runs, store, experiment="credit", confirmed=True)
@@ -153,7 +153,7 @@ def test_an_export_is_there_once_with_all_that_the_folder_holds(folder, tmp_path
 
 
 def test_several_parts_are_runs_below_one(folder, tmp_path, client):
-    store = TrackingUri.of(str(tmp_path / "store"))
+    store = TrackingUri.parse(str(tmp_path / "store"))
     (sent,) = export(read(folder, "compare"), store).exported
     stored = client()
     ident = stored.get_experiment_by_name("taciturn").experiment_id
@@ -171,7 +171,7 @@ def test_several_parts_are_runs_below_one(folder, tmp_path, client):
 def test_an_export_that_was_cut_off_is_completed(folder, tmp_path, client, monkeypatch):
     from mlflow import MlflowClient
 
-    store = TrackingUri.of(str(tmp_path / "store"))
+    store = TrackingUri.parse(str(tmp_path / "store"))
     whole = MlflowClient.log_artifact
 
     def stop(*arguments: Any) -> None:

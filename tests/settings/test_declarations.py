@@ -19,9 +19,9 @@ from taciturn.cli import SHARED, merged
 from taciturn.data import DEFAULTS, NAMES
 from taciturn.errors import ConfigError
 from taciturn.estimator import VerticalLogisticRegression
-from taciturn.faces import COMMAND_LINE, plain_value
 from taciturn.party import DERIVED, SECTIONS, UNWRITTEN, file_default, party_file, section_settings
 from taciturn.privacy import MECHANISMS
+from taciturn.setting_syntax import COMMAND_LINE, plain_value
 from taciturn.settings import (
     AGREEMENT_KEYS,
     ALSO_SIMULATED,
@@ -93,7 +93,9 @@ def test_an_example_is_a_value_that_an_agreement_may_hold():
     examples = {name: settings[name].example for name in least if settings[name].example}
     assert len(examples) >= 10
     assert (
-        Agreement.of({**least, "key_bits": 0, **examples, "solver": Newton(passes=1)}).epsilon
+        Agreement.from_mapping(
+            {**least, "key_bits": 0, **examples, "solver": Newton(passes=1)}
+        ).epsilon
         == examples["epsilon"]
     )
 
@@ -173,10 +175,10 @@ def test_a_default_is_told_where_there_is_one():
 def test_options_lie_over_the_file_and_errors_know_where_a_value_came_from(tmp_path):
     path = tmp_path / "run.toml"
     path.write_text("epochs = 3\nbatch-size = 5\n")
-    settings, face = merged({"config": path, "epochs": 4, "seed": None})
+    settings, syntax = merged({"config": path, "epochs": 4, "seed": None})
     assert settings == {"epochs": 4, "batch_size": 5}
-    assert face.place("epochs") == "--epochs"
-    assert face.place("batch_size") == f"{path}, batch-size"
+    assert syntax.place("epochs") == "--epochs"
+    assert syntax.place("batch_size") == f"{path}, batch-size"
     assert merged({"config": None, "epochs": 4}) == ({"epochs": 4}, COMMAND_LINE)
 
 
@@ -421,11 +423,11 @@ def command_parameters() -> set[str]:
 
 
 def test_a_partys_file_spells_its_keys_and_leaves_the_commands_own_to_the_command_line():
-    face = party_file("bob.toml")
-    assert face.place("clip") == "bob.toml, [data] clip"
-    assert face.place("budget") == "bob.toml, [privacy] budget"
-    assert face.place("learning_rate") == "bob.toml, [agreement] learning-rate"
-    assert face.assignment("fresh", True) == "--fresh"
+    syntax = party_file("bob.toml")
+    assert syntax.place("clip") == "bob.toml, [data] clip"
+    assert syntax.place("budget") == "bob.toml, [privacy] budget"
+    assert syntax.place("learning_rate") == "bob.toml, [agreement] learning-rate"
+    assert syntax.assignment("fresh", True) == "--fresh"
 
 
 def test_python_is_the_default_face():

@@ -29,7 +29,7 @@ RUN = {"mechanism": "none", "dataset": "breast-cancer"}
 
 
 def of(**values: object) -> Settings:
-    return Settings.of({**RUN, **values})
+    return Settings.from_mapping({**RUN, **values})
 
 
 # --- keys ----------------------------------------------------------------------------------------
@@ -41,9 +41,9 @@ def of(**values: object) -> Settings:
 )
 def test_an_unknown_key_is_named_with_the_nearest_known_one_as_it_is_spelled_there(key, near):
     with refused(ConfigError, names=(key, near.replace("-", "_"))):
-        Settings.of({**RUN, key: 1})
+        Settings.from_mapping({**RUN, key: 1})
     with refused(ConfigError, names=(key, near, "run.toml")):
-        Settings.of({**RUN, key: 1}, face=settings_file(Path("run.toml")))
+        Settings.from_mapping({**RUN, key: 1}, syntax=settings_file(Path("run.toml")))
 
 
 def test_a_removed_setting_by_column_is_refused_in_a_file_too(tmp_path):
@@ -56,19 +56,19 @@ def test_a_removed_setting_by_column_is_refused_in_a_file_too(tmp_path):
 
 def test_a_key_like_no_other_gets_the_list():
     with refused(ConfigError, names=("zzzz", "mechanism", "epsilon")) as raised:
-        Settings.of({**RUN, "zzzz": 1}, face=settings_file(Path("run.toml")))
+        Settings.from_mapping({**RUN, "zzzz": 1}, syntax=settings_file(Path("run.toml")))
     assert raised.value.where == "run.toml"
 
 
 @pytest.mark.parametrize("key", ["batch_size", "batch-size"])
 def test_hyphens_and_underscores_spell_the_same_key_which_is_given_once(key):
-    assert Settings.of({**RUN, key: 7}).batch_size == 7
+    assert Settings.from_mapping({**RUN, key: 7}).batch_size == 7
     with refused(ConfigError, setting="batch_size"):
-        Settings.of({**RUN, "batch_size": 7, "batch-size": 7})
+        Settings.from_mapping({**RUN, "batch_size": 7, "batch-size": 7})
 
 
 def test_labels_are_sealed_where_nothing_is_said():
-    assert Settings.of({"dataset": "breast-cancer"}).mechanism == "sealed"
+    assert Settings.from_mapping({"dataset": "breast-cancer"}).mechanism == "sealed"
 
 
 # --- values --------------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ WRONG: dict[str, list[object]] = {
 @pytest.mark.parametrize(("key", "value"), [(key, one) for key in WRONG for one in WRONG[key]])
 def test_a_value_of_the_wrong_kind_or_range_is_refused_by_its_key_and_shown(key, value):
     with refused(ConfigError, setting=key.replace("-", "_"), names=key) as raised:
-        Settings.of({**RUN, key: value})
+        Settings.from_mapping({**RUN, key: value})
     shown = "" if isinstance(value, list) else str(value).removesuffix(".0")
     assert shown.lower() in raised.value.message.lower()
 
@@ -152,14 +152,14 @@ def test_a_value_within_its_range_is_kept_and_cannot_be_changed(name, given_valu
 )
 def test_sources_that_do_not_go_together_are_refused(given):
     with refused(ConfigError):
-        Settings.of({"mechanism": "none", **given})
+        Settings.from_mapping({"mechanism": "none", **given})
 
 
 def test_the_source_is_named():
-    own = Settings.of({"mechanism": "none", "data": "mine.csv", "label": "y"})
+    own = Settings.from_mapping({"mechanism": "none", "data": "mine.csv", "label": "y"})
     assert (of().source, own.source) == ("breast-cancer", "mine.csv")
     # exact: a value in JSON
-    assert Settings.of({"mechanism": "none", "label": "y"}).source == "own data"
+    assert Settings.from_mapping({"mechanism": "none", "label": "y"}).source == "own data"
 
 
 # --- defaults ------------------------------------------------------------------------------------
@@ -198,13 +198,13 @@ def test_a_dataset_brings_its_defaults_and_no_intercept(name):
 
 def test_own_data_has_its_own_defaults_and_an_intercept():
     own = {"mechanism": "none", "data": "mine.csv", "label": "y"}
-    settings = Settings.of({**own, "solver": "sgd"}).resolved()
+    settings = Settings.from_mapping({**own, "solver": "sgd"}).resolved()
     assert (settings.batch_size, settings.epochs) == (
         OWN_DATA_DEFAULTS.batch_size,
         OWN_DATA_DEFAULTS.epochs,
     )
     assert settings.intercept is True
-    settings = Settings.of(own).resolved()
+    settings = Settings.from_mapping(own).resolved()
     assert (settings.solver, settings.passes) == ("newton", DEFAULT_PASSES)
     assert (settings.batch_size, settings.epochs, settings.learning_rate) == (None, None, None)
     assert settings.intercept is True
@@ -226,7 +226,7 @@ def test_own_data_has_its_own_defaults_and_an_intercept():
     ],
 )
 def test_newton_is_the_default_on_own_data_where_it_can_be_had(more, solver):
-    assert Settings.of({"mechanism": "none", **more}).resolved().solver == solver
+    assert Settings.from_mapping({"mechanism": "none", **more}).resolved().solver == solver
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_newton_is_the_default_on_own_data_where_it_can_be_had(more, solver):
 )
 def test_a_setting_of_the_other_solver_is_refused_by_name(given, setting):
     with pytest.raises(ConfigError) as raised:
-        Settings.of({"mechanism": "none", **given}).resolved()
+        Settings.from_mapping({"mechanism": "none", **given}).resolved()
     assert raised.value.setting == setting
     assert "solver" in raised.value.diagnostics()
 
@@ -254,7 +254,9 @@ def test_what_was_asked_for_stays():
     asked = of(batch_size=3, learning_rate=0.7, epochs=2, intercept=True, l2=0.5).resolved()
     assert (asked.batch_size, asked.learning_rate, asked.epochs) == (3, 0.7, 2)
     assert (asked.intercept, asked.l2) == (True, 0.5)
-    own = Settings.of({"mechanism": "none", "data": "a", "label": "y", "intercept": False})
+    own = Settings.from_mapping(
+        {"mechanism": "none", "data": "a", "label": "y", "intercept": False}
+    )
     assert own.resolved().intercept is False
     assert asked.resolved() == asked
 
@@ -276,7 +278,7 @@ def test_a_file_of_settings_is_read(toml):
     path = toml('dataset = "breast-cancer"\nbatch-size = 5\nalice-columns = ["a", "b"]\n')
     values = Settings.read_toml(path)
     assert values == {"dataset": "breast-cancer", "batch_size": 5, "alice_columns": ["a", "b"]}
-    assert Settings.of({"mechanism": "none", **values}).alice_columns == ("a", "b")
+    assert Settings.from_mapping({"mechanism": "none", **values}).alice_columns == ("a", "b")
 
 
 @pytest.mark.parametrize(
@@ -318,7 +320,7 @@ positive = st.floats(min_value=0, exclude_min=True, allow_infinity=False)
 not_negative = st.floats(min_value=0, allow_infinity=False).map(abs)
 counts = st.integers(1, 2**40)
 agreements = st.builds(
-    lambda **values: Agreement.of(values),
+    lambda **values: Agreement.from_mapping(values),
     mechanism=st.text(max_size=20),
     epsilon=st.none() | positive,
     noise=st.sampled_from([None, "discrete", "continuous"]),
@@ -357,7 +359,7 @@ def test_two_agreements_are_alike_exactly_when_their_texts_are(one, two):
     assert named == sorted(changed)
 
 
-AGREED = Agreement.of(
+AGREED = Agreement.from_mapping(
     {
         "mechanism": "none",
         "scheme": "clear",
@@ -446,7 +448,10 @@ def test_differences_name_each_key_and_both_values():
 
 
 def test_class_weights_are_the_same_from_a_text_a_list_and_an_agreements_text():
-    spelled = [Settings.of({"class-weight": value}) for value in ("0.25,1", [0.25, 1], (0.25, 1.0))]
+    spelled = [
+        Settings.from_mapping({"class-weight": value})
+        for value in ("0.25,1", [0.25, 1], (0.25, 1.0))
+    ]
     assert {settings.class_weight for settings in spelled} == {(0.25, 1.0)}
     agreed = AGREED.model_copy(update={"class_weight": (0.25, 1.0)})
     assert Agreement.parse(agreed.canonical()) == agreed
@@ -455,7 +460,7 @@ def test_class_weights_are_the_same_from_a_text_a_list_and_an_agreements_text():
 @pytest.mark.parametrize("given", ["1", "a,b", "1,2", "-1,1", "0,0", "nan,1", [1], [1, 1, 1], 3])
 def test_class_weights_out_of_range_are_refused_by_name(given):
     with refused(ConfigError, setting="class_weight"):
-        Settings.of({"class-weight": given})
+        Settings.from_mapping({"class-weight": given})
 
 
 STAR = {"carol": "c" * 64, "alice.example": "a" * 64}
@@ -465,7 +470,11 @@ def test_the_parties_of_an_agreement_keep_their_order_in_its_text():
     agreed = AGREED.model_copy(update={"parties": STAR})
     again = Agreement.parse(agreed.canonical())
     assert again == agreed
-    assert again.canonical() == agreed.canonical() == Agreement.of(agreed.model_dump()).canonical()
+    assert (
+        again.canonical()
+        == agreed.canonical()
+        == Agreement.from_mapping(agreed.model_dump()).canonical()
+    )
     assert list(again.parties or ()) == list(STAR)
     turned = AGREED.model_copy(update={"parties": dict(reversed(STAR.items()))})
     assert turned.canonical() != agreed.canonical()
@@ -506,7 +515,7 @@ def test_parties_that_differ_are_named_one_by_one():
 )
 def test_parties_that_are_none_are_refused_by_name(parties, names):
     with refused(ConfigError, setting="parties", names=names):
-        Agreement.of({**AGREED.model_dump(), "parties": parties})
+        Agreement.from_mapping({**AGREED.model_dump(), "parties": parties})
 
 
 OWN = {"data": "a.csv", "label": "y"}
@@ -539,7 +548,7 @@ OWN = {"data": "a.csv", "label": "y"}
     ],
 )
 def test_a_choice_by_column_is_read_from_every_face(name, given, meant):
-    assert getattr(Settings.of({**OWN, name: given}), name) == meant
+    assert getattr(Settings.from_mapping({**OWN, name: given}), name) == meant
 
 
 @pytest.mark.parametrize(
@@ -566,7 +575,7 @@ def test_a_choice_by_column_is_read_from_every_face(name, given, meant):
 )
 def test_a_choice_that_is_not_possible_is_refused(name, given, names):
     with refused(ConfigError, setting=name, names=names):
-        Settings.of({**OWN, name: given})
+        Settings.from_mapping({**OWN, name: given})
 
 
 def test_a_file_may_hold_choices_by_column(tmp_path):

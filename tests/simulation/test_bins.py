@@ -82,8 +82,8 @@ def one_hot(values: pd.Series, edges: list[float]) -> pd.DataFrame:
 
 
 def test_the_tables_are_the_one_hot_ones_that_pandas_makes():
-    raw = load_raw(Settings.of(options()), people())
-    data = arrange(Settings.of(options()).resolved(), raw, Coins.for_seed(3).data)
+    raw = load_raw(Settings.from_mapping(options()), people())
+    data = arrange(Settings.from_mapping(options()).resolved(), raw, Coins.for_seed(3).data)
     everybody = pd.DataFrame(people().to_dict(as_series=False), dtype=float)
     for ids, tables in (
         (data.labels_train.ids, (data.alice_train, data.bob_train)),

@@ -59,7 +59,7 @@ def test_an_estimate_has_the_iterations_and_bytes_of_the_training(name):
 
 def agreed(mechanism: str, scheme: str = "bfv") -> Terms:
     options = {"mechanism": mechanism, "solver": "newton", "scheme": scheme, "passes": 4}
-    return agree(Settings.of(options).resolved(), COLUMNS, ROWS)
+    return agree(Settings.from_mapping(options).resolved(), COLUMNS, ROWS)
 
 
 @pytest.mark.sampled(2)
@@ -79,7 +79,7 @@ def test_some_rows_give_the_bytes_of_all(mechanism, scheme):
 
 
 def test_made_up_columns_cost_what_real_ones_do():
-    real = FeatureTable.of(KeyedEntropy.from_seed(1).uniform((600, COLUMNS)) * 7.0)
+    real = FeatureTable.from_data(KeyedEntropy.from_seed(1).uniform((600, COLUMNS)) * 7.0)
     by_table, by_number = (
         estimate_cost(agreed("sealed"), 600, [columns], 1) for columns in (real, COLUMNS)
     )

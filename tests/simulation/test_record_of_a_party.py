@@ -10,4 +10,4 @@ from tests.expected import refused
 
 def test_a_partys_recording_is_not_taken_for_a_simulations():
     with refused(TranscriptError, names='party="alice.toml"'):
-        RecordedRun.of(Transcript({"kind": "party", "role": "alice"}, ()))
+        RecordedRun.from_transcript(Transcript({"kind": "party", "role": "alice"}, ()))

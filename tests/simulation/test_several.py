@@ -14,7 +14,7 @@ import taciturn
 from taciturn.api import TrainResult
 from taciturn.engine import Transcript, column_exposure
 from taciturn.engine import disclosure_of as disclosure
-from taciturn.jobs.train import simulate
+from taciturn.jobs.train import simulate_training
 from taciturn.protocol.bob import forecast_ledger as forecast
 from taciturn.settings import Settings
 from taciturn.simulation import Coins, load_raw
@@ -133,13 +133,13 @@ def test_the_forecast_of_the_ledger_is_the_ledger(solver, options):
 
 
 def test_each_alice_has_coins_and_a_key_of_her_own():
-    coins = Coins.for_seed(1)
-    pins = coins.pins(["alice-1", "alice-2"])
+    entropy = Coins.for_seed(1)
+    pins = entropy.pins(["alice-1", "alice-2"])
     assert pins is not None
-    assert len({*pins.values(), coins.alice.key.hex()}) == 3
-    assert coins.of_alice("alice-1").key != coins.of_alice("alice-2").key
-    assert coins.of_alice("") is coins.alice
-    assert coins.pins([""]) is None
+    assert len({*pins.values(), entropy.alice.key.hex()}) == 3
+    assert entropy.of_alice("alice-1").key != entropy.of_alice("alice-2").key
+    assert entropy.of_alice("") is entropy.alice
+    assert entropy.pins([""]) is None
 
 
 @pytest.mark.parametrize("parties", [2, 12])
@@ -166,11 +166,11 @@ def test_a_recording_has_all_links_and_each_alice_can_be_replayed_from_it(partie
 
 
 def test_canary_runs_permute_the_rows_of_all_alices_together():
-    settings = Settings.of(
+    settings = Settings.from_mapping(
         {"dataset": "breast-cancer", "mechanism": "none", "scheme": "clear", "parties": 3}
         | {"permute_rows": True, "seed": 1, "epochs": 1}
     ).resolved()
-    outcome = simulate(settings, load_raw(settings))
+    outcome = simulate_training(settings, load_raw(settings))
     joined = np.hstack([part.values for part in outcome.data.alice_train_parts.values()])
     assert np.array_equal(joined, outcome.data.alice_train.values)
 

@@ -14,7 +14,7 @@ import taciturn
 from taciturn.data import fold_numbers
 from taciturn.errors import ConfigError, ShapeError, TaciturnError
 from taciturn.jobs.study import SimulatedStudy, study_blocks, study_page
-from taciturn.results import of_record
+from taciturn.results import from_record
 from taciturn.settings import Settings
 from taciturn.simulation import Coins, arrange, load_raw
 from tests.expected import refused
@@ -35,7 +35,7 @@ def studied() -> SimulatedStudy:
 
 
 def test_folds_have_the_figures_of_scikit_learn(studied):
-    settings = Settings.of({**SAME, "solver": "newton"}).resolved()
+    settings = Settings.from_mapping({**SAME, "solver": "newton"}).resolved()
     data = arrange(settings, load_raw(settings), Coins.for_seed(3).data)
     rows = np.hstack([data.alice_train.values, data.bob_train.values])
     labels = data.labels_train.values
@@ -61,7 +61,7 @@ def test_it_says_what_all_models_open_and_cost(studied):
 
 
 def test_the_record_is_read_back_and_shown(studied):
-    assert of_record(studied.to_dict()).to_dict() == studied.to_dict()
+    assert from_record(studied.to_dict()).to_dict() == studied.to_dict()
     best = studied.study.best_setting
     assert best is not None
     assert best.loss == min(one.loss for one in studied.study.settings if one.loss is not None)

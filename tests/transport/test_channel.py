@@ -22,10 +22,10 @@ from taciturn.transport import (
     READY,
     WINDOW,
     ByteQueue,
-    Ended,
     GrpcChannel,
     Limits,
     ServeEndpoint,
+    StreamEnded,
     objection,
 )
 from tests.expected import refused
@@ -130,7 +130,7 @@ def test_empty_entries_of_a_queue_are_not_free():
     put: list[int] = []
 
     def flood() -> None:
-        with contextlib.suppress(Ended):
+        with contextlib.suppress(StreamEnded):
             while True:
                 queue.put(b"")
                 put.append(0)

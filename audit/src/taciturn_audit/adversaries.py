@@ -48,12 +48,12 @@ def alice_view(
     """The view of the named Alices together, or of all, of a recorded simulation."""
     train, test = data.alice_train_parts, data.alice_test_parts
     if not train:
-        return AliceView.of(
+        return AliceView.from_transcript(
             transcript, data.alice_train, data.alice_test if data.held_out else None
         )
     return pooled(
         [
-            AliceView.of(
+            AliceView.from_transcript(
                 transcript.link(number), table, test[name] if data.held_out else None, name
             )
             for number, (name, table) in enumerate(train.items())

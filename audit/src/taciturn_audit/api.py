@@ -12,18 +12,16 @@ from taciturn.engine.callbacks import (
     Callbacks,
     Observer,
     ReportProgress,
-    ignore,
-    quietly,
-    silent,
+    noop,
 )
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError
 from taciturn.extras import explained
-from taciturn.faces import Hint, hyphenated
 from taciturn.jobs.train.record import RecordedRun
 from taciturn.jobs.woe.job import WoeOptions
 from taciturn.privacy.registry import mechanism_class
 from taciturn.results.check import CheckResult
+from taciturn.setting_syntax import Hint, hyphenated
 from taciturn.settings.arguments import given_options, per_seed, record_target, settings_of
 from taciturn.settings.options import SettingsOptions
 from taciturn.settings.schema import SGD_ONLY, WHOLE_TABLE_ONLY, Settings
@@ -45,9 +43,9 @@ def audit(
     canary: bool = True,
     seat: str | None = None,
     known_rows: int | None = None,
-    observe: Observer = ignore,
-    announce: Announce = silent,
-    progress: ReportProgress = quietly,
+    observe: Observer = noop,
+    announce: Announce = noop,
+    progress: ReportProgress = noop,
     **options: Unpack[SettingsOptions],
 ) -> AuditResult:
     """Trains, or reads a recorded training, and runs the attacks on each side's view of it.
@@ -130,9 +128,9 @@ def audit_session(
     canary: bool = True,
     seat: str | None = None,
     known_rows: int | None = None,
-    announce: Announce = silent,
-    observe: Observer = ignore,
-    progress: ReportProgress = quietly,
+    announce: Announce = noop,
+    observe: Observer = noop,
+    progress: ReportProgress = noop,
 ) -> SessionAudit:
     """Audits a real session from one side's own recording; the other side's table judges.
 
@@ -220,8 +218,8 @@ def audit_woe(
     *,
     smoothing: float = 0.5,
     min_rows: int | None = None,
-    announce: Announce = silent,
-    progress: ReportProgress = quietly,
+    announce: Announce = noop,
+    progress: ReportProgress = noop,
     **options: Unpack[SettingsOptions],
 ) -> WoeAudit:
     """What handing weights of evidence to the feature party tells, and what ``woe`` tells.
@@ -262,9 +260,9 @@ def compare(
     labels: object = None,
     *,
     mechanisms: Sequence[str] = DEFAULT_MECHANISMS,
-    announce: Announce = silent,
-    observe: Observer = ignore,
-    progress: ReportProgress = quietly,
+    announce: Announce = noop,
+    observe: Observer = noop,
+    progress: ReportProgress = noop,
     **options: Unpack[SettingsOptions],
 ) -> Comparison:
     """Sets mechanisms side by side on the same rows: the model, what Alice can tell, the cost.
@@ -354,7 +352,7 @@ def check(
     rows: int | None = None,
     seat: str | None = None,
     known_rows: int | None = None,
-    announce: Announce = silent,
+    announce: Announce = noop,
     **options: Unpack[SettingsOptions],
 ) -> CheckResult:
     """Shows before any training what Alice will be able to learn with these settings.
@@ -451,7 +449,7 @@ def _audit_recorded(
     from taciturn_audit.adversaries import alice_view, members
     from taciturn_audit.session import Session
 
-    run = RecordedRun.of(transcript)
+    run = RecordedRun.from_transcript(transcript)
     for name in options:
         # Where the rows lie now is no part of the run; all else is the recording's.
         if name != "data_dir":
@@ -462,7 +460,7 @@ def _audit_recorded(
             )
     settings, table = settings_of(given[0], {**run.settings.model_dump(), **options})
     raw = load_raw(settings, table, given[1])
-    vertical = arrange(settings, raw, run.coins)
+    vertical = arrange(settings, raw, run.entropy)
     names = members(seat or "alice", [name for name, _ in vertical.alices])
     view = alice_view(transcript, vertical, names)
     run.require_labels(vertical.labels_train)

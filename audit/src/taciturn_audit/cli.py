@@ -12,22 +12,22 @@ import typer
 
 from taciturn.cli.console import Json, Meter, progress_bar
 from taciturn.cli.options import with_settings
-from taciturn.cli.out import (
-    Origin,
+from taciturn.cli.output import (
     Out,
-    Plan,
+    OutputPlan,
+    Provenance,
     finish,
     moment,
-    of_party,
-    planned,
-    simulated,
+    party_provenance,
+    plan_output,
+    simulation_provenance,
     typed,
-    untrained,
+    without_training,
     write_page,
 )
 from taciturn.errors import ConfigError
-from taciturn.faces import Hint, hyphenated
 from taciturn.files import require_writable
+from taciturn.setting_syntax import Hint, hyphenated
 from taciturn.version import __version__
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def check(
     """
     from taciturn_audit import api
 
-    plan = planned(out)
+    plan = plan_output(out)
     wanted = _without_record(settings)
     beside: dict[str, Any] = {"seat": seat, "known_rows": known_rows}
     beside |= {"columns": columns, "rows": rows}
@@ -102,17 +102,17 @@ def check(
     finish(plan, result, json, lambda: _checked(party, wanted, beside))
 
 
-def _checked(party: Path | None, settings: dict[str, Any], beside: dict[str, Any]) -> Origin:
+def _checked(party: Path | None, settings: dict[str, Any], beside: dict[str, Any]) -> Provenance:
     if party is not None:
         from taciturn.party.config import PartyConfig
 
-        return of_party(PartyConfig.read(party))
+        return party_provenance(PartyConfig.read(party))
     if "data" in settings:
         # Alice's table has no labels, and settings of own data name their column.
-        origin = simulated({"label": "", **settings}, **beside)
+        origin = simulation_provenance({"label": "", **settings}, **beside)
         kept = {name: value for name, value in origin.settings.items() if value != ""}
         return replace(origin, settings=kept)
-    origin = simulated(settings, **beside)
+    origin = simulation_provenance(settings, **beside)
     return origin if beside["columns"] is None else replace(origin, source="random columns")
 
 
@@ -212,7 +212,7 @@ def audit(
     from taciturn_audit import api
 
     require_writable(html, markdown, write_guesses)
-    plan = planned(out)
+    plan = plan_output(out)
     recorded: dict[str, Any] = {"transcript": transcript, "party": party, "truth": truth}
     recorded |= {"guesses": guesses, "write_guesses": write_guesses}
     asked: dict[str, Any] = {"seat": seat, "known_rows": known_rows}
@@ -223,7 +223,7 @@ def audit(
         wanted = _without_record(settings)
         with progress_bar() as meter:
             bins = api.audit_woe(announce=meter.announce, progress=meter.progress, **wanted)
-        show(bins, lambda: untrained(simulated(settings)))
+        show(bins, lambda: without_training(simulation_provenance(settings)))
     elif any(path is not None for name, path in recorded.items() if name != "transcript"):
         _refuse_settings(settings)
         with progress_bar() as meter:
@@ -247,15 +247,17 @@ def _require_no_recording(given: dict[str, Any]) -> None:
             )
 
 
-def _audited(transcript: Path | None, settings: dict[str, Any], asked: dict[str, Any]) -> Origin:
+def _audited(
+    transcript: Path | None, settings: dict[str, Any], asked: dict[str, Any]
+) -> Provenance:
     """What was audited: a new run, or a recorded one, whose own settings hold."""
     if transcript is None:
-        return simulated(settings, **asked)
+        return simulation_provenance(settings, **asked)
     from taciturn.engine.transcript import Transcript
     from taciturn.jobs.train.record import RecordedRun
 
-    recorded = RecordedRun.of(Transcript.load(transcript)).settings
-    return simulated({**recorded.model_dump(exclude_none=True), **settings}, **asked)
+    recorded = RecordedRun.from_transcript(Transcript.load(transcript)).settings
+    return simulation_provenance({**recorded.model_dump(exclude_none=True), **settings}, **asked)
 
 
 def _refuse_settings(settings: dict[str, Any]) -> None:
@@ -267,11 +269,11 @@ def _refuse_settings(settings: dict[str, Any]) -> None:
         )
 
 
-def _session(result: SessionAudit) -> Origin:
+def _session(result: SessionAudit) -> Provenance:
     recording = result.recording
     digests = {"table": recording.table_digest, "ids": recording.ids_digest}
     name = f"session {recording.session[:12]}"
-    return Origin(dict(recording.agreement), name, digests, private=True)
+    return Provenance(dict(recording.agreement), name, digests, private=True)
 
 
 # What Bob sees of the first two he sees of sealed too. Ten epochs would be right about one held-out
@@ -300,7 +302,7 @@ def demo(
     from taciturn_audit.results.runs import DemoResult
 
     require_writable(html)
-    plan = planned(out)
+    plan = plan_output(out)
     runs = []
     with progress_bar() as meter:
         for seat, chosen in DEMO:
@@ -311,12 +313,12 @@ def demo(
     finish(plan, result, json, _demonstrated)
 
 
-def _demonstrated() -> Origin:
-    origin = simulated({"dataset": "breast-cancer", "seed": 1})
+def _demonstrated() -> Provenance:
+    origin = simulation_provenance({"dataset": "breast-cancer", "seed": 1})
     return without_mechanism(origin, [chosen["mechanism"] for _, chosen in DEMO])
 
 
-def without_mechanism(origin: Origin, mechanisms: Sequence[str]) -> Origin:
+def without_mechanism(origin: Provenance, mechanisms: Sequence[str]) -> Provenance:
     """The same origin with several mechanisms in place of one."""
     one = ("mechanism", "epsilon", "solver")
     common = {name: value for name, value in origin.settings.items() if name not in one}
@@ -337,12 +339,12 @@ def stamped(result: Made) -> Made:
 
 
 def _finish(
-    plan: Plan | None,
+    plan: OutputPlan | None,
     html: Path | None,
     markdown: Path | None,
     json: bool,
     result: Made,
-    origin: Callable[[], Origin],
+    origin: Callable[[], Provenance],
 ) -> None:
     """Stamp a result, write its pages, and show it."""
     result = stamped(result)
@@ -381,7 +383,7 @@ def compare(
     from taciturn_audit import api
 
     require_writable(html, markdown)
-    plan = planned(out)
+    plan = plan_output(out)
     wanted = _without_record(settings)
     names = tuple(name.strip() for name in mechanisms.split(",") if name.strip())
     with progress_bar() as meter:
@@ -389,10 +391,10 @@ def compare(
     _finish(plan, html, markdown, json, result, lambda: _compared(wanted, names))
 
 
-def _compared(settings: dict[str, Any], names: tuple[str, ...]) -> Origin:
+def _compared(settings: dict[str, Any], names: tuple[str, ...]) -> Provenance:
     own = settings.get("mechanism")
     all_names = names if own is None or own in names else (own, *names)
     common = {name: value for name, value in settings.items() if name != "mechanism"}
     # Any mechanism will do to check them by: it is taken out again.
     given = {"seed": 0, **common, "mechanism": "none", "epsilon": None}
-    return without_mechanism(simulated(given), all_names)
+    return without_mechanism(simulation_provenance(given), all_names)

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taciturn.engine.callbacks import SILENT, Announce, Callbacks, silent
+from taciturn.engine.callbacks import SILENT, Announce, Callbacks, noop
 from taciturn.errors import TranscriptError, counted
-from taciturn.jobs.train.simulation import Outcome, simulate
+from taciturn.jobs.train.simulation import Outcome, simulate_training
 from taciturn.numerics.whitening import centring_offset, training_means
 from taciturn.protocol.held_out import HeldOut
 from taciturn.results.columns import (
@@ -55,49 +55,49 @@ class BobAudit:
     canary: bool = True
     callbacks: Callbacks = SILENT
 
-    def audit(self, settings: Settings, coins: Coins, outcome: Outcome | None = None) -> BobSeat:
+    def audit(self, settings: Settings, entropy: Coins, outcome: Outcome | None = None) -> BobSeat:
         """Run the column attacks on a training and on its canary.
 
         The training is run, unless ``outcome`` has a transcript and no encryption.
         """
         plain = settings.model_copy(update={"scheme": "clear", "key_bits": None})
         if outcome is None or outcome.terms.scheme.protects or outcome.transcript is None:
-            outcome = self._simulate(plain, coins)
-        findings, separation = self._examine(outcome, coins), self._separate(outcome, coins)
+            outcome = self._simulate(plain, entropy)
+        findings, separation = self._examine(outcome, entropy), self._separate(outcome, entropy)
         if not self.canary:
             return BobSeat(findings, None, separation)
         if settings.permute_rows:
             return BobSeat(findings, findings, separation)
-        return BobSeat(findings, self.permuted(settings, coins), separation)
+        return BobSeat(findings, self.permuted(settings, entropy), separation)
 
-    def _separate(self, outcome: Outcome, coins: Coins) -> Separation | None:
+    def _separate(self, outcome: Outcome, entropy: Coins) -> Separation | None:
         tables = outcome.data.alice_train_parts
         if not tables:
             return None
         self.callbacks.announce("telling Alices apart")
-        return separate(bob_view(outcome, coins), [*tables.values()])
+        return separate(bob_view(outcome, entropy), [*tables.values()])
 
-    def permuted(self, settings: Settings, coins: Coins) -> ColumnFindings:
+    def permuted(self, settings: Settings, entropy: Coins) -> ColumnFindings:
         """The findings of a training with her rows permuted against his, without encryption."""
         self.callbacks.announce("canary run of Bob's seat")
         changes = {"scheme": "clear", "key_bits": None, "permute_rows": True}
-        return self._examine(self._simulate(settings.model_copy(update=changes), coins), coins)
+        return self._examine(self._simulate(settings.model_copy(update=changes), entropy), entropy)
 
-    def _simulate(self, settings: Settings, coins: Coins) -> Outcome:
+    def _simulate(self, settings: Settings, entropy: Coins) -> Outcome:
         observe = self.callbacks.observe
-        return simulate(settings, self.raw, keep=True, coins=coins, observe=observe)
+        return simulate_training(settings, self.raw, keep=True, entropy=entropy, observe=observe)
 
-    def _examine(self, outcome: Outcome, coins: Coins) -> ColumnFindings:
+    def _examine(self, outcome: Outcome, entropy: Coins) -> ColumnFindings:
         return examine_columns(
-            bob_view(outcome, coins),
-            Truth.of(outcome.data.alice_train),
-            coins.data.permute.fork("known rows"),
+            bob_view(outcome, entropy),
+            Truth.from_table(outcome.data.alice_train),
+            entropy.data.permute.fork("known rows"),
             known_rows=self.known_rows,
             announce=self.callbacks.announce,
         )
 
 
-def bob_view(outcome: Outcome, coins: Coins, *, predict: bool = False) -> BobView:
+def bob_view(outcome: Outcome, entropy: Coins, *, predict: bool = False) -> BobView:
     """Bob's view of a simulated training, and of one joint prediction of its training rows.
 
     Sessions whose weights stay shared open no such prediction, and a later one may: it is added
@@ -112,7 +112,7 @@ def bob_view(outcome: Outcome, coins: Coins, *, predict: bool = False) -> BobVie
         agreement=agreed,
         features=data.bob_train,
         labels=data.labels_train,
-        coins=coins.bob,
+        entropy=entropy.bob,
         conversation=replace(outcome.transcript, header={}, footer={}),
         budget=outcome.result.budget,
         held_out=HeldOut(data.bob_test, data.labels_test) if data.held_out else None,
@@ -136,7 +136,7 @@ def examine_columns(
     *,
     known_rows: int | None = None,
     attacks: Sequence[ColumnAttack] = COLUMN_ATTACKS,
-    announce: Announce = silent,
+    announce: Announce = noop,
 ) -> ColumnFindings:
     """Let each attack estimate from the view and the rows it is handed, then judge it.
 

@@ -57,12 +57,12 @@ class Truth:
     categories: tuple[IndexArray, ...]
 
     @classmethod
-    def of(cls, table: FeatureTable) -> Truth:
+    def from_table(cls, table: FeatureTable) -> Truth:
         """The truth of a prepared table: ``place=north`` and ``place=south`` are one category.
 
-        >>> table = FeatureTable.of(np.array([[0.1, 1, 0], [0.2, 0, 1], [0.3, 0, 0]]),
+        >>> table = FeatureTable.from_data(np.array([[0.1, 1, 0], [0.2, 0, 1], [0.3, 0, 0]]),
         ...                         columns=["x", "place=n", "place=s"])
-        >>> truth = Truth.of(table)
+        >>> truth = Truth.from_table(table)
         >>> truth.numeric.tolist(), [group.tolist() for group in truth.categories]
         ([0], [[1, 2]])
         """
@@ -132,7 +132,7 @@ def judge_columns(
     """The score of an estimate against her columns.
 
     >>> values = np.arange(20.0).reshape(10, 2)
-    >>> truth = Truth.of(FeatureTable.of(values))
+    >>> truth = Truth.from_table(FeatureTable.from_data(values))
     >>> score = judge_columns("x", ColumnEstimate(values), truth, KnownRows.none(2))
     >>> score.r2, score.recovered, round(score.recovered_low, 3)
     (1.0, 1.0, 0.832)
@@ -276,7 +276,7 @@ def _of_passes(view: BobView, basis: FloatArray) -> _Scored:
 
 
 def _of_batches(view: BobView, basis: FloatArray) -> _Scored:
-    batches = Batches.of(view)
+    batches = Batches.from_view(view)
     times, places = np.nonzero(batches.scored)
     steps = np.where(batches.there, batches.steps, 0.0)
     moved = np.einsum("ij,ijk->ik", steps, basis[batches.rows])

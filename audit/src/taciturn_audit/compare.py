@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from taciturn.data.prepare import RawData
 from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import ConfigError
-from taciturn.jobs.train.simulation import estimate, require_arrived, simulate
+from taciturn.jobs.train.simulation import estimate, raise_if_diverged, simulate_training
 from taciturn.numerics.metrics import Metrics
 from taciturn.protocol.agree import agree
 from taciturn.results.runs import Runs
@@ -87,7 +87,7 @@ def _audited(settings: Sequence[Settings], raw: RawData, callbacks: Callbacks) -
     permuted: list[Findings] = []
     for one in settings:
         training, findings = _run(one, raw, callbacks)
-        require_arrived(training)
+        raise_if_diverged(training)
         trainings.append(training)
         real.append(findings)
         shuffled = one.model_copy(update={"permute_labels": True})
@@ -98,7 +98,7 @@ def _audited(settings: Sequence[Settings], raw: RawData, callbacks: Callbacks) -
 
 def _run(settings: Settings, raw: RawData, callbacks: Callbacks) -> tuple[TrainingRun, Findings]:
     plain = settings.model_copy(update={"scheme": "clear", "key_bits": None})
-    outcome = simulate(plain, raw, keep=True, observe=callbacks.observe)
+    outcome = simulate_training(plain, raw, keep=True, observe=callbacks.observe)
     labels = outcome.data.labels_train
     return outcome.result, examine(
         outcome_view(outcome),

@@ -108,7 +108,7 @@ class Challenge:
     """Messages that Alice received in each training, and the coin of its labels: True for all 1."""
 
     messages: tuple[ReceivedMessages, ...]
-    coins: BoolArray = field(repr=False)
+    entropy: BoolArray = field(repr=False)
     rows: int
     columns: int
     scheme: str
@@ -124,12 +124,12 @@ def challenge(
     rows = min(view.features.rows, _MOST_ROWS)
     columns = min(len(view.features.columns), _MOST_COLUMNS)
     terms = Terms(view.agreement.model_copy(update=_changes(view, scheme, rows)), scheme)
-    coins = entropy.fork("coins").integers(2, trainings) == 1
+    stream = entropy.fork("coins").integers(2, trainings) == 1
     messages = tuple(
         _train(view, terms, (rows, columns), coin, entropy.fork(f"training {number}"))
-        for number, coin in enumerate(coins.tolist())
+        for number, coin in enumerate(stream.tolist())
     )
-    return Challenge(messages, coins, rows, columns, scheme.name)
+    return Challenge(messages, stream, rows, columns, scheme.name)
 
 
 def _changes(view: AliceView, scheme: Scheme, rows: int) -> dict[str, object]:
@@ -156,7 +156,7 @@ def _train(
     ids = RowIds.numbered(rows)
     hers = FeatureTable(ids, view.features.columns[:columns], _drawn(view, columns, rows, entropy))
     his = FeatureTable(ids, *_bobs_columns(view.peer.columns, rows, entropy))
-    labels = LabelTable.of(np.full(rows, coin, dtype=np.int8), ids=ids)
+    labels = LabelTable.from_data(np.full(rows, coin, dtype=np.int8), ids=ids)
     method, stopwatch = terms.mechanism, _Stopwatch()
     alice, bob = entropy.fork("alice"), entropy.fork("bob")
     ledger = Ledger(rows, method.assumption)
@@ -250,7 +250,7 @@ def distinguish(
         )
     judged = looks[0].judged
     return Distinguisher(
-        trained=len(received.coins) - judged,
+        trained=len(received.entropy) - judged,
         judged=judged,
         batch=received.rows,
         columns=received.columns,
@@ -273,19 +273,19 @@ def distinguish(
 
 def _looks(received: Challenge) -> tuple[Look, ...]:
     features = {BYTES: _byte_features, SHAPE: _shape_features, TIMES: _time_features}
-    return tuple(_look(name, features[name](received), received.coins) for name in _LOOKS)
+    return tuple(_look(name, features[name](received), received.entropy) for name in _LOOKS)
 
 
-def _look(name: str, features: FloatArray, coins: BoolArray) -> Look:
+def _look(name: str, features: FloatArray, entropy: BoolArray) -> Look:
     # Rounded up: a regression needs an example.
-    first = -(-len(coins) // 3)
-    signs = np.where(coins, 1.0, -1.0)
+    first = -(-len(entropy) // 3)
+    signs = np.where(entropy, 1.0, -1.0)
     scores = [
         ridge(features[:known], signs[:known], features[known : known + _STEP])
-        for known in range(first, len(coins), _STEP)
+        for known in range(first, len(entropy), _STEP)
     ]
     guesses = np.concatenate(scores) > 0
-    right, judged = int(np.count_nonzero(guesses == coins[first:])), len(coins) - first
+    right, judged = int(np.count_nonzero(guesses == entropy[first:])), len(entropy) - first
     low, high = clopper_pearson(right, judged)
     return Look(name, right, judged, right / judged, low, high, right >= needed(judged))
 
@@ -420,7 +420,7 @@ def entropy_bits(payloads: Sequence[bytes]) -> float:
 def _unencrypted(view: AliceView, entropy: KeyedEntropy, trainings: int) -> Fault:
     """Trainings on the first of the same coins, by the scheme that hides nothing."""
     received = challenge(view, scheme("clear"), entropy, trainings)
-    look = _look(BYTES, _byte_features(received), received.coins)
+    look = _look(BYTES, _byte_features(received), received.entropy)
     # A share is uniform in clear too: it tells a label to who takes her own part off, not here.
     sent = "shares of residues" if view.mechanism.shares_scores else "residues"
     words = f"{sent} sent without encryption ({look.right} of {look.judged} coins right)"
@@ -443,10 +443,10 @@ def _marked(received: Challenge) -> Fault:
         at = length // 2
         messages = [
             replace(one, payload=_mark(one.payload, at, min(count, length - at), 255 * int(coin)))
-            for one, coin in zip(received.messages, received.coins, strict=True)
+            for one, coin in zip(received.messages, received.entropy, strict=True)
         ]
         spoilt = replace(received, messages=tuple(messages))
-        return _look(BYTES, _byte_features(spoilt), received.coins).noticed
+        return _look(BYTES, _byte_features(spoilt), received.entropy).noticed
 
     size = _least(_MARKED_BYTES, noticed)
     words = f"{size or _MARKED_BYTES[-1]:,} bytes in a row of {length:,} that follow the label"
@@ -463,10 +463,10 @@ def _delayed(received: Challenge) -> Fault:
     def noticed(microseconds: int) -> bool:
         messages = [
             replace(one, seconds=_later(one.seconds, 1e-6 * microseconds * float(coin)))
-            for one, coin in zip(received.messages, received.coins, strict=True)
+            for one, coin in zip(received.messages, received.entropy, strict=True)
         ]
         spoilt = replace(received, messages=tuple(messages))
-        return _look(TIMES, _time_features(spoilt), received.coins).noticed
+        return _look(TIMES, _time_features(spoilt), received.entropy).noticed
 
     size = _least(_MICROSECONDS, noticed)
     typical = 1e6 * float(np.median([sum(one.seconds) for one in received.messages]))

@@ -37,7 +37,7 @@ def judge(name: str, guess: LabelGuess, truth: LabelTable, seconds: float = 0.0)
 
     >>> everywhere = np.ones(4, dtype=bool)
     >>> guess = LabelGuess(np.array([0.9, 0.2, -0.1, 0.1]), everywhere, ~everywhere)
-    >>> score = judge("mine", guess, LabelTable.of([1, 1, 0, 0]))
+    >>> score = judge("mine", guess, LabelTable.from_data([1, 1, 0, 0]))
     >>> score.accuracy, score.auc, score.decided
     (0.75, 1.0, 0.0)
     >>> round(score.accuracy_low, 3), round(score.auc_low, 3)
@@ -71,7 +71,7 @@ def judge(name: str, guess: LabelGuess, truth: LabelTable, seconds: float = 0.0)
 def control(name: str, guess: LabelGuess, truth: LabelTable) -> Control:
     """The figures of a control's guess.
 
-    >>> truth = LabelTable.of([0, 0, 0, 1])
+    >>> truth = LabelTable.from_data([0, 0, 0, 1])
     >>> control("always the commoner", commoner_label(truth), truth).accuracy
     0.75
     """
@@ -85,7 +85,7 @@ def commoner_label(truth: LabelTable) -> LabelGuess:
     Its scores are the smallest of their sign: in a ranking such rows stand between those that an
     attack calls 1 and those that it calls 0.
 
-    >>> commoner_label(LabelTable.of([0, 1, 1])).scores > 0
+    >>> commoner_label(LabelTable.from_data([0, 1, 1])).scores > 0
     array([ True,  True,  True])
     """
     sign = 1.0 if 2 * np.count_nonzero(truth.values) > truth.rows else -1.0
@@ -97,7 +97,7 @@ def commoner_label(truth: LabelTable) -> LabelGuess:
 def prior(truth: LabelTable) -> Control:
     """The control that anyone has who knows which label is the commoner one.
 
-    >>> prior(LabelTable.of([0, 0, 0, 1]))
+    >>> prior(LabelTable.from_data([0, 0, 0, 1]))
     Control(name='prior', accuracy=0.75, auc=0.5)
     """
     return control("prior", commoner_label(truth), truth)

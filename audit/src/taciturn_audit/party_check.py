@@ -21,14 +21,14 @@ from scipy.special import expit
 from taciturn.data.prepare import RawData
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.data.user_table import DEFAULTS
-from taciturn.engine.callbacks import Announce, silent
+from taciturn.engine.callbacks import Announce, noop
 from taciturn.engine.exposure import column_exposure
-from taciturn.errors import ConfigError, counted, shown_by
-from taciturn.faces import Hint
+from taciturn.errors import ConfigError, counted, rendering_errors_as
 from taciturn.jobs.study import StudyPlan
 from taciturn.jobs.train import TrainingPlan
 from taciturn.party.config import PartyConfig
 from taciturn.results.check import CheckResult
+from taciturn.setting_syntax import Hint
 from taciturn_audit.preflight import preflight
 from taciturn_audit.rehearsal import FEWEST_ROWS, random_table
 
@@ -38,7 +38,7 @@ _SPELLING = "what to change is said as keys of [agreement], on both sides"
 def check_party(
     config: PartyConfig,
     columns: int | None = None,
-    announce: Announce = silent,
+    announce: Announce = noop,
     *,
     seat: str | None = None,
     known_rows: int | None = None,
@@ -48,21 +48,21 @@ def check_party(
     ``columns`` is the number of Alice's columns at Bob, where the agreement does not say. Without
     ``seat`` both seats are rehearsed at Alice, whose columns Bob's is about, and hers alone at Bob.
     """
-    with shown_by(config.face):
+    with rendering_errors_as(config.syntax):
         if config.role == "alice":
             bob: tuple[str, int | None] = (seat or "both", known_rows)
-            return _at_alice(TrainingPlan.of(config), columns, announce, bob)
+            return _at_alice(TrainingPlan.from_config(config), columns, announce, bob)
         if seat not in (None, "alice") or known_rows is not None:
             raise ConfigError(
                 "what Bob can tell of Alice's columns is rehearsed with them, and this file is his",
                 setting="seat" if known_rows is None else "known_rows",
                 hint="let Alice's side check its own file",
             )
-        return _at_bob(TrainingPlan.of(config), columns, announce)
+        return _at_bob(TrainingPlan.from_config(config), columns, announce)
 
 
 def _at_alice(
-    prospect: TrainingPlan,
+    preview: TrainingPlan,
     columns: int | None,
     announce: Announce,
     bob: tuple[str, int | None],
@@ -73,19 +73,19 @@ def _at_alice(
             setting="columns",
             hint=Hint("leave {columns} out"),
         )
-    config, table, terms = prospect.config, prospect.tables.train, prospect.terms
+    config, table, terms = preview.config, preview.tables.train, preview.terms
     frame = pl.from_numpy(table.values, schema=list(table.columns))
     result = _rehearsed(config, table, frame, None, "all", announce, bob)
     return replace(
         result,
-        columns=column_exposure(terms, table.rows, table, opened=prospect.scores),
-        price=prospect.outlook(),
+        columns=column_exposure(terms, table.rows, table, opened=preview.scores),
+        price=preview.outlook(),
         notes=(
             *result.notes,
             "your own columns were rehearsed; coins stood in for Bob's labels, and an intercept "
             "for his columns",
             *_others(config),
-            *_study(prospect),
+            *_study(preview),
             _SPELLING,
         ),
     )
@@ -100,18 +100,18 @@ def _others(config: PartyConfig) -> tuple[str, ...]:
     )
 
 
-def _study(prospect: TrainingPlan) -> tuple[str, ...]:
-    if not isinstance(prospect, StudyPlan):
+def _study(preview: TrainingPlan) -> tuple[str, ...]:
+    if not isinstance(preview, StudyPlan):
         return ()
-    study = prospect.study
+    study = preview.study
     return (
         f"model 1 of {counted(len(study.points), 'combination')} was rehearsed; price and counts "
         f"of scores are those of all {study.models} models together",
     )
 
 
-def _at_bob(prospect: TrainingPlan, columns: int | None, announce: Announce) -> CheckResult:
-    config, tables = prospect.config, prospect.tables
+def _at_bob(preview: TrainingPlan, columns: int | None, announce: Announce) -> CheckResult:
+    config, tables = preview.config, preview.tables
     count = columns or config.alice_columns
     if count is None:
         raise ConfigError(
@@ -127,7 +127,7 @@ def _at_bob(prospect: TrainingPlan, columns: int | None, announce: Announce) -> 
     frame = pl.concat([stand_ins.rename(names), his], how="horizontal")
     truth = labels if _enough(labels) else None
     result = _rehearsed(config, table, frame, truth, count, announce)
-    price = prospect.outlook()
+    price = preview.outlook()
     if price.ledger is not None:
         # The agreement may have what a simulation has not: a training that ends by labels.
         total = price.ledger.label_epsilon_total
@@ -142,7 +142,7 @@ def _at_bob(prospect: TrainingPlan, columns: int | None, announce: Announce) -> 
         result,
         columns=None,
         price=price,
-        notes=(*result.notes, f"{rehearsed}; {stood}", *_study(prospect), _SPELLING),
+        notes=(*result.notes, f"{rehearsed}; {stood}", *_study(preview), _SPELLING),
     )
 
 
@@ -169,7 +169,7 @@ def _rehearsed(
         changes["parties"] = 1
     settings = config.settings().model_copy(update=changes)
     # Labels that mean nothing: coins are put in their place.
-    truth = labels or LabelTable.of(np.arange(table.rows) % 2, ids=table.ids)
+    truth = labels or LabelTable.from_data(np.arange(table.rows) % 2, ids=table.ids)
     raw = RawData(config.data.file, frame, table.ids, truth, DEFAULTS, whole=True)
     seat, known_rows = bob
     return preflight(

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import expit
 
 from taciturn.data.prepare import RawData
-from taciturn.engine.callbacks import Announce, silent
+from taciturn.engine.callbacks import Announce, noop
 from taciturn.engine.exposure import column_exposure, reconstruction, sums_alone
 from taciturn.errors import advised, counted
 from taciturn.jobs.train.simulation import feature_parties
@@ -60,14 +60,14 @@ def preflight(
     own_labels: bool = False,
     seat: str = "alice",
     known_rows: int | None = None,
-    announce: Announce = silent,
+    announce: Announce = noop,
 ) -> CheckResult:
     """Rehearse a configuration; Alice's seat always, Bob's where ``seat`` names it.
 
     Labels are not looked at, unless ``own_labels``: then as many of either class are rehearsed.
     """
     announce("rehearsal")
-    rehearsal = Rehearsal.of(settings, raw, own_labels=own_labels)
+    rehearsal = Rehearsal.run(settings, raw, own_labels=own_labels)
     verdicts = []
     facts = _facts(rehearsal)
     # Columns know no coin, so that the model is no control here: what it tells, the protocol told.
@@ -231,12 +231,12 @@ _EXPOSED = 0.5
 
 
 def rehearse_columns(
-    rehearsal: Rehearsal, known_rows: int | None = None, announce: Announce = silent
+    rehearsal: Rehearsal, known_rows: int | None = None, announce: Announce = noop
 ) -> ColumnRehearsal:
     """How well Bob, who knows ``known_rows`` as in ``BobAudit``, reconstructs rehearsed columns."""
-    view = bob_view(rehearsal.outcome, rehearsal.coins)
+    view = bob_view(rehearsal.outcome, rehearsal.entropy)
     truth, entropy = (
-        Truth.of(rehearsal.outcome.data.alice_train),
+        Truth.from_table(rehearsal.outcome.data.alice_train),
         KeyedEntropy.from_seed(_KNOWN_ROWS_SEED),
     )
     findings = examine_columns(view, truth, entropy, known_rows=known_rows, announce=announce)

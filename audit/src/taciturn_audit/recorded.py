@@ -25,9 +25,9 @@ import numpy as np
 
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.errors import ConfigError
-from taciturn.faces import Hint
 from taciturn.results.columns import BobSeat, Skipped
 from taciturn.rng import KeyedEntropy
+from taciturn.setting_syntax import Hint
 from taciturn.simulation import Coins
 from taciturn_audit.advice import inapplicable
 from taciturn_audit.column_attacks.base import KnownRows
@@ -235,7 +235,7 @@ def _judged(
     canary: bool,
     callbacks: Callbacks,
 ) -> BobSeat:
-    truth, entropy = Truth.of(alice.tables.train), KeyedEntropy.from_system()
+    truth, entropy = Truth.from_table(alice.tables.train), KeyedEntropy.from_system()
     findings = examine_columns(
         view, truth, entropy, known_rows=known_rows, announce=callbacks.announce
     )

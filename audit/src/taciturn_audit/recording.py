@@ -16,17 +16,17 @@ from taciturn.data.split import VerticalData
 from taciturn.data.tables import LabelTable
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError, DataError, FileError, RowOrderError, TranscriptError
-from taciturn.faces import Hint
 from taciturn.model.history import listed_models
 from taciturn.model.share import ModelShare
 from taciturn.party.config import PartyConfig
-from taciturn.party.side import terms_of
 from taciturn.party.tables import PartyTables, load_tables
+from taciturn.party.training_inputs import party_terms
 from taciturn.privacy.registry import mechanism
 from taciturn.privacy.statement import Statement
 from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.messages import Role
 from taciturn.results.serialise import read
+from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement, differences
 from taciturn_audit.results.session import Judgement, Recording
 from taciturn_audit.views.alice_view import AliceView
@@ -56,7 +56,7 @@ class RecordedSession:
         tables = load_tables(config)
         view: AliceView | BobView
         if config.role == "alice":
-            view = AliceView.of(transcript, tables.train, tables.held_out)
+            view = AliceView.from_transcript(transcript, tables.train, tables.held_out)
             peer_columns = view.peer.columns
         else:
             view = _bob_view(transcript, config, tables)
@@ -167,7 +167,7 @@ def _bob_view(transcript: Transcript, config: PartyConfig, tables: PartyTables) 
     if tables.held_out is not None and tables.held_out_labels is not None:
         held_out = HeldOut(tables.held_out, tables.held_out_labels)
     budget = config.privacy.budget
-    view = BobView.of_session(transcript, tables.train, labels, held_out=held_out, budget=budget)
+    view = BobView.from_session(transcript, tables.train, labels, held_out=held_out, budget=budget)
     flips = mechanism(view.agreement).label_flips
     if flips is None:
         return view
@@ -217,7 +217,7 @@ def _require_same(
             setting="party",
             hint=_UNCHANGED,
         )
-    now = terms_of(config, tables).agreement
+    now = party_terms(config, tables).agreement
     apart = differences(now.canonical(), agreement.canonical())
     if apart:
         raise TranscriptError(

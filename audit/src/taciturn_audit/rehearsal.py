@@ -24,7 +24,7 @@ from taciturn.data.split import training_rows
 from taciturn.data.tables import LabelTable
 from taciturn.data.user_table import DEFAULTS
 from taciturn.errors import ShapeError
-from taciturn.jobs.train.simulation import Outcome, simulate
+from taciturn.jobs.train.simulation import Outcome, simulate_training
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.registry import mechanism, mechanism_class
 from taciturn.protocol.agree import agree
@@ -54,8 +54,8 @@ def random_table(rows: int, columns: int) -> RawData:
     uniform = entropy.uniform((2, rows, columns))
     normal = np.sqrt(-2 * np.log1p(-uniform[0])) * np.cos(2 * np.pi * uniform[1])
     frame = pl.from_numpy(normal, schema=[f"x{number}" for number in range(columns)])
-    labels = LabelTable.of(np.arange(rows) % 2)
-    return RawData("random columns", frame, RowIds.of(np.arange(rows)), labels, DEFAULTS)
+    labels = LabelTable.from_data(np.arange(rows) % 2)
+    return RawData("random columns", frame, RowIds.from_values(np.arange(rows)), labels, DEFAULTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Rehearsal:
     own_labels: bool = False
 
     @classmethod
-    def of(cls, settings: Settings, raw: RawData, *, own_labels: bool = False) -> Rehearsal:
+    def run(cls, settings: Settings, raw: RawData, *, own_labels: bool = False) -> Rehearsal:
         """Train on a sample, with its own labels, as many of either class, or with coins.
 
         Raises ``ShapeError`` where the table has too few rows for a rehearsal to show anything.
@@ -91,7 +91,7 @@ class Rehearsal:
             raw,
             frame=raw.frame[order.tolist()],
             ids=raw.ids.take(order),
-            labels=labels if own_labels else labels.coins(entropy.fork("labels")),
+            labels=labels if own_labels else labels.entropy(entropy.fork("labels")),
         )
         small = settings.model_copy(
             update={
@@ -104,7 +104,7 @@ class Rehearsal:
                 **_fewer(settings),
             }
         )
-        outcome = simulate(small, sample, keep=True)
+        outcome = simulate_training(small, sample, keep=True)
         columns = len(outcome.data.alice_train.columns)
         # Whether the real table is large enough is said here, before anything else is.
         terms = agree(settings, columns, rows, parties=outcome.terms.agreement.parties)
@@ -122,7 +122,7 @@ class Rehearsal:
         )
 
     @property
-    def coins(self) -> Coins:
+    def entropy(self) -> Coins:
         """The coins of the small training."""
         return Coins.for_seed(_SEED)
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from taciturn.data.tables import LabelTable
-from taciturn.engine.callbacks import Announce, ReportProgress, quietly, silent
+from taciturn.engine.callbacks import Announce, ReportProgress, noop
 from taciturn.results.columns import Skipped
 from taciturn_audit.attacks import registry
 from taciturn_audit.attacks.base import Attack, LabelGuess, ModelOnlyControl, about_labels
@@ -72,8 +72,8 @@ def guess_labels(
     view: AliceView,
     *,
     attacks: tuple[Attack, ...] | None = None,
-    announce: Announce = silent,
-    progress: ReportProgress = quietly,
+    announce: Announce = noop,
+    progress: ReportProgress = noop,
 ) -> Guesses:
     """The guesses of each attack that applies, from the view alone."""
     skipped: list[Skipped] = []
@@ -101,8 +101,8 @@ def examine(
     *,
     attacks: tuple[Attack, ...] | None = None,
     shuffled: bool = False,
-    announce: Announce = silent,
-    progress: ReportProgress = quietly,
+    announce: Announce = noop,
+    progress: ReportProgress = noop,
 ) -> Examination:
     """The attacks' guesses from the view, and their findings by labels that no attack sees.
 

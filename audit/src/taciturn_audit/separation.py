@@ -1,9 +1,9 @@
 """Can Bob tell a single Alice's scores, where he is given the sum of several?
 
-Several Alices answer under masks that cancel in their sum (``taciturn.protocol.circle``). From all
-that he has, decrypted with his own keys, this takes the numbers that each Alice answered and asks
-of each whether they say anything of her scores. A ridge regression learns on the first half of the
-training which numbers go with high scores, and says which half of the rest are the higher ones:
+Several Alices answer under masks that cancel in their sum (``taciturn.protocol.party_group``). From
+all that he has, decrypted with his own keys, this takes the numbers that each Alice answered and
+asks of each whether they say anything of her scores. A ridge regression learns on the first half of
+the training which numbers go with high scores, and says which half of the rest are the higher ones:
 from a number, as a whole and modulo every power of two, its low bits that is; from the difference
 of two answers about the same row, or in the same place of two messages; with three Alices or more
 also from the sum of any two Alices' answers, against the sum of their scores.

@@ -21,7 +21,7 @@ from taciturn.data.prepare import RawData
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.errors import counted
-from taciturn.jobs.train.simulation import Outcome, require_arrived, simulate
+from taciturn.jobs.train.simulation import Outcome, raise_if_diverged, simulate_training
 from taciturn.protocol.observations import Signal
 from taciturn.results.training import TrainingRun
 from taciturn.rng import KeyedEntropy
@@ -82,11 +82,11 @@ class Session:
         Raises ``DivergenceError`` where the model is worse than none: nobody would use such a
         training.
         """
-        coins, observe = Coins.for_seed(settings.seed), self.callbacks.observe
-        outcome = simulate(
-            settings, self.raw, keep=True, record=record, observe=observe, coins=coins
+        entropy, observe = Coins.for_seed(settings.seed), self.callbacks.observe
+        outcome = simulate_training(
+            settings, self.raw, keep=True, record=record, observe=observe, entropy=entropy
         )
-        require_arrived(outcome.result)
+        raise_if_diverged(outcome.result)
         view, labels = self._view(outcome), outcome.data.labels_train
         if self.seat == "bob":
             findings = examine(view, labels, attacks=()).findings
@@ -98,7 +98,7 @@ class Session:
         if self.seat not in ("bob", "both"):
             return run
         bob = BobAudit(self.raw, self.known_rows, self.canary, self.callbacks)
-        return replace(run, bob_seat=bob.audit(settings, coins, outcome))
+        return replace(run, bob_seat=bob.audit(settings, entropy, outcome))
 
     def _view(self, outcome: Outcome) -> AliceView:
         names = [name for name, _ in outcome.data.alices]
@@ -167,7 +167,7 @@ class Session:
         self.callbacks.announce("canary run")
         changes = {"permute_labels": True, "scheme": "clear", "key_bits": None}
         shuffled = settings.model_copy(update=changes)
-        outcome = simulate(shuffled, self.raw, keep=True, observe=self.callbacks.observe)
+        outcome = simulate_training(shuffled, self.raw, keep=True, observe=self.callbacks.observe)
         view, labels = self._view(outcome), outcome.data.labels_train
         whole = self._examine(view, labels, shuffled=True)
         return whole.findings, tuple(self._over_epochs(view, labels, whole))
@@ -193,7 +193,7 @@ class Session:
         plain = settings.model_copy(
             update={"permute_labels": False, "scheme": "clear", "key_bits": None}
         )
-        outcome = simulate(plain, fair, keep=True, observe=self.callbacks.observe)
+        outcome = simulate_training(plain, fair, keep=True, observe=self.callbacks.observe)
         labels = outcome.data.labels_train
         examination = examine(
             self._view(outcome), labels, attacks=self.attacks, progress=self.callbacks.progress

@@ -38,7 +38,7 @@ from taciturn.protocol.messages import BatchCommitment, BatchShare, Role, Sealed
 from taciturn.settings.schema import Settings
 from taciturn.simulation import Coins
 from taciturn_audit.attacks.bin_statistics import (
-    HandedOver,
+    PublishedStatistics,
     Recovered,
     likeliest_labels,
     majority_labels,
@@ -99,13 +99,15 @@ class _Table:
             for column in self.columns
         ]
 
-    def handed(self, digits: int | None, smoothing: float, *, rates: bool) -> list[HandedOver]:
+    def handed(
+        self, digits: int | None, smoothing: float, *, rates: bool
+    ) -> list[PublishedStatistics]:
         handed = []
         for column, ones in zip(self.columns, self.ones, strict=True):
             rows = column.rows
             exact = ones / rows if rates else weights_of_evidence(ones, rows, smoothing)
             extra = 0.0 if rates else smoothing
-            handed.append(HandedOver(rows, _rounded(exact, digits), extra, digits, rates))
+            handed.append(PublishedStatistics(rows, _rounded(exact, digits), extra, digits, rates))
         return handed
 
 
@@ -120,10 +122,10 @@ def audit_woe(
 
     Statistics are handed over with ``digits`` decimals.
     """
-    start, coins = time.perf_counter(), Coins.for_seed(settings.seed)
-    rows = TrainingRows.of(settings, raw, coins)
+    start, entropy = time.perf_counter(), Coins.for_seed(settings.seed)
+    rows = TrainingRows.from_settings(settings, raw, entropy)
     truth = rows.labels
-    shuffled = truth.permuted(coins.data.permute.fork("labels"))
+    shuffled = truth.permuted(entropy.data.permute.fork("labels"))
     least, smoothing = choice.least(truth.rows), choice.effective_smoothing
     cut = rows.cut(least)
     callbacks.announce("counts from rounded statistics")
@@ -136,8 +138,8 @@ def audit_woe(
         fineness.append(_fineness(name, table, (truth, shuffled), smoothing, digits))
         callbacks.progress(number + 1, len(variants))
     callbacks.announce("taciturn woe itself")
-    frames, alike = _our_way(settings, cut, (truth, shuffled), coins)
-    terms = WoeTerms.of(scheme(settings.scheme), settings.key_bits)
+    frames, alike = _our_way(settings, cut, (truth, shuffled), entropy)
+    terms = WoeTerms.for_scheme(scheme(settings.scheme), settings.key_bits)
     return WoeAudit(
         dataset=raw.name,
         rows=truth.rows,
@@ -242,10 +244,10 @@ def _attacked(
 
 
 def _our_way(
-    settings: Settings, cut: CutTable, labels: tuple[LabelTable, LabelTable], coins: Coins
+    settings: Settings, cut: CutTable, labels: tuple[LabelTable, LabelTable], entropy: Coins
 ) -> tuple[list[bytes], bool]:
     """Frames that reach Alice in ``taciturn woe``, and whether shuffled labels give the same."""
-    terms = WoeTerms.of(scheme(settings.scheme), settings.key_bits)
+    terms = WoeTerms.for_scheme(scheme(settings.scheme), settings.key_bits)
     seen: list[list[bytes]] = []
     for one in labels:
         frames: list[bytes] = []
@@ -254,7 +256,7 @@ def _our_way(
             if sender == "bob":
                 frames.append(frame)
 
-        converse(cut, one, terms, coins, names=False, tap=listen)
+        converse(cut, one, terms, entropy, names=False, tap=listen)
         seen.append(frames)
     return seen[0], _alike(*seen)
 

@@ -29,8 +29,7 @@ from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.split import VerticalData
 from taciturn.engine.callbacks import Announce
 from taciturn.errors import ConfigError
-from taciturn.faces import Hint
-from taciturn.numerics.likelihood import of_labels, weighted_likelihood
+from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
 from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.numerics.sgd import train_centralised
@@ -42,6 +41,7 @@ from taciturn.protocol.mutual_table import shared_sigmoid
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
+from taciturn.setting_syntax import Hint
 from taciturn.settings.schema import Settings
 from taciturn.simulation import Coins, arrange, load_raw
 from taciturn_paper import spu_side
@@ -94,10 +94,10 @@ class Problem:
     batch_size: int
 
     @classmethod
-    def of(cls, epochs: int, batch_size: int) -> Problem:
+    def load(cls, epochs: int, batch_size: int) -> Problem:
         """The dataset in halves."""
         chosen = {"dataset": DATASET, "alice_columns": "half", "mechanism": "none", "seed": SEED}
-        settings = Settings.of(chosen).resolved()
+        settings = Settings.from_mapping(chosen).resolved()
         data = arrange(settings, load_raw(settings), Coins.for_seed(SEED).data)
         return cls(data, epochs, batch_size)
 
@@ -112,7 +112,7 @@ class Problem:
         return self._agreed({"mechanism": "none", "solver": "sgd", **sizes})
 
     def _agreed(self, chosen: dict[str, object]) -> Terms:
-        settings = Settings.of({"dataset": DATASET, "scheme": "bfv", **chosen}).resolved()
+        settings = Settings.from_mapping({"dataset": DATASET, "scheme": "bfv", **chosen}).resolved()
         columns, rows = len(self.data.alice_train.columns), self.data.labels_train.rows
         return agree(settings, columns, rows)
 
@@ -139,7 +139,7 @@ class Problem:
         """The weights of the least penalised loss on joined rows."""
         tables, l2 = self.tables, self.terms("mutual").agreement.l2
         joined = np.hstack([tables.alice, tables.bob])
-        true = of_labels(tables.labels, partial(weighted_likelihood, class_weight=None))
+        true = label_likelihood(tables.labels, partial(weighted_likelihood, class_weight=None))
         return optimum(joined, true, l2, self.data.bob_train.free).weights
 
     @cached_property
@@ -210,7 +210,7 @@ class Ours:
 def walked_sigmoid(problem: Problem) -> FloatArray:
     """What ``mutual`` makes of the walk's scores: of random shares, on its grids."""
     agreed, rows = problem.terms("mutual").agreement, problem.data.labels_train.rows
-    scales = Scales.of_shared_table(agreed, rows)
+    scales = Scales.for_shared_table(agreed, rows)
     function = shared_sigmoid(scales, agreed, rows)
     entropy, ring = KeyedEntropy.from_seed(SEED), scales.ring(1, 1)
     whole = np.rint(walk() / scales.score_unit).astype(np.int64)
@@ -374,7 +374,7 @@ def run(
     entrants += [Cheetah(own, name) for name in chosen]
     before, shapes, rows = os.getloadavg()[0], [], []
     for batch_size in BATCH_SIZES[1:] if quick else BATCH_SIZES:
-        problem = Problem.of(1 if quick else EPOCHS, batch_size)
+        problem = Problem.load(1 if quick else EPOCHS, batch_size)
         laps: list[list[Lap]] = [[] for _ in entrants]
         for turn in range(1 if quick else repeats):
             for contender, done in zip(entrants, laps, strict=True):

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from taciturn.engine.callbacks import Announce, silent
+from taciturn.engine.callbacks import Announce, noop
 from taciturn.privacy.additive import Additive
 from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.events import AdditiveNoise
@@ -43,7 +43,7 @@ def run(
     seed: int = 0,
     b1: float = B1,
     b2: float = B2,
-    announce: Announce = silent,
+    announce: Announce = noop,
 ) -> dict[str, Any]:
     """Every claim of ``add`` and ``mult``, audited with so many samples on each secret."""
     rows = []

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from taciturn.cli.console import Json, progress_bar, show_record
-from taciturn.cli.watching import Watch, WatchPort, watched_bar
+from taciturn.cli.dashboard import Watch, WatchPort, watched_bar
 from taciturn.errors import ConfigError, OutputError
 from taciturn.files import require_writable, to_json, write_text
 

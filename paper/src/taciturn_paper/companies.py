@@ -216,7 +216,7 @@ def beside(alice: Company, bob: Company) -> dict[str, Any]:
         config = PartyConfig.read(one.folder / one.file)
         if config.study is None:
             raise SystemExit("there is no study")
-        plans.append(StudyPlan.of_study(config, config.study, load_tables(config.first)))
+        plans.append(StudyPlan.from_study(config, config.study, load_tables(config.first)))
     record = json.loads((bob.folder / "bob.models" / "study.json").read_text())
     return _chosen(alice, bob, (plans[0], plans[1]), record["study"]["settings"])
 

@@ -26,7 +26,7 @@ from taciturn.data.split import whole_vertical
 from taciturn.data.user_table import DEFAULTS
 from taciturn.engine.driver import Driver
 from taciturn.engine.pair import run_star
-from taciturn.jobs.train.simulation import inputs_of, terms_of
+from taciturn.jobs.train.simulation import inputs_of, simulated_terms
 from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.alice.registry import TRAININGS as ALICE
 from taciturn.protocol.bob.registry import TRAININGS as BOB
@@ -85,16 +85,16 @@ class Clock:
 
 def star(alices: int, rows: int, options: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     """The programs of so many Alices, and Bob's, who has an intercept."""
-    coins = Coins.for_seed(1)
+    entropy = Coins.for_seed(1)
     features, labels = synthetic(rows, alices * COLUMNS, KeyedEntropy.from_seed(2))
     frame = {name: features.values[:, at] for at, name in enumerate(features.columns)}
     raw = RawData("synthetic", pl.DataFrame(frame), features.ids, labels, DEFAULTS, own=True)
-    settings = Settings.of(
+    settings = Settings.from_mapping(
         {"data": "synthetic", "label": "y", "parties": alices, **options}
     ).resolved()
     data = whole_vertical(raw, "all", intercept=True, parties=alices)
-    terms = terms_of(settings, data, coins)
-    hers, his = inputs_of(data, terms, coins, Ledger(rows, terms.mechanism.assumption))
+    terms = simulated_terms(settings, data, entropy)
+    hers, his = inputs_of(data, terms, entropy, Ledger(rows, terms.mechanism.assumption))
     # The training alone: its cost is told by iteration or pass.
     train = ALICE[terms.conversation]
     return {name: train(one) for name, one in hers.items()}, BOB[terms.conversation](his)

@@ -89,7 +89,7 @@ def run(figure: str, request: Request) -> Record:
 
 def one_seed(dataset: str, seed: int, quick: bool) -> Record:
     """All three figures of one dataset for one seed: many cells cost little more than few."""
-    rows = Rows.of(dataset, seed)
+    rows = Rows.load(dataset, seed)
     wanted = {figure: cells(figure) for figure in FIGURES}
     distinct = list(dict.fromkeys(cell for some in wanted.values() for cell in some))
     judged = {score.cell: score.to_dict() for score in judge(rows, distinct)}

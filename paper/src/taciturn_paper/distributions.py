@@ -30,7 +30,7 @@ from taciturn.data.prepare import RawData
 from taciturn.data.tables import LabelTable
 from taciturn.engine.pair import run_star
 from taciturn.errors import LocalProtocolError, OutputError
-from taciturn.jobs.train.shared import Shared
+from taciturn.jobs.train.shared import SharedModel
 from taciturn.jobs.train.simulation import programs
 from taciturn.numerics.periodic_sigmoid import PeriodicSigmoid, half_range
 from taciturn.numerics.sgd import batches
@@ -218,11 +218,11 @@ def revealed_gradient(dataset: str = "breast-cancer") -> Determined:
         "permute_labels": True,
         "seed": NONE_SEED,
     }
-    settings = Settings.of(wanted).resolved()
-    coins = Coins.for_seed(NONE_SEED)
-    data = arrange(settings, load_raw(settings), coins.data)
+    settings = Settings.from_mapping(wanted).resolved()
+    entropy = Coins.for_seed(NONE_SEED)
+    data = arrange(settings, load_raw(settings), entropy.data)
     features, labels = data.alice_train.values, data.labels_train.values
-    order = coins.bob.permutation(len(labels))
+    order = entropy.bob.permutation(len(labels))
     measured = []
     for size in NONE_SIZES:
         rows = np.stack([batch for batch in batches(order, size) if len(batch) == size])
@@ -330,7 +330,7 @@ def shares(flipped: bool) -> tuple[FloatArray, FloatArray]:
 
     ``flipped`` trains on the opposite of every label, with the same entropy.
     """
-    settings = Settings.of(
+    settings = Settings.from_mapping(
         {"dataset": "breast-cancer", "mechanism": "sealed", "scheme": "clear", "passes": 1}
     ).resolved()
     raw = load_raw(settings)
@@ -342,14 +342,14 @@ def shares(flipped: bool) -> tuple[FloatArray, FloatArray]:
     return np.concatenate(held), np.concatenate([pair.weights for pair in pairs])
 
 
-def _shared(settings: Settings, raw: RawData, coins: Coins) -> Shared:
+def _shared(settings: Settings, raw: RawData, entropy: Coins) -> SharedModel:
     """Both shares at the end of one training."""
-    data = arrange(settings, raw, coins.data)
+    data = arrange(settings, raw, entropy.data)
     terms = agree(settings, len(data.alice_train.columns), data.labels_train.rows)
     ledger = Ledger(data.labels_train.rows, "")
-    alices, bob = run_star(*programs(data, terms, coins, ledger))
+    alices, bob = run_star(*programs(data, terms, entropy, ledger))
     trained = [alice.trained for alice in alices.values()]
-    shared = Shared.of(trained, cast(BobTrained, bob.trained))
+    shared = SharedModel.from_trained(trained, cast(BobTrained, bob.trained))
     if shared is None:
         raise LocalProtocolError("the training left no shares")
     return shared
@@ -380,7 +380,7 @@ def draw_sealed() -> Figure:
 
 def draw_mutual() -> Figure:
     """The sigmoid on the whole ring of a shared score, and how far off it is within the range."""
-    sigmoid = PeriodicSigmoid.of(half_range(MUTUAL_RANGE, MUTUAL_ERROR), MUTUAL_ERROR)
+    sigmoid = PeriodicSigmoid.with_error(half_range(MUTUAL_RANGE, MUTUAL_ERROR), MUTUAL_ERROR)
     figure, (whole, apart) = _panels(1, 2, 9.4, 3.8)
     figure.suptitle(f"mutual: a sum of {sigmoid.waves} waves in place of the sigmoid")
     ring = np.linspace(-sigmoid.half_range, sigmoid.half_range, 801)

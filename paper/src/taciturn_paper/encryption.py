@@ -32,9 +32,9 @@ from taciturn.arrays import IntArray
 from taciturn.crypto.base import Capacity, Scheme
 from taciturn.crypto.registry import scheme
 from taciturn.data.tables import FeatureTable
-from taciturn.engine.callbacks import Announce, silent
+from taciturn.engine.calibration_run import CalibrationRun, KeyPair
+from taciturn.engine.callbacks import Announce, noop
 from taciturn.engine.pair import run_pair
-from taciturn.engine.trial import KeyPair, Trial
 from taciturn.errors import ConfigError, DatasetUnavailable, nearest
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.unprotected import Unprotected
@@ -72,7 +72,7 @@ class PythonPaillier:
         self._phe = _module("phe.paillier", "phe")
         self._public, self._secret = self._phe.generate_paillier_keypair(n_length=bits)
 
-    def lap(self, matrix: IntArray, vector: IntArray) -> Trial:
+    def lap(self, matrix: IntArray, vector: IntArray) -> CalibrationRun:
         """One iteration; nothing of it is made ahead, as the library has no way to."""
         rows, masks = matrix.tolist(), [(1 << MASK_BITS) - 7 * j for j in range(len(matrix))]
         start = time.perf_counter()
@@ -89,7 +89,7 @@ class PythonPaillier:
         seconds = time.perf_counter() - start
         width = self.bits // 4
         error = _error([f - m for f, m in zip(decrypted, masks, strict=True)], matrix, vector)
-        return Trial(seconds, 0.0, width * len(sent), width * len(answered), error)
+        return CalibrationRun(seconds, 0.0, width * len(sent), width * len(answered), error)
 
     @staticmethod
     def _product(row: list[int], encrypted: list[Any]) -> Any:  # noqa: ANN401
@@ -107,7 +107,7 @@ class Heu:
         self._numpy, phe = _module("heu.numpy", "sf-heu"), _module("heu.phe", "sf-heu")
         self._kit = self._numpy.setup(getattr(phe.SchemaType, schema), bits)
 
-    def lap(self, matrix: IntArray, vector: IntArray) -> Trial:
+    def lap(self, matrix: IntArray, vector: IntArray) -> CalibrationRun:
         """One iteration."""
         kit = self._kit
         masks = [(1 << 40) - 7 * j for j in range(len(matrix))]
@@ -121,7 +121,7 @@ class Heu:
         decrypted = kit.decryptor().decrypt(loaded).to_numpy().tolist()
         seconds = time.perf_counter() - start
         error = _error([int(f) - m for f, m in zip(decrypted, masks, strict=True)], matrix, vector)
-        return Trial(seconds, 0.0, len(sent), len(answered), error)
+        return CalibrationRun(seconds, 0.0, len(sent), len(answered), error)
 
 
 def _error(products: list[int], matrix: IntArray, vector: IntArray) -> int:
@@ -189,13 +189,15 @@ class Ours:
         self._entropy = KeyedEntropy.from_system()
         self._keys: dict[int, KeyPair] = {}
 
-    def lap(self, matrix: IntArray, vector: IntArray) -> Trial:
+    def lap(self, matrix: IntArray, vector: IntArray) -> CalibrationRun:
         """One iteration; a key is made the first time and kept for each length."""
         terms = len(vector)
         if terms not in self._keys:
             capacity = Capacity(VECTOR_BITS, MATRIX_BITS, terms)
-            self._keys[terms] = KeyPair.of(scheme(self.name), self.bits, capacity, self._entropy)
-        return self._keys[terms].trial(matrix, vector, self._entropy)
+            self._keys[terms] = KeyPair.generate(
+                scheme(self.name), self.bits, capacity, self._entropy
+            )
+        return self._keys[terms].calibrate(matrix, vector, self._entropy)
 
 
 Contender: TypeAlias = Ours | PythonPaillier | Heu
@@ -220,7 +222,7 @@ def run(
     *,
     quick: bool = False,
     repeats: int = 5,
-    announce: Announce = silent,
+    announce: Announce = noop,
 ) -> list[Row]:
     """The figures of every contender on every shape; two shapes and two repeats where quick."""
     entrants = contenders(against)
@@ -235,7 +237,7 @@ def measure(
 ) -> list[Row]:
     """All contenders in turn on one shape; who is slow gets a single repeat."""
     entropy = KeyedEntropy.from_seed(shape.rows * 1000 + shape.columns)
-    laps: dict[int, list[Trial]] = {number: [] for number in range(len(entrants))}
+    laps: dict[int, list[CalibrationRun]] = {number: [] for number in range(len(entrants))}
     for turn in range(repeats + 1):
         matrix = random_integers(entropy, (shape.columns, shape.rows), MATRIX_BITS)
         vector = random_integers(entropy, (shape.rows,), VECTOR_BITS)
@@ -264,7 +266,7 @@ def random_integers(entropy: KeyedEntropy, shape: tuple[int, ...], bits: int) ->
     return np.rint((entropy.uniform(shape) * 2 - 1) * 2.0**bits).astype(np.int64)
 
 
-def _row(shape: Shape, entrant: Contender, laps: list[Trial]) -> Row:
+def _row(shape: Shape, entrant: Contender, laps: list[CalibrationRun]) -> Row:
     # The first lap makes keys and warms up, and counts only where it is the only one.
     timed = laps[1:] or laps
     return Row(
@@ -316,11 +318,13 @@ class Training:
 def measure_training(dataset: str, scheme_name: str = "bfv") -> Training:
     """The first iterations of a dataset's training."""
     papers = {"dataset": dataset, "mechanism": "none", "solver": "sgd"}
-    defaults = Settings.of(papers).resolved()
-    settings = Settings.of({**papers, "scheme": scheme_name, "epochs": 1, "seed": 1}).resolved()
+    defaults = Settings.from_mapping(papers).resolved()
+    settings = Settings.from_mapping(
+        {**papers, "scheme": scheme_name, "epochs": 1, "seed": 1}
+    ).resolved()
     timed = TimedScheme(scheme(scheme_name))
-    coins = Coins.for_seed(1)
-    data = arrange(settings, load_raw(settings), coins.data)
+    entropy = Coins.for_seed(1)
+    data = arrange(settings, load_raw(settings), entropy.data)
     terms = agree(
         settings, len(data.alice_train.columns), data.labels_train.rows, cast(Scheme, timed)
     )
@@ -335,9 +339,9 @@ def measure_training(dataset: str, scheme_name: str = "bfv") -> Training:
 
     start = time.perf_counter()
     run_pair(
-        alice.train(AliceInputs(features, terms, coins.alice)),
+        alice.train(AliceInputs(features, terms, entropy.alice)),
         bob.train(
-            BobInputs(nothing, labels, terms, Unprotected(), Ledger(len(kept), ""), coins.bob)
+            BobInputs(nothing, labels, terms, Unprotected(), Ledger(len(kept), ""), entropy.bob)
         ),
         tap=count,
     )

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from taciturn.arrays import FloatArray
-from taciturn.jobs.train.simulation import simulate
+from taciturn.jobs.train.simulation import simulate_training
 from taciturn.numerics.logistic import sigmoid
 from taciturn.results.columns import ColumnScore
 from taciturn.rng import KeyedEntropy
@@ -49,7 +49,7 @@ class Exposed:
     truth: Truth
 
     @classmethod
-    def of(
+    def train(
         cls,
         frame: pl.DataFrame,
         mechanism: str = "sealed",
@@ -60,7 +60,7 @@ class Exposed:
         hers = [name for name in frame.columns if not name.startswith("own") and name != "label"]
         share = -(-len(hers) // parties)
         parts = (hers[begin : begin + share] for begin in range(0, len(hers), share))
-        settings = Settings.of(
+        settings = Settings.from_mapping(
             {
                 "label": "label",
                 "alice_columns": ";".join(map(",".join, parts)),
@@ -71,9 +71,9 @@ class Exposed:
                 "parties": parties,
             }
         ).resolved()
-        outcome = simulate(settings, load_raw(settings, frame), keep=True)
+        outcome = simulate_training(settings, load_raw(settings, frame), keep=True)
         view = bob_view(outcome, Coins.for_seed(SEED))
-        return cls(view, Truth.of(outcome.data.alice_train))
+        return cls(view, Truth.from_table(outcome.data.alice_train))
 
     def noisy(self, noise: float) -> BobView:
         """The view with uniform noise of this size on every score."""
@@ -145,7 +145,7 @@ def main() -> None:
         ("20 numeric", numeric_table()),
         ("17 indicators, 2 counts", category_table()),
     ):
-        run = Exposed.of(frame)
+        run = Exposed.train(frame)
         by_noise = [list(run.scores(run.noisy(noise))) for noise in NOISES]
         for place, first in enumerate(by_noise[0]):
             shares = [f"{100 * scores[place].recovered:.1f} %" for scores in by_noise]

@@ -22,8 +22,8 @@ import polars as pl
 
 from taciturn.arrays import FloatArray
 from taciturn.data import datasets
-from taciturn.jobs.train.simulation import Outcome, simulate
-from taciturn.numerics.likelihood import of_labels, weighted_likelihood
+from taciturn.jobs.train.simulation import Outcome, simulate_training
+from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
 from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.metrics import auc
 from taciturn.numerics.whole_table import optimum, penalised_loss
@@ -46,11 +46,11 @@ class Gap:
     probability: float
 
     @classmethod
-    def of(cls, outcome: Outcome) -> Gap:
+    def from_outcome(cls, outcome: Outcome) -> Gap:
         """Of a training, from its tables and weights."""
         data, agreed = outcome.data, outcome.terms.agreement
         weighted = partial(weighted_likelihood, class_weight=agreed.class_weight)
-        likelihood = of_labels(data.labels_train.values, weighted)
+        likelihood = label_likelihood(data.labels_train.values, weighted)
         train = np.hstack([data.alice_train.values, data.bob_train.values])
         test = np.hstack([data.alice_test.values, data.bob_test.values])
         weights = np.concatenate([outcome.alice_weights, outcome.bob_weights])
@@ -68,52 +68,52 @@ class Gap:
 def train(frame: pl.DataFrame, alice: str, mechanism: str) -> Outcome:
     """A training on own data with the defaults; ``alice`` are the columns of Alice's."""
     chosen = {"label": "label", "alice_columns": alice, "mechanism": mechanism}
-    settings = Settings.of({**chosen, "scheme": "clear", "seed": SEED}).resolved()
-    return simulate(settings, load_raw(settings, frame))
+    settings = Settings.from_mapping({**chosen, "scheme": "clear", "seed": SEED}).resolved()
+    return simulate_training(settings, load_raw(settings, frame))
 
 
-def _normal(coins: KeyedEntropy, rows: int, columns: int) -> FloatArray:
-    first, second = (coins.fork(name).uniform((rows, columns)) for name in ("radius", "angle"))
+def _normal(entropy: KeyedEntropy, rows: int, columns: int) -> FloatArray:
+    first, second = (entropy.fork(name).uniform((rows, columns)) for name in ("radius", "angle"))
     normal: FloatArray = np.sqrt(-2.0 * np.log1p(-first)) * np.cos(2.0 * np.pi * second)
     return normal
 
 
 def _table(
-    coins: KeyedEntropy, values: FloatArray, alice: int, shift: float, size: float
+    entropy: KeyedEntropy, values: FloatArray, alice: int, shift: float, size: float
 ) -> pl.DataFrame:
     """Numbers with labels of a logistic model; the first ``alice`` columns are Alice's."""
-    weights = size * _normal(coins.fork("weights"), 1, values.shape[1])[0]
+    weights = size * _normal(entropy.fork("weights"), 1, values.shape[1])[0]
     spread = np.maximum(values.std(axis=0), 1e-9)
     chance = sigmoid((values - values.mean(axis=0)) / spread @ weights + shift)
-    labels = coins.fork("labels").uniform((len(values),)) < chance
+    labels = entropy.fork("labels").uniform((len(values),)) < chance
     names = [f"{'a' if at < alice else 'b'}{at}" for at in range(values.shape[1])]
     return pl.from_numpy(values, schema=names).with_columns(label=pl.Series(labels.astype(int)))
 
 
-def _one_hot(coins: KeyedEntropy) -> pl.DataFrame:
+def _one_hot(entropy: KeyedEntropy) -> pl.DataFrame:
     """Six categories of Alice's, of 4 to 14 levels, the last of them in a few rows."""
     rows, columns = 3000, {}
     score = np.zeros(rows)
     for at, levels in enumerate((14, 9, 4, 12, 7, 5)):
-        numbers = (levels * coins.fork(f"levels {at}").uniform((rows,)) ** 3).astype(int)
-        score += _normal(coins.fork(f"effects {at}"), 1, levels)[0][numbers]
+        numbers = (levels * entropy.fork(f"levels {at}").uniform((rows,)) ** 3).astype(int)
+        score += _normal(entropy.fork(f"effects {at}"), 1, levels)[0][numbers]
         columns[f"a{at}"] = [f"level {number}" for number in numbers]
-    labels = coins.fork("labels").uniform((rows,)) < sigmoid(score - score.mean())
+    labels = entropy.fork("labels").uniform((rows,)) < sigmoid(score - score.mean())
     return pl.DataFrame(columns).with_columns(label=pl.Series(labels.astype(int)))
 
 
 def _made(
     name: str, rows: int, alice: int, bob: int, shift: float = 0.0, size: float = 0.5
 ) -> pl.DataFrame:
-    coins = KeyedEntropy.from_seed(SEED).fork(name)
-    values = _normal(coins, rows, alice + bob)
+    entropy = KeyedEntropy.from_seed(SEED).fork(name)
+    values = _normal(entropy, rows, alice + bob)
     if name == "sides correlated":
         values[:, alice:] = values[:, :alice] + 0.05 * values[:, alice:]
     elif name == "heavy tails":
         values = np.sinh(2.0 * values)
     elif name == "a constant column":
         values[:, [0, alice]] = 3.0
-    return _table(coins, values, alice, shift, size)
+    return _table(entropy, values, alice, shift, size)
 
 
 TABLES: dict[str, Callable[[], pl.DataFrame]] = {
@@ -148,7 +148,7 @@ def main() -> None:
     print(f"| table | mechanism | gap | AUC | optimum's AUC | probability apart |\n|{'---|' * 6}")
     for name, alice, frame in cases(sys.argv[1:]):
         for mechanism in MECHANISMS:
-            gap = Gap.of(train(frame, alice, mechanism))
+            gap = Gap.from_outcome(train(frame, alice, mechanism))
             figures = f"{gap.gap:.1e} | {gap.auc:.4f} | {gap.best_auc:.4f} | {gap.probability:.1e}"
             print(f"| {name} | {mechanism} | {figures} |", flush=True)
 

@@ -90,7 +90,7 @@ def run(request: Request) -> Record:
     references: list[Record] = []
     plan = list(product(TOTALS, CONTENDERS))
     for dataset, raw in here.items():
-        data = _Data(Rows.of(dataset, seed, raw), quick)
+        data = _Data(Rows.load(dataset, seed, raw), quick)
         metrics = noiseless(data.rows)
         figures = {"accuracy": metrics.accuracy, "auc": metrics.auc}
         common = data.rows.test.commoner_label
@@ -193,7 +193,7 @@ def _outcome(
     plan = terms.plan(bob.fork("batches").token(32), len(fit.labels))
     if isinstance(method, FlippedLabels):
         entropy = bob.fork("label response")
-        released = method.respond(LabelTable.of(fit.labels), entropy).values
+        released = method.respond(LabelTable.from_data(fit.labels), entropy).values
         weights = train_with_gradients(fit.features, released, plan, terms, method)
     else:
         noisy = cast(ResidueMechanism[LaplaceDraws], method)
@@ -205,7 +205,7 @@ def _guess_accuracy(data: _Data, name: str, total: float, epochs: int, number: i
     """The share of coin labels that the best guess gets right."""
     rows = min(TOLD_ROWS, len(data.rows.train.labels))
     entropy = KeyedEntropy.from_seed(number).fork("told")
-    labels = LabelTable.of(np.zeros(rows, np.int8)).coins(entropy.fork("labels"))
+    labels = LabelTable.from_data(np.zeros(rows, np.int8)).entropy(entropy.fork("labels"))
     method = mechanism(_terms(data, name, total, epochs, 0.1, data.rows.train).agreement)
     if isinstance(method, FlippedLabels):
         released = method.respond(labels, entropy.fork("label response"))
@@ -240,14 +240,14 @@ def runaway(*, seed: int = 0, quick: bool = False) -> list[Record]:
     The corrected residue is at most ``tanh(eps/4)`` in size; it is trained with the usual rate
     divided by that, so that its largest step is the ordinary residue's.
     """
-    data = _Data(Rows.of("breast-cancer", seed), quick)
+    data = _Data(Rows.load("breast-cancer", seed), quick)
     rows = []
     for epsilon in RUNAWAY_EPSILONS:
         terms = _terms(data, "label-rr", epsilon, 1, 0.1, data.rows.train)
         method = cast(FlippedLabels, mechanism(terms.agreement))
         entropy = KeyedEntropy.from_seed(seed).fork("runaway")
         flipped = method.respond(
-            LabelTable.of(data.rows.train.labels), entropy.fork("flips")
+            LabelTable.from_data(data.rows.train.labels), entropy.fork("flips")
         ).values
         for name in LOSSES:
             for epochs, weights in _followed(data, flipped, name, epsilon, entropy, quick):

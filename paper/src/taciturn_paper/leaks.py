@@ -19,7 +19,7 @@ import numpy as np
 from taciturn.data.prepare import RawData
 from taciturn.data.tables import LabelTable
 from taciturn.errors import TranscriptError
-from taciturn.jobs.train.simulation import simulate
+from taciturn.jobs.train.simulation import simulate_training
 from taciturn.numerics.metrics import Metrics
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import Settings
@@ -75,8 +75,8 @@ def one_seed(dataset: str, seed: int, quick: bool) -> Record:
 
 
 def _attacked(options: Record, raw: RawData, attacks: tuple[Attack, ...]) -> Record:
-    settings = Settings.of({**options, "permute_labels": True}).resolved()
-    outcome = simulate(settings, raw, keep=True)
+    settings = Settings.from_mapping({**options, "permute_labels": True}).resolved()
+    outcome = simulate_training(settings, raw, keep=True)
     findings = examine(outcome_view(outcome), outcome.data.labels_train, attacks=attacks).findings
     run = outcome.result
     return {
@@ -93,7 +93,7 @@ def _attacked(options: Record, raw: RawData, attacks: tuple[Attack, ...]) -> Rec
 
 
 def _trained(options: Record, raw: RawData) -> Record:
-    run = simulate(Settings.of(options).resolved(), raw).result
+    run = simulate_training(Settings.from_mapping(options).resolved(), raw).result
     return {
         "max_weight_difference": run.max_weight_difference,
         "weight_bound": run.weight_bound,
@@ -120,8 +120,10 @@ def run_recovery(request: Request, dataset: str = "sklearn-digits") -> Record:
     for length in QUICK_LENGTHS if request.quick else LENGTHS:
         request.announce(f"L_RR {length}")
         options = {"dataset": dataset, "mechanism": "hybrid", "l_rr": length, "epochs": 1}
-        settings = Settings.of({**options, "scheme": "clear", "seed": seed}).resolved()
-        outcome = simulate(settings.model_copy(update={"permute_labels": True}), raw, keep=True)
+        settings = Settings.from_mapping({**options, "scheme": "clear", "seed": seed}).resolved()
+        outcome = simulate_training(
+            settings.model_copy(update={"permute_labels": True}), raw, keep=True
+        )
         batches = outcome.result.hidden_batches
         if batches is None:
             raise TranscriptError("the run hid no batches")

@@ -32,7 +32,7 @@ CHOOSING_SEEDS, JUDGING_SEEDS = 5, 30
 
 def run(request: Request, dataset: str = "sklearn-digits", epsilon: float = 10.0) -> Record:
     """Each variant at its best, beside the noiseless model and the commoner label."""
-    rows = Rows.of(dataset, request.seed)
+    rows = Rows.load(dataset, request.seed)
     search = _Search(rows, epsilon, request.quick)
     judged = []
     for variant in VARIANTS:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from taciturn.data.prepare import RawData
-from taciturn.jobs.train.simulation import simulate
+from taciturn.jobs.train.simulation import simulate_training
 from taciturn.results.columns import ColumnControl, ColumnFindings, ColumnScore, mean_columns
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import DATASET_DEFAULTS, Settings
@@ -92,8 +92,8 @@ def _row(dataset: str, raw: RawData, cell: Cell, seeds: Iterable[int]) -> Record
     trained, attacked, columns = [], [], []
     for seed in seeds:
         base = {"dataset": dataset, "scheme": "clear", "seed": seed, **cell.settings}
-        settings = Settings.of(base).resolved()
-        trained.append(simulate(settings, raw).result)
+        settings = Settings.from_mapping(base).resolved()
+        trained.append(simulate_training(settings, raw).result)
         attacked.append(_attacked(settings.model_copy(update={"permute_labels": True}), raw))
         columns.append(BobAudit(raw).permuted(settings, Coins.for_seed(seed)))
     attacks = _mean_by_name(attacked)
@@ -135,7 +135,7 @@ def _columns_told(findings: ColumnFindings) -> Record:
 
 
 def _attacked(settings: Settings, raw: RawData) -> Findings:
-    outcome = simulate(settings, raw, keep=True)
+    outcome = simulate_training(settings, raw, keep=True)
     return examine(outcome_view(outcome), outcome.data.labels_train).findings
 
 

@@ -57,7 +57,7 @@ class Target:
     noisy: IntArray
 
     @classmethod
-    def of(cls, columns: int, seed: int, *, integers: bool) -> Target:
+    def train(cls, columns: int, seed: int, *, integers: bool) -> Target:
         """Trains ``mutual`` with newton on drawn rows, and scores others."""
         draw = KeyedEntropy.from_seed(seed).fork(f"{columns} {integers}")
         raw = _normal(draw.fork("alice"), (TRAINED + NEW, columns))
@@ -69,22 +69,31 @@ class Target:
         truth = standard @ np.array([1.0, -0.7, 0.5])[:columns]
         labels = (draw.uniform((TRAINED,)) < 1 / (1 + np.exp(-truth[:TRAINED]))).astype(np.int8)
         chosen = {"mechanism": "mutual", "scheme": "clear", "solver": "newton", "intercept": False}
-        settings = Settings.of(chosen).resolved()
-        terms, coins = agree(settings, columns, TRAINED, ClearScheme()), Coins.for_seed(seed)
+        settings = Settings.from_mapping(chosen).resolved()
+        terms, entropy = agree(settings, columns, TRAINED, ClearScheme()), Coins.for_seed(seed)
         method = mechanism(terms.agreement)
-        hers = FeatureTable.of(standard[:TRAINED])
-        his = FeatureTable.of(_normal(draw.fork("bob"), (TRAINED, 2)))
-        ledger, key = Ledger(TRAINED, method.assumption), noise_key(coins.alice)
+        hers = FeatureTable.from_data(standard[:TRAINED])
+        his = FeatureTable.from_data(_normal(draw.fork("bob"), (TRAINED, 2)))
+        ledger, key = Ledger(TRAINED, method.assumption), noise_key(entropy.alice)
         trained, other = run_pair(
-            alice.train(AliceInputs(hers, terms, coins.alice)),
-            bob.train(BobInputs(his, LabelTable.of(labels), terms, method, ledger, coins.bob)),  # type: ignore[arg-type]
+            alice.train(AliceInputs(hers, terms, entropy.alice)),
+            bob.train(
+                BobInputs(
+                    his,
+                    LabelTable.from_data(labels),
+                    terms,
+                    method,  # type: ignore[arg-type]
+                    ledger,
+                    entropy.bob,
+                )
+            ),
         )
         own, bobs, share = trained.share, trained.bob_share, other.share
         if own is None or bobs is None or share is None:
             raise TypeError("mutual shares its weights")
         scales = own.scales
         weights = scales.ring(4, columns).centred(own.values + share.values)
-        new = FeatureTable.of(standard[TRAINED:])
+        new = FeatureTable.from_data(standard[TRAINED:])
         encoded = encode(own, new)
         exact = encoded @ weights
         drawn = ScoreNoise(key, own.values, bobs.values).draw(new.ids, encoded, scales.score_unit)
@@ -181,7 +190,7 @@ def by_level(target: Target, scores: IntArray, slack: float) -> tuple[FloatArray
     levels = np.array(list(itertools.product(*(range(top + 1) for top in LEVELS[:columns]))))
     offset, scale = _line(target)
     standard = (levels - offset) / scale
-    products = encode(target.own, FeatureTable.of(standard)) @ target.weights
+    products = encode(target.own, FeatureTable.from_data(standard)) @ target.weights
     likely = np.square(standard).sum(axis=1)
     rows, fitting = np.zeros((len(scores), columns)), 0
     for at, score in enumerate(scores.tolist()):
@@ -223,7 +232,7 @@ def main() -> None:
     print("|---|---|---|---|")
     for integers, columns in itertools.product((False, True), (1, 2, 3)):
         models = [
-            figures(Target.of(columns, seed, integers=integers), integers=integers)
+            figures(Target.train(columns, seed, integers=integers), integers=integers)
             for seed in range(MODELS)
         ]
         means = np.mean(models, axis=0)

@@ -66,7 +66,7 @@ def one_pass(mechanism: str, rows: int, alice: int, bob: int) -> Cost:
     hers = FeatureTable(features.ids, names[:alice], np.ascontiguousarray(values[:, :alice]))
     his = FeatureTable(features.ids, names[alice:], np.ascontiguousarray(values[:, alice:]))
     chosen = {"mechanism": mechanism, "solver": "newton", "passes": PASSES, "intercept": False}
-    terms = agree(Settings.of(chosen).resolved(), alice, rows)
+    terms = agree(Settings.from_mapping(chosen).resolved(), alice, rows)
     method = mechanism_of(terms.agreement)
     ledger, sent = Ledger(rows, method.assumption), Counter[Role]()
 
@@ -95,21 +95,21 @@ def costs(rows: int, alice: int, bob: int, turns: int = TURNS) -> dict[str, Cost
 
 def sigmoid_exchange(repeats: int = 5) -> Cost:
     """A row's part of the sigmoid's exchange of a full block, at the usual error and range."""
-    coins = KeyedEntropy.from_seed(2)
-    key = BfvSlots().generate(128, coins)
+    entropy = KeyedEntropy.from_seed(2)
+    key = BfvSlots().generate(128, entropy)
     (block,) = slot_blocks(BfvSlots(), SIGMOID_ROWS, SIGMOID_NUMBERS)
-    numbers = coins.integers(1 << 21, SIGMOID_ROWS * SIGMOID_NUMBERS).astype(np.int64)
+    numbers = entropy.integers(1 << 21, SIGMOID_ROWS * SIGMOID_NUMBERS).astype(np.int64)
     vectors = block.vectors(numbers.reshape(SIGMOID_ROWS, SIGMOID_NUMBERS))
-    masks = coins.integers(BfvSlots.modulus, block.length).view(np.int64)
+    masks = entropy.integers(BfvSlots.modulus, block.length).view(np.int64)
     times = []
     for _ in range(repeats):
         start = time.process_time()
         total, sent = key.public.sum_of(block.length), 0
         for vector in vectors:
-            encrypted = key.encrypt(vector, coins)
+            encrypted = key.encrypt(vector, entropy)
             total.add(vector, encrypted)
             sent += len(encrypted.data)
-        answer = total.masked(masks, coins)
+        answer = total.masked(masks, entropy)
         key.decrypt(answer)
         times.append(time.process_time() - start)
     sizes = (size / 1024 / SIGMOID_ROWS for size in (sent, len(answer.data)))

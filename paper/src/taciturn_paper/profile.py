@@ -15,7 +15,7 @@ from rich.table import Table
 
 from taciturn.crypto.base import Capacity
 from taciturn.crypto.registry import scheme
-from taciturn.engine.trial import KeyPair
+from taciturn.engine.calibration_run import KeyPair
 from taciturn.rng import KeyedEntropy
 from taciturn_paper.encryption import random_integers
 
@@ -36,7 +36,7 @@ def profile(rows: int = ROWS, columns: int = COLUMNS, laps: int = LAPS) -> list[
     entropy = KeyedEntropy.from_seed(1)
     matrix = random_integers(entropy, (columns, rows), 18)
     vector = random_integers(entropy, (rows,), 18)
-    pair = KeyPair.of(scheme("bfv"), 128, Capacity(20, 18, rows), entropy)
+    pair = KeyPair.generate(scheme("bfv"), 128, Capacity(20, 18, rows), entropy)
     prepared = pair.public.prepare(matrix)
     watch = cProfile.Profile()
     for _ in range(laps):

@@ -175,7 +175,7 @@ def run_side(path: Path) -> SideReport:
     start, watch, ended = time.perf_counter(), _Watch(), list[float]()
     from taciturn.jobs.base import RunContext
     from taciturn.jobs.train.job import TrainJob
-    from taciturn.party.way import way_to_peer
+    from taciturn.party.endpoints import open_endpoint
 
     config, job = PartyConfig.read(path), TrainJob()
 
@@ -183,7 +183,7 @@ def run_side(path: Path) -> SideReport:
         if isinstance(event, Progress) and event.done > len(ended):
             ended.append(time.perf_counter())
 
-    with way_to_peer(config, lambda text: None) as endpoint:
+    with open_endpoint(config, lambda text: None) as endpoint:
         side = job.prepare(config)
         ready, before, prepared = time.perf_counter(), processor_seconds(), watch.peaks()[0]
         result = side.run(RunContext(job, config, Callbacks(observe=observe), endpoint))

@@ -347,7 +347,7 @@ def _weights(alice: dict[str, Any], bob: dict[str, Any]) -> FloatArray:
             continue
         hers, his = (np.array(one[share]["values"], dtype=np.int64) for one in (alice, bob))
         own = side[share]
-        weights = Scales.of_json(own["scales"]).weights(hers + his)
+        weights = Scales.from_json(own["scales"]).weights(hers + his)
         if own["whitening"] is not None:
             weights = _whitening(own, side).weights(weights)
         parts.append(weights)
@@ -548,7 +548,7 @@ def run_side(role: Role, folder: Path, port: int) -> dict[str, Any]:
     """One side's training, from the moment the two are connected."""
     task = json.loads((folder / "task.json").read_text(encoding="utf-8"))
     timed = TimedScheme(scheme(task["agreement"]["scheme"]))
-    terms = Terms(Agreement.of(task["agreement"]), cast(Scheme, timed))
+    terms = Terms(Agreement.from_mapping(task["agreement"]), cast(Scheme, timed))
     entropy = KeyedEntropy.from_seed(task["seed"]).fork(role)
     program = _program(role, folder, terms, entropy, task["intercept"])
     endpoint = _endpoint(role, folder, port)

@@ -21,7 +21,7 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import DatasetUnavailable
-from taciturn.numerics.likelihood import of_labels, weighted_likelihood
+from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.numerics.sgd import train_centralised
 from taciturn.numerics.whole_table import fit_in_clear
@@ -70,7 +70,9 @@ class Problem:
         intercept = bool(self.bob.free)
         chosen = {"mechanism": mechanism, "scheme": "bfv", "solver": solver, "intercept": intercept}
         chosen |= dataset
-        return agree(Settings.of(chosen).resolved(), len(self.alice.columns), self.alice.rows)
+        return agree(
+            Settings.from_mapping(chosen).resolved(), len(self.alice.columns), self.alice.rows
+        )
 
     def tables(self, rows: int | None = None) -> Tables:
         """The training rows, or the first of them."""
@@ -90,7 +92,9 @@ class Problem:
 
 def dataset(name: str) -> Problem:
     """One of the paper's, all columns at Alice."""
-    settings = Settings.of({"dataset": name, "mechanism": "sealed", "seed": SEED}).resolved()
+    settings = Settings.from_mapping(
+        {"dataset": name, "mechanism": "sealed", "seed": SEED}
+    ).resolved()
     data = arrange(settings, load_raw(settings), Coins.for_seed(SEED).data)
     return Problem(
         name,
@@ -132,7 +136,7 @@ def after_passes(problem: Problem, passes: int) -> Metrics:
     """What newton's model of so many passes is worth on the held-out rows."""
     agreed, labels = problem.terms("newton").agreement, problem.labels.values
     weighted = partial(weighted_likelihood, class_weight=agreed.class_weight)
-    likelihood = of_labels(labels, weighted)
+    likelihood = label_likelihood(labels, weighted)
     alice, bob = problem.alice.values, problem.bob.values
     with one_thread():
         fit = fit_in_clear(alice, bob, likelihood, agreed.l2, problem.bob.free, passes)

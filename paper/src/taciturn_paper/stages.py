@@ -29,7 +29,7 @@ from taciturn.crypto.base import TableSize
 from taciturn.crypto.registry import scheme
 from taciturn.data.ids import RowIds
 from taciturn.data.tables import FeatureTable
-from taciturn.numerics.likelihood import of_labels, weighted_likelihood
+from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
 from taciturn.numerics.subspace import SubspaceSolver
 from taciturn.parallel import one_thread
 from taciturn.protocol.agree import agree
@@ -67,7 +67,7 @@ def measure(rows: int, columns: int, own: int, memory: int) -> dict[str, float]:
     terms = agree(Settings(solver="newton", mechanism="sealed"), columns, rows)
     with one_thread():
         with stages.timed("Alice whitens and rounds, once"):
-            table = WhitenedTable.of(AliceInputs(features, terms, entropy))
+            table = WhitenedTable.from_inputs(AliceInputs(features, terms, entropy))
         size = TableSize(rows, columns)
         secret = scheme("bfv").generate(128, table.ring, entropy)
         held = secret.public.table(table.whole, memory)
@@ -94,7 +94,7 @@ def measure(rows: int, columns: int, own: int, memory: int) -> dict[str, float]:
 def _search(rows: int, own: int, entropy: KeyedEntropy, stages: Stages) -> None:
     """Bob's own work in the last of so many passes."""
     labels = (entropy.uniform((rows,)) < 0.5).astype(np.int8)
-    likelihood = of_labels(labels, partial(weighted_likelihood, class_weight=None))
+    likelihood = label_likelihood(labels, partial(weighted_likelihood, class_weight=None))
     columns = spread(entropy, (rows, own))
     solver = SubspaceSolver(likelihood, columns, l2=1 / rows, free=0, passes=PASSES)
     for number in range(1, PASSES + 1):

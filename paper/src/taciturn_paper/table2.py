@@ -52,7 +52,7 @@ def run(request: Request) -> Record:
 
 def one_seed(dataset: str, seed: int, quick: bool) -> Record:
     """Every cell of one dataset for one seed."""
-    rows = Rows.of(dataset, seed)
+    rows = Rows.load(dataset, seed)
     choices = search(rows, quick=quick)
     cells = [Cell("none"), *(Cell("add", epsilon) for epsilon in paper.EPSILONS)]
     cells += [choice.cell for choice in choices]

@@ -129,10 +129,10 @@ class _Bench:
     """A dataset's rows, on which contenders take turns."""
 
     def __init__(self, dataset: str, seed: int) -> None:
-        self._coins = Coins.for_seed(seed)
+        self._entropy = Coins.for_seed(seed)
         self._base: Record = {"dataset": dataset, "seed": seed, "solver": "sgd"}
         settings = self._settings(CONTENDERS[0])
-        self._data: VerticalData = arrange(settings, load_raw(settings), self._coins.data)
+        self._data: VerticalData = arrange(settings, load_raw(settings), self._entropy.data)
 
     def lap(self, contender: Contender) -> Lap:
         """Some iterations of a training from its beginning."""
@@ -153,13 +153,13 @@ class _Bench:
     def _drive(self, terms: Terms, watch: _Watch) -> None:
         ledger = Ledger(self._data.labels_train.rows, "")
         try:
-            run_star(*programs(self._data, terms, self._coins, ledger), observe=watch)
+            run_star(*programs(self._data, terms, self._entropy, ledger), observe=watch)
         except _Enough:
             pass
 
     def _settings(self, contender: Contender) -> Settings:
         wanted = {"mechanism": contender.mechanism, "scheme": contender.scheme}
-        return Settings.of({**self._base, **wanted, **contender.options}).resolved()
+        return Settings.from_mapping({**self._base, **wanted, **contender.options}).resolved()
 
 
 def _row(dataset: str, contender: Contender, laps: list[Lap]) -> Record:

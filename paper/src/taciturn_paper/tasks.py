@@ -22,10 +22,10 @@ from typing import Any, TypeAlias
 
 from taciturn.data.datasets import cache_dir
 from taciturn.data.prepare import RawData
-from taciturn.engine.callbacks import Announce, quietly, silent
+from taciturn.engine.callbacks import Announce, noop
 from taciturn.errors import ConfigError, DatasetUnavailable, OutputError, nearest
-from taciturn.faces import Hint
 from taciturn.parallel import one_thread
+from taciturn.setting_syntax import Hint
 from taciturn.settings.schema import DATASET_DEFAULTS, Settings
 from taciturn.simulation import load_raw
 
@@ -102,8 +102,8 @@ class Request:
     seeds: int | None = None
     datasets: Sequence[str] = ()
     folder: Path | None = None
-    announce: Announce = silent
-    progress: Progress = quietly
+    announce: Announce = noop
+    progress: Progress = noop
 
 
 # How much longer a dataset's trainings take than breast-cancer's: iterations by columns, roughly.
@@ -145,7 +145,7 @@ class Task:
             )
 
 
-def results(tasks: Sequence[Task], folder: Path | None, progress: Progress = quietly) -> list[Any]:
+def results(tasks: Sequence[Task], folder: Path | None, progress: Progress = noop) -> list[Any]:
     """The results, in the order of the tasks; ``folder`` is that of the cache."""
     total, done = sum(task.weight for task in tasks), 0
     by_number: dict[int, Any] = {}
@@ -202,7 +202,7 @@ def group_by_dataset(tasks: Sequence[Task], results: Sequence[Any]) -> dict[str,
 def load(dataset: str) -> RawData:
     """The rows of one of the paper's datasets."""
     chosen = {"dataset": dataset, "mechanism": "none", "solver": "sgd"}
-    return load_raw(Settings.of(chosen).resolved())
+    return load_raw(Settings.from_mapping(chosen).resolved())
 
 
 def available(datasets: Iterable[str]) -> tuple[dict[str, RawData], list[str]]:

@@ -76,10 +76,10 @@ class Rows:
     choose: Part
 
     @classmethod
-    def of(cls, dataset: str, seed: int, raw: RawData | None = None) -> Rows:
+    def load(cls, dataset: str, seed: int, raw: RawData | None = None) -> Rows:
         """A dataset split by a seed; ``raw`` has its rows where they are loaded already."""
         chosen = {"dataset": dataset, "mechanism": "none", "solver": "sgd", "seed": seed}
-        settings = Settings.of(chosen).resolved()
+        settings = Settings.from_mapping(chosen).resolved()
         data = arrange(settings, load(dataset) if raw is None else raw, Coins.for_seed(seed).data)
         train = Part(data.alice_train.values, data.labels_train.values)
         order = KeyedEntropy.from_seed(seed).fork("validation").permutation(len(train.labels))
@@ -155,12 +155,12 @@ class Judged:
 
 def judge(rows: Rows, cells: Sequence[Cell]) -> list[Judged]:
     """Trains each cell on all training rows and judges it on the test rows."""
-    coins = Coins.for_seed(rows.seed)
-    seed = seed_of(coins.alice, coins.bob)
+    entropy = Coins.for_seed(rows.seed)
+    seed = seed_of(entropy.alice, entropy.bob)
     return [
         score
         for some in _bundles(cells)
-        for score in _judge(rows, some, rows.train, rows.test, seed, coins.bob)
+        for score in _judge(rows, some, rows.train, rows.test, seed, entropy.bob)
     ]
 
 

@@ -25,7 +25,7 @@ from sklearn.datasets import load_breast_cancer
 from taciturn.engine.pair import run_pair
 from taciturn.errors import ConfigError
 from taciturn.jobs.train.job import TrainJob
-from taciturn.party.bob import BobSide
+from taciturn.party.bob_inputs import BobTrainingInputs
 from taciturn.party.config import PartyConfig
 from taciturn.party.templates import Trial, template
 from taciturn.privacy.ledger import Ledger
@@ -91,7 +91,7 @@ def in_process(folder: Path) -> tuple[float, int]:
     start = time.perf_counter()
     run_pair(
         alice.program(entropy.fork("alice"), None),
-        bob.program(entropy.fork("bob"), BobSide(labels, ledger)),
+        bob.program(entropy.fork("bob"), BobTrainingInputs(labels, ledger)),
     )
     seconds = time.perf_counter() - start
     return seconds, bob.iterations

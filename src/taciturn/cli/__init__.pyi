@@ -5,10 +5,10 @@ from taciturn.cli.console import ALIVE as ALIVE
 from taciturn.cli.console import BEAT_SECONDS as BEAT_SECONDS
 from taciturn.cli.console import Watchdog as Watchdog
 from taciturn.cli.console import console as make_console
+from taciturn.cli.dashboard import watched_bar as watched_bar
+from taciturn.cli.dashboard import watched_side as watched_side
 from taciturn.cli.options import SHARED as SHARED
 from taciturn.cli.options import merged as merged
-from taciturn.cli.watching import watched_bar as watched_bar
-from taciturn.cli.watching import watched_side as watched_side
 
 # Exported under another name than their module gives them.
 __all__ = ["make_console"]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from taciturn.engine.pulse import Pulse
+from taciturn.engine.eta import ProgressEstimate
 from taciturn.errors import counted
 from taciturn.files import to_json
 
@@ -106,11 +106,11 @@ class Meter:
     """Turns a run's events into a progress bar, or into a line now and then."""
 
     def __init__(
-        self, progress: Progress | None, name: str = "", board: DashboardState | None = None
+        self, progress: Progress | None, name: str = "", dashboard: DashboardState | None = None
     ) -> None:
-        self._progress, self._name, self._board = progress, name, board
+        self._progress, self._name, self._board = progress, name, dashboard
         self._task = None if progress is None else progress.add_task("training", total=None)
-        self._pulse = Pulse()
+        self._pulse = ProgressEstimate()
 
     def observe(self, event: Event) -> None:
         """Show the progress of a training, a prediction or an alignment."""
@@ -177,10 +177,10 @@ class Meter:
 
 
 @contextmanager
-def progress_bar(name: str = "", board: DashboardState | None = None) -> Iterator[Meter]:
+def progress_bar(name: str = "", dashboard: DashboardState | None = None) -> Iterator[Meter]:
     """Progress on standard error: a bar on a terminal, and else a line a minute."""
     if not sys.stderr.isatty():
-        with _beating(Meter(None, name, board)) as meter:
+        with _beating(Meter(None, name, dashboard)) as meter:
             yield meter
         return
     # Loaded here: without a terminal there is no bar.
@@ -203,7 +203,7 @@ def progress_bar(name: str = "", board: DashboardState | None = None) -> Iterato
         TextColumn("remaining"),
     )
     with Progress(*columns, console=console(error=True), transient=True) as progress:
-        yield Meter(progress, name, board)
+        yield Meter(progress, name, dashboard)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from taciturn.cli.console import Json, progress_bar, show
-from taciturn.errors import shown_by
+from taciturn.errors import rendering_errors_as
 from taciturn.version import __version__
 
 
@@ -34,7 +34,7 @@ def ledger(
     from taciturn.results.doctor import ExposureResult, LedgerResult
 
     settings = PartyConfig.read(config)
-    with shown_by(settings.face):
+    with rendering_errors_as(settings.syntax):
         past = past_exposure(settings)
     if past is not None:
         exposure = ExposureResult(
@@ -45,7 +45,7 @@ def ledger(
         )
         show(exposure, json)
         return
-    with shown_by(settings.face):
+    with rendering_errors_as(settings.syntax):
         accounts = LabelBudget.from_config(settings).accounts()
     result = LedgerResult(
         file=str(settings.consent_file),
@@ -78,13 +78,15 @@ def doctor(
     """
     # Imported here: it loads every package there is, to see whether it does.
     from taciturn.doctor.machine import run_checks
+    from taciturn.results.cost_preview import Outlook, PastExposure
     from taciturn.results.doctor import DoctorResult
-    from taciturn.results.outlook import Outlook, PastExposure
 
     with progress_bar() as meter:
         parts: list[Outlook | PastExposure] = []
         findings = run_checks(config, meter.announce, parts.append)
-    result = DoctorResult.of(findings, __version__, None if config is None else str(config))
+    result = DoctorResult.from_findings(
+        findings, __version__, None if config is None else str(config)
+    )
     result = replace(
         result,
         price=next((part for part in parts if isinstance(part, Outlook)), None),

@@ -87,12 +87,12 @@ def use(
 
     taciturn model use alice.toml 7
     """
-    from taciturn.errors import shown_by
+    from taciturn.errors import rendering_errors_as
     from taciturn.jobs.study.use import studied_model, use_model
     from taciturn.party.config import PartyConfig
 
     settings = PartyConfig.read(config)
-    with shown_by(settings.face):
+    with rendering_errors_as(settings.syntax):
         share = studied_model(settings, number)
         models = int(share.study["models"])
         if settings.role == "bob" and not yes:
@@ -140,7 +140,7 @@ def export(
     from taciturn.model.onnx import own_to_onnx, whole_to_onnx
     from taciturn.model.share import ModelShare
     from taciturn.model.whole import own_part, whole_model
-    from taciturn.party.used_model import require_used
+    from taciturn.party.applied_model import require_used
 
     require_writable(onnx)
     shares = [ModelShare.load(file) for file in files]

@@ -15,8 +15,8 @@ from typing import Annotated, Any, get_args
 import typer
 
 from taciturn import extensions
-from taciturn.errors import shown_by
-from taciturn.faces import COMMAND_LINE, CommandLine, hyphenated, plain_value
+from taciturn.errors import rendering_errors_as
+from taciturn.setting_syntax import COMMAND_LINE, CommandLine, hyphenated, plain_value
 from taciturn.settings.schema import OWN_DATA_DEFAULTS, Settings, settings_file
 from taciturn.settings.setting import Panel, Setting, declared
 
@@ -99,8 +99,8 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(**values: object) -> None:
         others = {parameter.name: values.pop(parameter.name) for parameter in own}
-        settings, face = merged(values)
-        with shown_by(face):
+        settings, syntax = merged(values)
+        with rendering_errors_as(syntax):
             command(settings=settings, **others)
 
     keyword_only = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
@@ -118,5 +118,5 @@ def merged(values: dict[str, object]) -> tuple[dict[str, object], CommandLine]:
     if not isinstance(config, Path):
         return given, COMMAND_LINE
     base = Settings.read_toml(config)
-    face = CommandLine(settings_file(config), frozenset(base.keys() - given.keys()))
-    return {**base, **given}, face
+    syntax = CommandLine(settings_file(config), frozenset(base.keys() - given.keys()))
+    return {**base, **given}, syntax

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taciturn.cli.console import Json, Meter, console, progress_bar
-from taciturn.errors import ConfigError, PeerAbsent, PeerStopped, shown_by
+from taciturn.errors import ConfigError, PeerAbsent, PeerStopped, rendering_errors_as
 from taciturn.files import to_json
 from taciturn.settings.schema import DEFAULT_MECHANISM
 
@@ -160,7 +160,7 @@ def shown(
 
     ``bar`` is ``watched_side``'s; None for the screen alone.
     """
-    from taciturn.engine.callbacks import Callbacks, unpublished
+    from taciturn.engine.callbacks import Callbacks, noop
     from taciturn.party.link import BROKEN, CONNECTED
     from taciturn.party.log import Log, on_change
     from taciturn.transport.corelog import handshake_reasons
@@ -179,13 +179,13 @@ def shown(
                 meter.announce(f"waiting for {peer or settings.peer}, {limit}")
             meter.say(text)
 
-        log = Log.of(settings, announce)
+        log = Log.from_config(settings, announce)
         failed = on_change(lambda why: log("a connection failed in its handshake", reason=why))
         # Why callers fail before they are callers, which the side that calls has none of; this
         # command owns its process.
         listens = link.listen is not None
         with handshake_reasons(failed if listens else None, for_good=True):
-            publish = meter.publish if meter.watched else unpublished
+            publish = meter.publish if meter.watched else noop
             yield Callbacks(announce, meter.observe, meter.progress, publish)
 
 
@@ -194,7 +194,7 @@ def stateless_side(
     command: str, settings: PartyConfig, bar: AbstractContextManager[Meter] | None = None
 ) -> Iterator[Callbacks]:
     """Callbacks for one side of a command that stores nothing; after a stop, what to do."""
-    with shown_by(settings.face):
+    with rendering_errors_as(settings.syntax):
         try:
             with stoppable(), shown(settings, bar) as callbacks:
                 yield callbacks

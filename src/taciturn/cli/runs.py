@@ -62,9 +62,9 @@ def list_runs(
 
     taciturn runs list results --mechanism sealed --sort auc
     """
-    from taciturn.runs.collection import Wanted, collect
+    from taciturn.runs.collection import RunFilter, collect
 
-    wanted = Wanted(mechanism, dataset, kind, sort)
+    wanted = RunFilter(mechanism, dataset, kind, sort)
     print_result(collect(folder, wanted).list, json)
 
 
@@ -104,14 +104,14 @@ def export(
 
     taciturn runs export bobs-run --mlflow https://mlflow.bank.example --experiment credit --yes
     """
-    from taciturn.errors import shown_by
-    from taciturn.faces import COMMAND_LINE
+    from taciturn.errors import rendering_errors_as
     from taciturn.runs.collection import named
     from taciturn.runs.mlflow_export import TrackingUri
     from taciturn.runs.mlflow_export import export as send
+    from taciturn.setting_syntax import COMMAND_LINE
 
-    with shown_by(COMMAND_LINE):
-        target = TrackingUri.of(mlflow, allow_http=allow_http)
+    with rendering_errors_as(COMMAND_LINE):
+        target = TrackingUri.parse(mlflow, allow_http=allow_http)
         result = send(
             named(names, folder),
             target,

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from taciturn.cli.console import Json
+from taciturn.cli.dashboard import Watch, WatchPort, watched_bar
 from taciturn.cli.options import with_settings
-from taciturn.cli.out import Out, asked, finish, planned, simulated
-from taciturn.cli.watching import Watch, WatchPort, watched_bar
+from taciturn.cli.output import Out, asked, finish, plan_output, simulation_provenance
 from taciturn.files import require_writable
 
 
@@ -47,11 +47,11 @@ def train(
     from taciturn.jobs.scorecard.command import write_model_page
     from taciturn.results.parties import LedgerPlanned
 
-    plan = planned(out)
+    plan = plan_output(out)
     require_writable(model_report)
     with watched_bar("train", watch, watch_port, asked(settings)) as meter:
         result = api.train(observe=meter.observe, **settings)
         meter.publish(LedgerPlanned(result.runs.first.ledger, settings.get("budget")))
-    finish(plan, result.runs, json, lambda: simulated(settings))
+    finish(plan, result.runs, json, lambda: simulation_provenance(settings))
     if model_report is not None:
         write_model_page(result.model_report(), model_report)

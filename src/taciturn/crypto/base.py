@@ -116,7 +116,7 @@ class Wrapping(Capacity):
     **Assumes.** Nothing about the values: a sum that wraps is right modulo t, and whether the
     number that was meant has wrapped is the business of whoever chose t.
 
-    >>> ring = Wrapping.of(modulus_bits=8, matrix_bits=4, terms=3)
+    >>> ring = Wrapping.with_modulus(modulus_bits=8, matrix_bits=4, terms=3)
     >>> ring.vector_bits, ring.product_bits
     (7, 13)
     >>> ring.centred(np.array([127, 128, -129, 300])).tolist()
@@ -133,7 +133,7 @@ class Wrapping(Capacity):
             )
 
     @classmethod
-    def of(cls, modulus_bits: int, matrix_bits: int, terms: int) -> Wrapping:
+    def with_modulus(cls, modulus_bits: int, matrix_bits: int, terms: int) -> Wrapping:
         """The sizes of products modulo a power of two."""
         return cls(modulus_bits - 1, matrix_bits, terms)
 
@@ -270,7 +270,7 @@ class PreparedMatrix:
     content: Any = field(repr=False)
 
     @classmethod
-    def of(cls, matrix: IntArray | FloatArray, content: object) -> PreparedMatrix:
+    def from_matrix(cls, matrix: IntArray | FloatArray, content: object) -> PreparedMatrix:
         """Combine a matrix's shape with its prepared content."""
         rows, length = matrix.shape
         return cls(rows, length, content)

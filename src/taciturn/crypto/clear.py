@@ -161,7 +161,7 @@ class ClearPublicKey:
         # Products of reals are several times faster than products of integers.
         exact = self.capacity.product_bits <= _EXACT_FLOAT_BITS
         kind = np.float64 if exact else np.int64
-        return PreparedMatrix.of(matrix, matrix.astype(kind, copy=False))
+        return PreparedMatrix.from_matrix(matrix, matrix.astype(kind, copy=False))
 
     def stock(self, prepared: PreparedMatrix, mask: Mask, entropy: Entropy) -> None:
         """Do nothing: there is nothing to make ahead."""
@@ -189,7 +189,7 @@ class ClearPublicKey:
 
     def table(self, whole: IntArray, memory: int = DEFAULT_TABLE_MEMORY) -> ClearTable:
         """Wrap the table unchanged."""
-        parts = Tiling.of(check_table(self.capacity, whole)).row_parts(self.part_tiles)
+        parts = Tiling.for_size(check_table(self.capacity, whole)).row_parts(self.part_tiles)
         return ClearTable(wrapping(self.capacity), whole, parts)
 
 
@@ -352,7 +352,7 @@ class ClearScheme:
 
     def row_parts(self, size: TableSize) -> list[slice]:
         """The parts of the default scheme, for which this one stands in."""
-        return Tiling.of(size).row_parts(self.part_tiles)
+        return Tiling.for_size(size).row_parts(self.part_tiles)
 
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:
         """Refuse only products that do not wrap: there is nothing to hide."""

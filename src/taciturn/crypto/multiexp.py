@@ -41,7 +41,7 @@ class _Unit(NamedTuple):
     tail: mpz
 
     @classmethod
-    def of(cls, element: mpz, n: mpz) -> _Unit:
+    def from_element(cls, element: mpz, n: mpz) -> _Unit:
         above, short = gmpy2.f_divmod(element, n)
         inverse = gmpy2.invert(short, n)
         return cls(short, inverse, above * inverse % n)
@@ -86,7 +86,9 @@ class Ladder:
     steps: list[tuple[list[int], int]]
 
     @classmethod
-    def of(cls, exponents: IntArray, offset_bits: int, width: int, sizes: Sequence[int]) -> Ladder:
+    def from_exponents(
+        cls, exponents: IntArray, offset_bits: int, width: int, sizes: Sequence[int]
+    ) -> Ladder:
         """The walk for exponents in slots.
 
         ``exponents`` has one row per slot and one column per base, in ±2^offset_bits; the exponent
@@ -128,7 +130,7 @@ class SubsetTables:
     tails: list[mpz]
 
     @classmethod
-    def of(cls, bases: Sequence[mpz], n: mpz, sizes: Iterable[int]) -> SubsetTables:
+    def from_bases(cls, bases: Sequence[mpz], n: mpz, sizes: Iterable[int]) -> SubsetTables:
         """Tables of units modulo n^2."""
         entries: list[_Unit] = []
         everything = one = _Unit(mpz(1), mpz(1), mpz(0))
@@ -136,7 +138,7 @@ class SubsetTables:
         for size in sizes:
             table = [one]
             for base in bases[start : start + size]:
-                unit = _Unit.of(base, n)
+                unit = _Unit.from_element(base, n)
                 table += [entry.times(unit, n) for entry in table]
             everything = everything.times(table[-1], n)
             entries += table

@@ -128,10 +128,12 @@ class PaillierPublicKey:
         sizes = block_sizes(columns, rows * (offset_bits + 1))
         whole = matrix.astype(np.int64)
         ladders = [
-            Ladder.of(whole[group.start : group.stop], offset_bits, self.packing.width, sizes)
+            Ladder.from_exponents(
+                whole[group.start : group.stop], offset_bits, self.packing.width, sizes
+            )
             for group in self.packing.groups(rows)
         ]
-        return PreparedMatrix.of(matrix, _Exponents(sizes, ladders))
+        return PreparedMatrix.from_matrix(matrix, _Exponents(sizes, ladders))
 
     def stock(self, prepared: PreparedMatrix, mask: Mask, entropy: Entropy) -> None:
         """Make obfuscators for the ciphertexts of the next answer."""
@@ -147,7 +149,7 @@ class PaillierPublicKey:
         self._check_mask(mask, prepared.rows)
         elements = self.read_elements(vector.data, vector.length)
         exponents: _Exponents = prepared.content
-        tables = SubsetTables.of(elements, self.n, exponents.sizes)
+        tables = SubsetTables.from_bases(elements, self.n, exponents.sizes)
         alone = len(exponents.ladders) == 1
         products = on_all_cores(
             lambda ladder: product_of_powers(ladder, tables, self.n, alone=alone),
@@ -375,7 +377,7 @@ class PaillierScheme:
     def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> PaillierSecretKey:
         """Read the owner's stored secret key."""
         self._check_bits(bits)
-        trapdoor = Trapdoor.of_bytes(data)
+        trapdoor = Trapdoor.from_bytes(data)
         if trapdoor.n.bit_length() != bits:
             raise CryptoError(f"the secret key is not one of {bits} bits")
         return PaillierSecretKey(PaillierPublicKey(trapdoor.n, capacity), trapdoor)

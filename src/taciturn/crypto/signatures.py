@@ -40,7 +40,7 @@ _PSS = padding.PSS(mgf=padding.MGF1(SHA256()), salt_length=padding.PSS.DIGEST_LE
 _PrivateKey: TypeAlias = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey | Ed25519PrivateKey
 
 
-class Identity(Protocol):
+class SigningIdentity(Protocol):
     """Signing key of a party."""
 
     @property
@@ -66,7 +66,7 @@ class KeyIdentity:
         )
 
     @classmethod
-    def of_pem(cls, name: str, pem: bytes) -> KeyIdentity:
+    def from_pem(cls, name: str, pem: bytes) -> KeyIdentity:
         """The party of a PEM private key without a passphrase."""
         key = load_pem_private_key(pem, password=None)
         if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):

@@ -101,7 +101,7 @@ class _Side:
     unscale: mpz
 
     @classmethod
-    def of(cls, prime: mpz, other: mpz) -> _Side:
+    def from_primes(cls, prime: mpz, other: mpz) -> _Side:
         return cls(prime, prime * prime, gmpy2.invert(-other, prime))
 
     def obfuscator(self, x: mpz) -> mpz:
@@ -133,9 +133,9 @@ class Trapdoor:
     _p_square_inverse: mpz
 
     @classmethod
-    def of(cls, p: mpz, q: mpz) -> Trapdoor:
+    def from_primes(cls, p: mpz, q: mpz) -> Trapdoor:
         """The trapdoor of two suitable primes."""
-        left, right = _Side.of(p, q), _Side.of(q, p)
+        left, right = _Side.from_primes(p, q), _Side.from_primes(q, p)
         return cls(
             n=p * q,
             square=(p * q) ** 2,
@@ -151,7 +151,7 @@ class Trapdoor:
         while True:
             p, q = draw_prime(bits // 2, entropy), draw_prime(bits // 2, entropy)
             if suitable(p, q):
-                return cls.of(p, q)
+                return cls.from_primes(p, q)
 
     def to_bytes(self) -> bytes:
         """The factors, the shorter one padded: they are the key."""
@@ -159,13 +159,13 @@ class Trapdoor:
         return b"".join(int(side.prime).to_bytes(size, "big") for side in (self._p, self._q))
 
     @classmethod
-    def of_bytes(cls, data: bytes) -> Trapdoor:
+    def from_bytes(cls, data: bytes) -> Trapdoor:
         """Read factors back."""
         half = len(data) // 2
         p, q = mpz.from_bytes(data[:half] or b"\0"), mpz.from_bytes(data[half:] or b"\0")
         if len(data) % 2 or not (looks_prime(p) and looks_prime(q) and suitable(p, q)):
             raise CryptoError("these bytes are not the factors of a key")
-        return cls.of(p, q)
+        return cls.from_primes(p, q)
 
     def draw_seed(self, entropy: Entropy) -> tuple[mpz, mpz]:
         """Draw the seed from which ``obfuscator`` makes a uniform n-th residue modulo n^2."""

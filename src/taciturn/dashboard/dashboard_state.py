@@ -20,9 +20,8 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from taciturn.engine.pulse import Pulse
+from taciturn.engine.eta import ProgressEstimate
 from taciturn.errors import PrivacyError, TaciturnError, counted
-from taciturn.faces import Hint
 from taciturn.protocol.events import (
     Advance,
     Aligning,
@@ -33,7 +32,7 @@ from taciturn.protocol.events import (
     RowsScored,
     SimulatedStep,
 )
-from taciturn.report.words import epsilon
+from taciturn.report.formatting import epsilon
 from taciturn.results.parties import (
     QUALITY_LEARNT,
     CurvePoint,
@@ -50,6 +49,7 @@ from taciturn.results.parties import (
     TrafficSeen,
 )
 from taciturn.results.serialise import record_of
+from taciturn.setting_syntax import Hint
 
 Fact: TypeAlias = tuple[str, str]
 """A name and a value, in words."""
@@ -179,7 +179,7 @@ class DashboardState:
         self._clock, self._wall = clock, wall
         self._lock = threading.RLock()
         self._about = About(command, side, peer, wall(), facts)
-        self._pulse, self._stages = Pulse(clock), tuple[Stage, ...]()
+        self._pulse, self._stages = ProgressEstimate(clock), tuple[Stage, ...]()
         self._activity = "starting"
         # When work of several levels was first looked at, and how far it was.
         self._first: tuple[float, float] | None = None

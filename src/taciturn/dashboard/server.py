@@ -43,9 +43,9 @@ from typing import Any, Literal, TypeAlias
 
 from taciturn.dashboard.dashboard_state import DashboardState
 from taciturn.errors import ConfigError, OutputError
-from taciturn.faces import Hint
 from taciturn.files import finite_json, private_folder, reporting_write_errors, write_private
 from taciturn.rng import SystemEntropy
+from taciturn.setting_syntax import Hint
 
 HOST = "127.0.0.1"
 TOKEN_BYTES = 32

@@ -22,7 +22,7 @@ from taciturn.errors import (
     MissingValueError,
     nearest,
 )
-from taciturn.faces import Hint
+from taciturn.setting_syntax import Hint
 
 TEXT = (pl.String, pl.Categorical, pl.Enum)
 

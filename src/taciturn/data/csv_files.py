@@ -37,8 +37,8 @@ from taciturn.data.parquet import (
     require_file,
 )
 from taciturn.errors import ColumnError, FileError
-from taciturn.faces import Hint
 from taciturn.files import private_folder, reporting_write_errors
+from taciturn.setting_syntax import Hint
 
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "?")
 SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet")
@@ -72,7 +72,7 @@ class Dialect:
         return MISSING if self.na_values is None else ("", *self.na_values)
 
     @classmethod
-    def of(cls, choices: object) -> Dialect:
+    def from_settings(cls, choices: object) -> Dialect:
         """Dialect from settings of the same names."""
         return cls(**{entry.name: getattr(choices, entry.name) for entry in fields(cls)})
 

@@ -80,13 +80,13 @@ class DatabaseQuery:
     folder: Path = Path()
 
     @classmethod
-    def of_table(cls, address: str, table: str, folder: Path = Path()) -> DatabaseQuery:
+    def from_table(cls, address: str, table: str, folder: Path = Path()) -> DatabaseQuery:
         """Query of a whole table, which may be ``schema.table`` in PostgreSQL."""
         parts = [table] if address.startswith(_SQLITE) else table.split(".")
         return cls(address, ".".join(map(_quoted, parts)), table, folder)
 
     @classmethod
-    def of_select(cls, address: str, select: str, folder: Path = Path()) -> DatabaseQuery:
+    def from_select(cls, address: str, select: str, folder: Path = Path()) -> DatabaseQuery:
         """Query by a SELECT statement."""
         # On lines of its own: the statement may end with a comment.
         return cls(address, f"(\n{select.strip().rstrip(';')}\n) as selected", "query", folder)

@@ -54,7 +54,7 @@ from taciturn.errors import (
     LabelValueError,
     nearest,
 )
-from taciturn.faces import Hint
+from taciturn.setting_syntax import Hint
 
 
 @dataclass(frozen=True, slots=True)

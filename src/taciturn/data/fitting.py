@@ -41,7 +41,7 @@ from taciturn.data.rules import (
 )
 from taciturn.data.transforms import TransformKind, fit_transform, winsor_bounds
 from taciturn.errors import ColumnError, ConfigError, InfiniteValueError, nearest, spelled
-from taciturn.faces import Hint
+from taciturn.setting_syntax import Hint
 
 Impute: TypeAlias = Literal["median", "mean", "bin", "none"]
 Scale: TypeAlias = Literal["standard", "none"]

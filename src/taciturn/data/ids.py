@@ -51,7 +51,7 @@ class RowIds:
         _check(self.series)
 
     @classmethod
-    def of(cls, values: object) -> RowIds:
+    def from_values(cls, values: object) -> RowIds:
         """Ids from a list, a NumPy array, or a pandas or polars series of text or whole numbers."""
         return values if isinstance(values, RowIds) else cls(_as_text(values))
 
@@ -185,7 +185,9 @@ def _as_text(values: object) -> pl.Series:
 
 def _check(series: pl.Series) -> None:
     if series.dtype != pl.String:
-        raise RowIdError(f"row ids are {series.dtype}, not text", hint="use RowIds.of(values)")
+        raise RowIdError(
+            f"row ids are {series.dtype}, not text", hint="use RowIds.from_values(values)"
+        )
     if missing := series.null_count():
         raise _refusal("missing", missing, series.is_null(), hint="give every row an id")
     empty = series.str.strip_chars() == ""
@@ -299,7 +301,7 @@ class Normalisation:
     zeros: bool = False
 
     @classmethod
-    def of(cls, text: str) -> Normalisation:
+    def parse(cls, text: str) -> Normalisation:
         """Parse names separated by commas, or none."""
         names = [name.strip() for name in text.split(",")]
         if names == [NONE]:

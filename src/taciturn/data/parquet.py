@@ -50,7 +50,7 @@ class Columns(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ParquetPart:
     """One file of a table when first seen; ``size`` in bytes, ``modified`` in nanoseconds."""
 
     path: Path
@@ -59,7 +59,7 @@ class Part:
     modified: int
 
     @classmethod
-    def of(cls, path: Path) -> tuple[Part, dict[str, pl.DataType]]:
+    def from_file(cls, path: Path) -> tuple[ParquetPart, dict[str, pl.DataType]]:
         """The part in a file, and its columns."""
         require_file(path)
         with _reporting(path):
@@ -88,16 +88,16 @@ class Part:
 class ParquetTable:
     """A table in Parquet files, read column by column."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[ParquetPart, ...]
     columns: list[str]
 
     @classmethod
     def at(cls, path: Path) -> ParquetTable:
         """Open a Parquet file, a folder of them, or the files that a pattern names."""
-        parts: list[Part] = []
+        parts: list[ParquetPart] = []
         first: dict[str, pl.DataType] = {}
         for file in files_of(path):
-            part, schema = Part.of(file)
+            part, schema = ParquetPart.from_file(file)
             if parts:
                 _require_same_columns(schema, first, file, parts[0].path)
             else:

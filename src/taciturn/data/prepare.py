@@ -72,7 +72,7 @@ class ErrorCollector:
 
     def error(self, where: str = "") -> DataError:
         """All errors as one; a single one unchanged."""
-        return TableError.of(self._noted, where=where)
+        return TableError.from_problems(self._noted, where=where)
 
 
 __all__ = [

@@ -71,8 +71,8 @@ class TableSource:
         if not is_database(text):
             return cls(folder / text, dialect)
         if query is not None:
-            return cls(DatabaseQuery.of_select(text, query, folder), dialect)
-        return cls(DatabaseQuery.of_table(text, table or "", folder), dialect)
+            return cls(DatabaseQuery.from_select(text, query, folder), dialect)
+        return cls(DatabaseQuery.from_table(text, table or "", folder), dialect)
 
     @property
     def name(self) -> str:
@@ -129,7 +129,7 @@ class TableSource:
         """Ids of the rows, in their order."""
         table = self.open(text=[id_column], columns=[id_column])
         require_column(table.columns, id_column, "id", where=self.where)
-        return RowIds.of(table[id_column])
+        return RowIds.from_values(table[id_column])
 
     def fingerprints(self) -> tuple[Fingerprint, ...]:
         """Fingerprints of the table's files; none where there are no files."""

@@ -16,8 +16,8 @@ from taciturn.data.ids import RowIds
 from taciturn.data.prepare import NumericRule, Preparation, RawData, fit, prepared_table
 from taciturn.data.tables import FeatureTable, LabelTable, leakage_notes
 from taciturn.errors import ColumnError, ConfigError, ShapeError, counted, nearest
-from taciturn.faces import Hint
 from taciturn.rng import Entropy
+from taciturn.setting_syntax import Hint
 
 _FORMS = 'use "all", "half", "equal", a number of columns, or names separated by commas'
 

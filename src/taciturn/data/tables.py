@@ -46,9 +46,9 @@ from taciturn.errors import (
     ShapeError,
     spelled,
 )
-from taciturn.faces import Hint
 from taciturn.memmap import drop_pages, row_blocks
 from taciturn.rng import Entropy
+from taciturn.setting_syntax import Hint
 
 INTERCEPT = "(intercept)"
 
@@ -85,7 +85,7 @@ class FeatureTable:
         object.__setattr__(self, "values", _read_only(values))
 
     @classmethod
-    def of(
+    def from_data(
         cls,
         data: object,
         *,
@@ -208,7 +208,7 @@ class LabelTable:
         object.__setattr__(self, "values", _read_only(_as_labels(series, self.ids)))
 
     @classmethod
-    def of(cls, data: object, *, ids: object = None) -> LabelTable:
+    def from_data(cls, data: object, *, ids: object = None) -> LabelTable:
         """Labels from a list, a 1-D array, or a pandas or polars series."""
         series: Any = as_series(data, name="labels", error=LabelValueError)
         return cls(_ids_or_numbers(ids, len(series)), series)
@@ -227,7 +227,7 @@ class LabelTable:
         """The same labels, assigned to the rows at random."""
         return LabelTable(self.ids, self.values[entropy.permutation(self.rows)])
 
-    def coins(self, entropy: Entropy) -> LabelTable:
+    def entropy(self, entropy: Entropy) -> LabelTable:
         """Fair coin flips for the same rows, independent of each other and of all else."""
         heads = (entropy.words(self.rows) & np.uint64(1)).astype(np.int8)
         return LabelTable(self.ids, heads)
@@ -312,7 +312,7 @@ def _refuse_not_finite(
 
 
 def _ids_or_numbers(ids: object, rows: int) -> RowIds:
-    return RowIds.numbered(rows) if ids is None else RowIds.of(ids)
+    return RowIds.numbered(rows) if ids is None else RowIds.from_values(ids)
 
 
 def _from_frame(

@@ -20,7 +20,7 @@ from taciturn.data.prepare import ErrorCollector, RawData, fit
 from taciturn.data.source import TableSource
 from taciturn.data.tables import LabelTable
 from taciturn.errors import ColumnError, ConfigError, LabelValueError, nearest
-from taciturn.faces import Hint
+from taciturn.setting_syntax import Hint
 
 _TRUTH = {"0": 0, "1": 1, "false": 0, "true": 1}
 # Pairs of words of which the first is what people predict; shown in place of what the rows hold.
@@ -48,7 +48,7 @@ class LabelEncoding:
     negative: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, choices: object) -> LabelEncoding:
+    def from_settings(cls, choices: object) -> LabelEncoding:
         """Label words from settings of the same names."""
         positive, negative = (getattr(choices, name) or () for name in ("positive", "negative"))
         return cls(positive, negative)
@@ -159,9 +159,13 @@ class UserTable:
     labels: LabelEncoding = PLAIN
 
     @classmethod
-    def of(cls, choices: object) -> UserTable:
+    def from_settings(cls, choices: object) -> UserTable:
         """From settings of the same names; the rest has its default."""
-        return cls(chosen(DEFAULTS, choices), Dialect.of(choices), LabelEncoding.of(choices))
+        return cls(
+            chosen(DEFAULTS, choices),
+            Dialect.from_settings(choices),
+            LabelEncoding.from_settings(choices),
+        )
 
 
 def chosen(base: PrepareSettings, choices: object) -> PrepareSettings:
@@ -252,7 +256,7 @@ def _validated(
     with problems.collecting():
         if id_column is not None:
             require_column(frame.columns, id_column, "id", where=where)
-            ids, named = RowIds.of(frame[id_column]), True
+            ids, named = RowIds.from_values(frame[id_column]), True
     # Without sound ids a row goes by its number.
     names = ids if named else None
     with problems.collecting():

@@ -25,14 +25,14 @@ from taciturn.crypto import group
 from taciturn.crypto.base import Capacity, Scheme
 from taciturn.crypto.registry import SCHEMES
 from taciturn.data.datasets import NAMES, cache_dir, file_names, load, locate
-from taciturn.engine.trial import KeyPair
+from taciturn.engine.calibration_run import KeyPair
 from taciturn.errors import ConfigError, DataError, ExtensionError
 from taciturn.extensions import Extension
 from taciturn.extras import EXTRAS, MODULES, explained, install_hint, is_installed
 from taciturn.parallel import usable_cores
 from taciturn.privacy.registry import mechanism_class
+from taciturn.results.cost_preview import Outlook, PastExposure
 from taciturn.results.doctor import Finding
-from taciturn.results.outlook import Outlook, PastExposure
 from taciturn.rng import Entropy, SystemEntropy
 
 _CPU, _MEMORY = Path("/proc/cpuinfo"), Path("/proc/meminfo")
@@ -249,7 +249,7 @@ def _extension_finding(added: Extension, load: Callable[[str], object]) -> Findi
         with explained():
             load(added.name)
     except ExtensionError as problem:
-        return Finding.of_error("extensions", problem)
+        return Finding.from_error("extensions", problem)
     except ConfigError as problem:
         return Finding.warning(
             "extensions", f"{words} cannot be loaded: {problem.message}", problem.hint
@@ -274,9 +274,9 @@ def check_scheme(scheme: Scheme) -> Finding:
     vector = _integers(_ROWS, _CAPACITY.vector_bits, entropy)
     start = time.perf_counter()
     try:
-        pair = KeyPair.of(scheme, bits, _CAPACITY, entropy)
+        pair = KeyPair.generate(scheme, bits, _CAPACITY, entropy)
         made = time.perf_counter()
-        trial = pair.trial(matrix, vector, entropy)
+        trial = pair.calibrate(matrix, vector, entropy)
     except Exception as problem:  # a library that is broken may raise anything
         return _broken(scheme, f"it raises {type(problem).__name__}")
     if trial.error:
@@ -337,7 +337,7 @@ def _check_dataset(name: str) -> Finding:
     try:
         rows = load(name).rows
     except DataError as problem:
-        return Finding.of_error("datasets", problem)
+        return Finding.from_error("datasets", problem)
     return Finding.ok("datasets", f"{name}: {file}, {rows:,} rows, digest as known")
 
 

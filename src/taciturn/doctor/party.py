@@ -24,19 +24,19 @@ from taciturn.errors import (
     StateError,
     TaciturnError,
     counted,
-    shown_by,
+    rendering_errors_as,
 )
 from taciturn.jobs.train import TrainingPlan
-from taciturn.party.agreed import require_begun_in_time, require_fit, require_signed
+from taciturn.party.agreement_check import require_begun_in_time, require_fit, require_signed
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.store import ConsentStore
-from taciturn.party.keep import key_place
+from taciturn.party.encrypted_log import KEY_BYTES, room_to_resume
 from taciturn.party.past_exposure import past_exposure
-from taciturn.party.side import terms_of
+from taciturn.party.state_store import key_place
 from taciturn.party.tables import load_tables
-from taciturn.party.vault import KEY_BYTES, room_to_resume
+from taciturn.party.training_inputs import party_terms
+from taciturn.results.cost_preview import Outlook, PastExposure
 from taciturn.results.doctor import Finding
-from taciturn.results.outlook import Outlook, PastExposure
 from taciturn.transport.address import check_address, obstacle, split_address
 from taciturn.transport.tls import load_credentials
 
@@ -56,7 +56,7 @@ def check_party(path: Path, report: Report = lambda price: None) -> list[Finding
     try:
         config = PartyConfig.read(path)
     except ConfigError as problem:
-        return [Finding.of_error("config", problem)]
+        return [Finding.from_error("config", problem)]
     return [
         Finding.ok("config", f"{path}: {config.role} with {config.peer}"),
         *check_certificates(config),
@@ -79,11 +79,11 @@ def check_certificates(config: PartyConfig, now: datetime | None = None) -> list
         credentials = load_credentials(
             config.path(link.certificate), key, config.path(link.ca), now=at
         )
-        with shown_by(config.face):
+        with rendering_errors_as(config.syntax):
             if config.parties:
                 config.side.require_certificate(config, credentials)
     except CertificateError as problem:
-        return [Finding.of_error(area, problem), *exposure]
+        return [Finding.from_error(area, problem), *exposure]
     findings = [
         Finding.ok(
             area,
@@ -116,7 +116,7 @@ def check_agreement(config: PartyConfig) -> list[Finding]:
         require_begun_in_time(config)
         signers = require_signed(config)
     except TaciturnError as problem:
-        return [Finding.of_error("agreement", problem)]
+        return [Finding.from_error("agreement", problem)]
     who = ", ".join(signers) or "nobody"
     until = f"{agreement.valid_until:%Y-%m-%d %H:%M} UTC"
     said = f"{agreement.path} is valid until {until} and signed by {who}"
@@ -130,7 +130,7 @@ def check_table(config: PartyConfig, report: Report = lambda price: None) -> lis
     try:
         tables = load_tables(config)
     except TaciturnError as problem:
-        return [Finding.of_error("data", problem)]
+        return [Finding.from_error("data", problem)]
     rest = 0 if tables.held_out is None else tables.held_out.rows
     findings = [
         Finding.ok(
@@ -145,14 +145,14 @@ def check_table(config: PartyConfig, report: Report = lambda price: None) -> lis
         findings.append(Finding.warning("data", note, "look at the column, or leave it out"))
     try:
         require_fit(config, tables)
-        prospect = (
-            TrainingPlan(config, tables, terms_of(config, tables))
+        preview = (
+            TrainingPlan(config, tables, party_terms(config, tables))
             if config.study is None
-            else TrainingPlan.of(config)
+            else TrainingPlan.from_config(config)
         )
-        price = prospect.outlook()
+        price = preview.outlook()
     except TaciturnError as problem:
-        return [*findings, Finding.of_error("agreement", problem)]
+        return [*findings, Finding.from_error("agreement", problem)]
     report(price)
     agreed = config.agreed["mechanism"]
     findings.append(Finding.ok("agreement", f"{agreed} is possible with these settings"))
@@ -164,7 +164,7 @@ def check_past(config: PartyConfig, report: Report) -> list[Finding]:
     try:
         past = past_exposure(config)
     except TaciturnError as problem:
-        return [Finding.of_error("columns", problem)]
+        return [Finding.from_error("columns", problem)]
     if not past:
         return []
     report(past)
@@ -184,7 +184,7 @@ def check_consent(config: PartyConfig) -> list[Finding]:
     try:
         rows = ConsentStore.from_config(config).verify()
     except TaciturnError as problem:
-        return [Finding.of_error("consent", problem)]
+        return [Finding.from_error("consent", problem)]
     if rows is None:
         return []
     return [Finding.ok("consent", f"{config.consent_file} is whole, {counted(rows, 'row')} in it")]
@@ -227,7 +227,7 @@ def _alignment(config: PartyConfig) -> list[Finding]:
     try:
         ids = config.normalisation.apply(config.table().ids(config.data.id))
     except TaciturnError as problem:
-        return [*findings, Finding.of_error("data", problem)]
+        return [*findings, Finding.from_error("data", problem)]
     mixed = [spelling for spelling in spellings(ids, config.normalisation) if spelling.mixed]
     if mixed:
         better = further(config.normalisation, mixed)
@@ -327,7 +327,7 @@ def _state_key(area: str, config: PartyConfig) -> list[Finding]:
     try:
         path, warnings = key_place(config)
     except StateError as problem:
-        return [Finding.of_error(area, problem)]
+        return [Finding.from_error(area, problem)]
     if not path.exists():
         return []
     places = [Finding.warning(area, warning, "move the key") for warning in warnings]
@@ -370,7 +370,7 @@ def check_link(config: PartyConfig) -> Finding:
     try:
         check_address(address, where=where, any_port=listen is not None)
     except ConfigError as problem:
-        return Finding.of_error("link", problem)
+        return Finding.from_error("link", problem)
     host, port = split_address(address)
     try:
         places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)

@@ -19,30 +19,18 @@ Publish: TypeAlias = Callable[[News], None]
 """Told figures, the state of links, what it costs: now and then, from any thread."""
 
 
-def silent(text: str) -> None:
-    """Announces nothing."""
-
-
-def ignore(event: Event) -> None:
-    """Observes nothing."""
-
-
-def quietly(done: int, total: int) -> None:
-    """Reports no progress."""
-
-
-def unpublished(news: News) -> None:
-    """Nobody watches."""
+def noop(*arguments: object) -> None:
+    """Do nothing, as a callback that nobody asked for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Callbacks:
     """Callbacks for messages, events, progress and telemetry; by default they do nothing."""
 
-    announce: Announce = silent
-    observe: Observer = ignore
-    progress: ReportProgress = quietly
-    publish: Publish = unpublished
+    announce: Announce = noop
+    observe: Observer = noop
+    progress: ReportProgress = noop
+    publish: Publish = noop
 
 
 SILENT = Callbacks()

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Generic, TypeAlias, TypeVar
 
-from taciturn.engine.callbacks import Observer, ignore
+from taciturn.engine.callbacks import Observer, noop
 from taciturn.errors import LocalProtocolError
 from taciturn.protocol.codec import decode, encode
 from taciturn.protocol.messages import Message, Role
-from taciturn.protocol.steps import ONLY, Emit, Keep, Program, Receive, Send
+from taciturn.protocol.steps import ONLY, Emit, Persist, Program, Receive, Send
 
 R = TypeVar("R")
 Tap: TypeAlias = Callable[[Role, bytes], None]
@@ -23,7 +23,7 @@ Outlets: TypeAlias = Mapping[str, Outlet]
 Keeping: TypeAlias = Callable[[bytes], bytes]
 
 
-def forget(data: bytes) -> bytes:
+def discard(data: bytes) -> bytes:
     """Remembers nothing: a program that is never run again needs no memory."""
     return data
 
@@ -41,8 +41,8 @@ class Driver(Generic[R]):
         role: Role,
         program: Program[R],
         outlet: Outlet | Outlets,
-        observe: Observer = ignore,
-        keep: Keeping = forget,
+        observe: Observer = noop,
+        keep: Keeping = discard,
     ) -> None:
         self.role: Role = role
         self._program = program
@@ -93,7 +93,7 @@ class Driver(Generic[R]):
                     self._outlet_to(step.peer)(encode(step.message))
                 elif isinstance(step, Emit):
                     self._observe(step.event)
-                elif isinstance(step, Keep):
+                elif isinstance(step, Persist):
                     # The only step with an answer: after a stop it is what was kept before it.
                     step = self._program.send(self._keep(step.data))
                     continue

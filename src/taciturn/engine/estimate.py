@@ -48,7 +48,7 @@ from taciturn.protocol.mutual_sums import LOSSES
 from taciturn.protocol.party import compare_held_out
 from taciturn.protocol.steps import ONLY, Program
 from taciturn.protocol.terms import Terms
-from taciturn.results.outlook import Estimate
+from taciturn.results.cost_preview import Estimate
 from taciturn.rng import KeyedEntropy
 
 # A second or two of work. With more values than this, products are shared among processes, as
@@ -160,7 +160,7 @@ class _Sampler:
         # With shared scores most of the traffic is that of the sigmoid: numbers for each row.
         if method.shares_scores or not self.terms.scheme.protects:
             return np.full(3, rows, dtype=np.float64)
-        tilings = [Tiling.of(TableSize(rows, _width(columns))) for columns in self.alices]
+        tilings = [Tiling.for_size(TableSize(rows, _width(columns))) for columns in self.alices]
         # A vector has a ciphertext for each tile of its side. So has an answer, of whose second
         # polynomial only the entries are sent; a score in clear takes half as much as an entry.
         row_tiles = sum(tiling.rows.tiles for tiling in tilings)
@@ -218,7 +218,7 @@ class _Sampler:
                 values = np.resize(values, (rows, len(columns.columns)))
             return FeatureTable(ids, columns.columns, values)
         numbers = self.entropy.fork(f"{columns} columns").uniform((rows, columns)) - 0.5
-        return FeatureTable.of(numbers, ids=ids)
+        return FeatureTable.from_data(numbers, ids=ids)
 
 
 def _width(columns: Columns) -> int:
@@ -226,7 +226,7 @@ def _width(columns: Columns) -> int:
 
 
 def _labels(rows: int) -> LabelTable:
-    return LabelTable.of(np.arange(rows) % 2)
+    return LabelTable.from_data(np.arange(rows) % 2)
 
 
 class _LimitReached(Exception):

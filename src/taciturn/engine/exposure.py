@@ -42,7 +42,7 @@ from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.mutual_sums import LOSSES
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
-from taciturn.results.outlook import ColumnExposure
+from taciturn.results.cost_preview import ColumnExposure
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class OpenedScores:
     sums: int = 0
 
     @classmethod
-    def of(cls, terms: Terms, rows: int, held_out: int = 0) -> OpenedScores:
+    def from_terms(cls, terms: Terms, rows: int, held_out: int = 0) -> OpenedScores:
         """The counts of a training on so many rows."""
         agreed, method = terms.agreement, terms.mechanism
         looks = agreed.models + (agreed.rounds if agreed.evaluate == "epoch" else 0)
@@ -128,7 +128,7 @@ def column_exposure(
     ``table`` may be a sample of the training rows. ``opened`` counts the scores of several
     trainings.
     """
-    opened = opened or OpenedScores.of(terms, rows, held_out)
+    opened = opened or OpenedScores.from_terms(terms, rows, held_out)
     if terms.mechanism.shares_scores:
         return ColumnExposure(
             scores_per_row=0,
@@ -137,7 +137,7 @@ def column_exposure(
             scores_for_all=0,
             warning=_unseen(opened),
         )
-    room = _Room.of(terms, rows, table)
+    room = _Room.from_terms(terms, rows, table)
     return ColumnExposure(
         scores_per_row=opened.per_row,
         opened_values=opened.in_all,
@@ -153,7 +153,7 @@ class _Room:
     scores_for_all: int
 
     @classmethod
-    def of(cls, terms: Terms, rows: int, table: FeatureTable) -> _Room:
+    def from_terms(cls, terms: Terms, rows: int, table: FeatureTable) -> _Room:
         if not terms.mechanism.steers_weights:
             return cls(1, len(table.columns))
         values = table.values[:_LOOKED_AT]
@@ -176,7 +176,7 @@ def _scales(terms: Terms, rows: int, table: FeatureTable) -> Scales:
     # Whitened columns mix those before them: they hold no less than the columns themselves do, and
     # who knows the whitening reads these. So they are counted as the columns are.
     size = min(magnitude_bits(table.largest), _WHITENED)
-    return Scales.of_table(terms.agreement, rows, len(table.columns), size)
+    return Scales.for_table(terms.agreement, rows, len(table.columns), size)
 
 
 _WHITENED = 8

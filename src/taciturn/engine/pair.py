@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
-from taciturn.engine.callbacks import Observer, ignore
+from taciturn.engine.callbacks import Observer, noop
 from taciturn.engine.driver import Driver, Tap
 from taciturn.errors import Deadlock, RemoteProtocolError
 from taciturn.protocol.messages import Role
@@ -22,19 +22,15 @@ StarTap: TypeAlias = Callable[[str, Role, bytes], None]
 """Told each frame: whose link it crosses, who sent it, its bytes."""
 
 
-def unheard(link: str, sender: Role, frame: bytes) -> None:
-    """Nobody listens in."""
-
-
 def run_pair(
-    alice: Program[A], bob: Program[B], *, tap: Tap | None = None, observe: Observer = ignore
+    alice: Program[A], bob: Program[B], *, tap: Tap | None = None, observe: Observer = noop
 ) -> tuple[A, B]:
     """Runs two programs against each other and returns their results.
 
     ``tap`` is called with the sender and the bytes of each frame. Raises ``Deadlock``, which says
     what each side waits for, where neither can continue.
     """
-    listen = unheard if tap is None else (lambda _, sender, frame: tap(sender, frame))
+    listen = noop if tap is None else (lambda _, sender, frame: tap(sender, frame))
     results, result = run_star({ONLY: alice}, bob, tap=listen, observe=observe)
     return results[ONLY], result
 
@@ -43,8 +39,8 @@ def run_star(
     alices: Mapping[str, Program[A]],
     bob: Program[B],
     *,
-    tap: StarTap = unheard,
-    observe: Observer = ignore,
+    tap: StarTap = noop,
+    observe: Observer = noop,
 ) -> tuple[dict[str, A], B]:
     """Runs several Alices against one Bob; each of them talks to him alone.
 

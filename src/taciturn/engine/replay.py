@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
-from taciturn.engine.callbacks import Observer, ignore
-from taciturn.engine.driver import Driver, Keeping, forget
+from taciturn.engine.callbacks import Observer, noop
+from taciturn.engine.driver import Driver, Keeping, discard
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import CryptoError, ProtocolError, TranscriptError
 from taciturn.protocol.messages import OTHER, Role
@@ -22,8 +22,8 @@ def replay(
     *,
     role: Role = "alice",
     verify: bool = True,
-    observe: Observer = ignore,
-    keep: Keeping = forget,
+    observe: Observer = noop,
+    keep: Keeping = discard,
     peers: Sequence[str] = (ONLY,),
 ) -> R:
     """Runs a program over the frames that its peer sent in a recording.

@@ -30,10 +30,10 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
 
 from taciturn.errors import OutputError, TranscriptError
-from taciturn.faces import Hint
 from taciturn.files import canonical_json
 from taciturn.protocol.codec import MAX_FRAME
 from taciturn.protocol.messages import Role
+from taciturn.setting_syntax import Hint
 from taciturn.settings.parties import MOST
 from taciturn.version import FORMAT_VERSION
 

@@ -4,5 +4,5 @@ from taciturn.jobs.base import RunContext as RunContext
 from taciturn.jobs.base import SessionFacts as SessionFacts
 from taciturn.jobs.base import Side as Side
 from taciturn.jobs.base import run_party as run_party
-from taciturn.jobs.base import simulate as simulate
+from taciturn.jobs.base import simulate_job as simulate_job
 from taciturn.jobs.resumable import ResumableSide as ResumableSide

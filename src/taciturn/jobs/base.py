@@ -20,17 +20,17 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from taciturn.engine.callbacks import SILENT, Callbacks, Observer, Publish, ignore
+from taciturn.engine.callbacks import SILENT, Callbacks, Observer, Publish, noop
 from taciturn.engine.channel import Endpoints
 from taciturn.errors import TaciturnError
 from taciturn.parallel import one_thread
-from taciturn.party.agreed import peer_keys
+from taciturn.party.agreement_check import peer_fingerprints
 from taciturn.party.config import PartyConfig
+from taciturn.party.endpoints import open_endpoint
 from taciturn.party.link import Traffic
 from taciturn.party.log import Log
-from taciturn.party.playback import RunHooks
+from taciturn.party.resume import RunHooks
 from taciturn.party.session import PeerSession
-from taciturn.party.way import way_to_peer
 from taciturn.protocol.events import Event
 from taciturn.protocol.messages import Role
 from taciturn.protocol.steps import Program
@@ -209,7 +209,7 @@ def run_party(
     ``endpoint`` is the connection to the peer, or to each of several; None opens the one that the
     party's file describes.
     """
-    keys = peer_keys(config) if job.needs_signatures else None
+    keys = peer_fingerprints(config) if job.needs_signatures else None
 
     with ExitStack() as stack:
 
@@ -217,7 +217,7 @@ def run_party(
         def opened() -> Endpoints:
             if endpoint is not None:
                 return endpoint
-            return stack.enter_context(way_to_peer(config, callbacks.announce, keys))
+            return stack.enter_context(open_endpoint(config, callbacks.announce, keys))
 
         if job.opens_first:
             opened()
@@ -244,12 +244,12 @@ class Simulated(Generic[A, B]):
     bytes_to_bob: int
 
 
-def simulate(
+def simulate_job(
     alices: Mapping[str, Program[A]],
     bob: Program[B],
     *,
     tap: StarTap | None = None,
-    observe: Observer = ignore,
+    observe: Observer = noop,
 ) -> Simulated[A, B]:
     """Run the programs of all sides in one process; every frame crosses the codec.
 

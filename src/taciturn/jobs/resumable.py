@@ -22,6 +22,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from taciturn.engine.callbacks import noop
 from taciturn.errors import (
     AgreementError,
     PeerStopped,
@@ -29,22 +30,22 @@ from taciturn.errors import (
     StateError,
     TaciturnError,
 )
-from taciturn.faces import Hint
 from taciturn.jobs.base import PreparedSide, RunContext
 from taciturn.parallel import one_thread
-from taciturn.party.agreed import require_begun_in_time
-from taciturn.party.bulletin import Bulletin
+from taciturn.party.agreement_check import require_begun_in_time
 from taciturn.party.config import PartyConfig
 from taciturn.party.journal import NONCE_BYTES, Meta, Past, changed_facts
-from taciturn.party.keep import Kept, locked_state_folder, state_folder
 from taciturn.party.log import Figures, Log
-from taciturn.party.playback import LinkTap, Rhythm, RunHooks, unheard, unnoted
+from taciturn.party.resume import CheckpointPolicy, LinkTap, RunHooks
 from taciturn.party.session import Meeting, PeerSession
+from taciturn.party.state_store import SessionState, locked_state_folder, state_folder
+from taciturn.party.telemetry import MetricsPublisher
 from taciturn.protocol.events import Boundary, Event
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
 from taciturn.results.parties import PartyFigures, Setup
 from taciturn.rng import KeyedEntropy, SystemEntropy
+from taciturn.setting_syntax import Hint
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -91,16 +92,16 @@ class JournaledSession:
     """
 
     meeting: Meeting
-    kept: Kept
-    bulletin: Bulletin
+    kept: SessionState
+    publisher: MetricsPublisher
     budget: BudgetCheck
-    rhythm: Rhythm
+    policy: CheckpointPolicy
     begun: bool = False
 
     @property
     def entropy(self) -> KeyedEntropy:
         """This side's randomness, the same after every stop."""
-        return KeyedEntropy(self.meeting.past.meta.coins)
+        return KeyedEntropy(self.meeting.past.meta.entropy)
 
     @property
     def checkpoint(self) -> dict[str, Any] | None:
@@ -114,15 +115,15 @@ class JournaledSession:
 
     def follow(self, figures: Figures) -> None:
         """Publish these figures from now on."""
-        self.bulletin.follow(partial(self.figures, figures))
+        self.publisher.follow(partial(self.figures, figures))
 
     def execute(
         self,
         program: Program[T],
         observe: Callable[[Event], None],
         freeze: Callable[[TrainingState], dict[str, Any]],
-        tap: LinkTap = unheard,
-        note: Callable[[bytes], None] = unnoted,
+        tap: LinkTap = noop,
+        note: Callable[[bytes], None] = noop,
     ) -> T:
         """Run the program to its end; ``freeze`` is called for the content of a checkpoint."""
         resumed = bool(self.meeting.past.checkpoint.body)
@@ -136,19 +137,19 @@ class JournaledSession:
                 if not resumed:
                     # Before the first score or release leaves; a session is charged once.
                     self.budget.charge()
-            self.bulletin.require_written()
+            self.publisher.require_written()
             observe(event)
 
         def frozen(at: TrainingState) -> bytes:
             # The checkpoint before this one is on the disk: what it does not name is of no use.
-            self.kept.shelf.sweep()
+            self.kept.array_store.sweep()
             values = freeze(at)
-            self.bulletin.checkpointed()
+            self.publisher.checkpointed()
             return json.dumps(values).encode()
 
         # A diverging training overflows, and the programs refuse the result.
         with np.errstate(over="ignore", invalid="ignore"), one_thread():
-            return self.meeting.run(program, RunHooks(observed, frozen, self.rhythm, tap, note))
+            return self.meeting.run(program, RunHooks(observed, frozen, self.policy, tap, note))
 
 
 class ResumableSide(PreparedSide[R], Generic[O, R]):
@@ -181,11 +182,11 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
         """Run the program and write its results; what depends on labels is left for ``assess``."""
 
     @abstractmethod
-    def to_record(self, outcome: O, kept: Kept) -> bytes:
+    def to_record(self, outcome: O, kept: SessionState) -> bytes:
         """The outcome for the journal."""
 
     @abstractmethod
-    def from_record(self, record: bytes, kept: Kept) -> O:
+    def from_record(self, record: bytes, kept: SessionState) -> O:
         """The outcome from the journal."""
 
     @abstractmethod
@@ -198,17 +199,17 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
 
     def run(self, context: RunContext) -> R:
         """Begin or resume the session, and run it to its recorded end."""
-        self.begin(Log.of(context.config, context.callbacks.announce), context.callbacks)
+        self.begin(Log.from_config(context.config, context.callbacks.announce), context.callbacks)
         # Before anything is written: the files of a session that runs are not this start's.
         with locked_state_folder(context.config):
-            bulletin = Bulletin.of(context.config, context.callbacks.publish)
-            bulletin.begin(self.setup)
-            with bulletin.running():
-                return self._run_locked(context, bulletin)
+            publisher = MetricsPublisher.from_config(context.config, context.callbacks.publish)
+            publisher.begin(self.setup)
+            with publisher.running():
+                return self._run_locked(context, publisher)
 
-    def _run_locked(self, context: RunContext, bulletin: Bulletin) -> R:
+    def _run_locked(self, context: RunContext, publisher: MetricsPublisher) -> R:
         job, config = context.job, context.config
-        session = context.session(bulletin.hear)
+        session = context.session(publisher.hear)
         log = session.log
         with _telling(session, job.purpose):
             self.require_accepted()
@@ -225,10 +226,10 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
                 session.meet(job.purpose, past, kept.journal) as meeting,
             ):
                 if past.done is None:
-                    rhythm = Rhythm(
+                    policy = CheckpointPolicy(
                         config.state.checkpoint_iterations, config.state.checkpoint_seconds
                     )
-                    journaled = JournaledSession(meeting, kept, bulletin, budget, rhythm)
+                    journaled = JournaledSession(meeting, kept, publisher, budget, policy)
                     with _discarding_misfits(journaled, log):
                         outcome = self.execute(journaled)
                     # Before the farewell: a stop during it must not run the program again.
@@ -237,19 +238,19 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
                     outcome = self.from_record(past.done, kept)
                     log("this side has already finished; confirming to the peer")
                 # The farewell is no part of the figures.
-                bulletin.follow(partial(_figures_of, outcome))
+                publisher.follow(partial(_figures_of, outcome))
                 confirmed = meeting.finish(job.farewell_seconds)
             if not outcome.assessed:
                 # From here on what is done, and how long it takes, may depend on labels.
                 session.close()
-                outcome = self.assess(outcome, KeyedEntropy(past.meta.coins))
+                outcome = self.assess(outcome, KeyedEntropy(past.meta.entropy))
                 kept.journal.done(self.to_record(outcome, kept))
             kept.clear()
             if not confirmed:
                 log("the peer has not confirmed the last message; run again if it lacks it")
             return self.conclude(outcome, confirmed=confirmed)
 
-    def _past(self, config: PartyConfig, kept: Kept, log: Log) -> Past:
+    def _past(self, config: PartyConfig, kept: SessionState, log: Log) -> Past:
         """The session so far, from the journal, or a new one."""
         facts = self.facts()
         past = None if self.fresh else kept.journal.resume()

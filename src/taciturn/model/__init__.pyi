@@ -7,7 +7,7 @@ from taciturn.model.scores_file import StoredScores as StoredScores
 from taciturn.model.scores_file import scores_path as scores_path
 from taciturn.model.share import ModelShare as ModelShare
 from taciturn.model.sklearn import to_sklearn as to_sklearn
-from taciturn.model.whole import Part as Part
+from taciturn.model.whole import ModelPart as ModelPart
 from taciturn.model.whole import WholeModel as WholeModel
 from taciturn.model.whole import input_names as input_names
 from taciturn.model.whole import own_part as own_part

@@ -31,13 +31,13 @@ from taciturn.data.rules import BinnedRule, CategoricalRule, NumericRule, Rule
 from taciturn.data.transforms import Transform
 from taciturn.errors import ConfigError
 from taciturn.extras import explained
-from taciturn.model.whole import Part, WholeModel, input_names
+from taciturn.model.whole import ModelPart, WholeModel, input_names
 from taciturn.version import __version__
 
 OPSET, ML_OPSET, IR_VERSION = 17, 2, 8
 
 
-def own_to_onnx(part: Part) -> bytes:
+def own_to_onnx(part: ModelPart) -> bytes:
     """One side's part of the score: ``score``, of shape (rows, 1)."""
     graph = _Graph()
     graph.output(_part(graph, part, input_names((part,))[0]), "score")
@@ -71,7 +71,7 @@ def whole_to_onnx(model: WholeModel) -> bytes:
     return graph.serialised("taciturn_model", parts)
 
 
-def _part(graph: _Graph, part: Part, names: dict[str, str]) -> str:
+def _part(graph: _Graph, part: ModelPart, names: dict[str, str]) -> str:
     columns, weights, at = [], [], 0
     for rule in part.model.preparation.rules:
         count = len(rule.outputs)
@@ -99,7 +99,7 @@ def _rule_contributes(rule: Rule) -> bool:
     return bool(rule.outputs) and (not rule.scales or any(rule.scales))
 
 
-def _contributes(part: Part) -> bool:
+def _contributes(part: ModelPart) -> bool:
     return any(_rule_contributes(rule) for rule in part.model.preparation.rules)
 
 
@@ -148,7 +148,7 @@ class _Graph:
         kind = self.onnx.TensorProto.INT64 if whole else self.onnx.TensorProto.DOUBLE
         self._outputs.append(self.onnx.helper.make_tensor_value_info(called, kind, ["rows", 1]))
 
-    def serialised(self, name: str, parts: tuple[Part, ...]) -> bytes:
+    def serialised(self, name: str, parts: tuple[ModelPart, ...]) -> bytes:
         helper = self.onnx.helper
         graph = helper.make_graph(
             self._nodes, name, self._inputs, self._outputs, initializer=self._constants
@@ -275,7 +275,7 @@ class _Graph:
         return self._taken(table, place)
 
 
-def _metadata(parts: tuple[Part, ...]) -> dict[str, str]:
+def _metadata(parts: tuple[ModelPart, ...]) -> dict[str, str]:
     first, bob = parts[0].model, [part.model for part in parts if part.model.is_bob]
     chosen = {"taciturn.threshold": repr(bob[0].threshold.probability)} if bob else {}
     return {

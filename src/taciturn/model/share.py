@@ -130,7 +130,7 @@ class ModelShare:
         """Coordinates of this side's own weights, where they are shared and not its columns'."""
         if not self.whitening:
             return None
-        return Whitening.of_numbers(
+        return Whitening.from_numbers(
             self.whitening, len(self.columns), self.means, int(self.intercept)
         )
 

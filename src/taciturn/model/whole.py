@@ -21,7 +21,7 @@ from taciturn.protocol.scales import Scales
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ModelPart:
     """One side's columns with their weights in clear, an intercept's included.
 
     ``offset`` is what centring adds to a score, where the weights have no intercept for it.
@@ -50,11 +50,11 @@ class Part:
 class WholeModel:
     """A whole logistic regression: a part of each Alice, and Bob's."""
 
-    alices: tuple[Part, ...]
-    bob: Part
+    alices: tuple[ModelPart, ...]
+    bob: ModelPart
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[ModelPart, ...]:
         """All parts, Bob's last."""
         return (*self.alices, self.bob)
 
@@ -64,7 +64,7 @@ class WholeModel:
         return reduce(operator.add, (part.scores(frame) for part, frame in parts))
 
 
-def input_names(parts: tuple[Part, ...]) -> tuple[dict[str, str], ...]:
+def input_names(parts: tuple[ModelPart, ...]) -> tuple[dict[str, str], ...]:
     """For each part, the name of each of its raw columns in a table of all sides.
 
     A column keeps its name; where several sides have one of that name it is ``alice/name`` and
@@ -81,7 +81,7 @@ def input_names(parts: tuple[Part, ...]) -> tuple[dict[str, str], ...]:
     )
 
 
-def own_part(model: ModelShare) -> Part:
+def own_part(model: ModelShare) -> ModelPart:
     """A side's own part, where its file has weights."""
     if not len(model.weights) and model.columns:
         raise ConfigError(
@@ -89,7 +89,7 @@ def own_part(model: ModelShare) -> Part:
             where=f"{model.role}'s model",
             hint="joint scores come from taciturn predict; a whole model needs both files",
         )
-    return Part(model, model.weights, model.offset)
+    return ModelPart(model, model.weights, model.offset)
 
 
 def whole_model(*shares: ModelShare) -> WholeModel:
@@ -120,13 +120,13 @@ def whole_model(*shares: ModelShare) -> WholeModel:
             hint="name one file of bob's, and one of each alice's",
         )
     ordered = [alices[name] for name in bob.parties or alices]
-    hers = tuple(Part(alice, _alices_weights(alice, bob)) for alice in ordered)
+    hers = tuple(ModelPart(alice, _alices_weights(alice, bob)) for alice in ordered)
     own = _bobs_weights(ordered[0], bob)
     if bob.intercept:
         # In the whole model Bob's intercept absorbs the means of all sides.
         own = own.copy()
         own[-1] += sum(replace(part.model, weights=part.weights).offset for part in hers)
-    return WholeModel(hers, Part(bob, own))
+    return WholeModel(hers, ModelPart(bob, own))
 
 
 def _alices_weights(alice: ModelShare, bob: ModelShare) -> FloatArray:
@@ -136,7 +136,7 @@ def _alices_weights(alice: ModelShare, bob: ModelShare) -> FloatArray:
     if len(alice.share) != len(kept) or alice.scales != bob.scales:
         raise ConfigError("the two shares do not fit each other", hint="name whole files")
     hers, his = (np.array(numbers, dtype=np.int64) for numbers in (alice.share, kept))
-    return _in_columns(alice, Scales.of_json(alice.scales).weights(hers + his))
+    return _in_columns(alice, Scales.from_json(alice.scales).weights(hers + his))
 
 
 def _bobs_weights(alice: ModelShare, bob: ModelShare) -> FloatArray:
@@ -145,7 +145,7 @@ def _bobs_weights(alice: ModelShare, bob: ModelShare) -> FloatArray:
     if len(alice.bob_share) != len(bob.bob_share):
         raise ConfigError("the two shares do not fit each other", hint="name whole files")
     hers, his = (np.array(side.bob_share, dtype=np.int64) for side in (alice, bob))
-    return _in_columns(bob, Scales.of_json(alice.scales).weights(hers + his))
+    return _in_columns(bob, Scales.from_json(alice.scales).weights(hers + his))
 
 
 def _in_columns(owner: ModelShare, weights: FloatArray) -> FloatArray:

@@ -31,7 +31,7 @@ from taciturn.numerics.likelihood import corrected_loss as corrected_loss
 from taciturn.numerics.likelihood import corrected_residue as corrected_residue
 from taciturn.numerics.likelihood import debiased_loss as debiased_loss
 from taciturn.numerics.likelihood import debiased_residue as debiased_residue
-from taciturn.numerics.likelihood import of_labels as of_labels
+from taciturn.numerics.likelihood import label_likelihood as label_likelihood
 from taciturn.numerics.likelihood import weighted_likelihood as weighted_likelihood
 from taciturn.numerics.logistic import Penalty as Penalty
 from taciturn.numerics.logistic import gradient as gradient

@@ -73,7 +73,7 @@ class Bands:
             raise ConfigError(f"there are {len(self.edges) + 1} bands", hint="use 100 or fewer")
 
     @classmethod
-    def of_quantiles(cls, scores: FloatArray, count: int) -> Bands:
+    def from_quantiles(cls, scores: FloatArray, count: int) -> Bands:
         """Bands of equally many rows; fewer where scores are equal."""
         if not 1 <= count <= MOST_BANDS:
             raise ConfigError(f"{count} bands cannot be made", hint="use 2 to 100 of them")

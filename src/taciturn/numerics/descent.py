@@ -28,10 +28,10 @@ import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError
-from taciturn.faces import Hint
 from taciturn.memmap import MEMORY, Scratch, drop_pages, over_blocks, row_blocks
 from taciturn.numerics.likelihood import Likelihood, clip_scores
 from taciturn.numerics.whitening import Whitening
+from taciturn.setting_syntax import Hint
 
 # Far above the error of an eigenvalue in floating point, far below anything that is measured.
 _MARGIN = 1e-9
@@ -59,12 +59,12 @@ class BoundedTable:
     cut_rows: int
 
     @classmethod
-    def of(
+    def from_table(
         cls, table: FloatArray, l2: float, free: int = 0, scratch: Scratch = MEMORY
     ) -> BoundedTable:
         """Whiten a table and clip its rows; the last ``free`` columns carry no penalty."""
         rows, columns = table.shape
-        whitening = Whitening.of(table, l2, free)
+        whitening = Whitening.fit(table, l2, free)
         whitened: FloatArray = scratch.unnamed(table.shape, np.float64)
 
         def square(place: slice) -> FloatArray:
@@ -135,7 +135,7 @@ class DescentSolver:
         self._likelihood, self._scratch = likelihood, scratch
         self._rows, columns = own.shape
         # Without columns of his there is nothing to whiten, and one party has columns.
-        self._table = BoundedTable.of(own, l2, free, scratch) if columns else None
+        self._table = BoundedTable.from_table(own, l2, free, scratch) if columns else None
         self._own = own if self._table is None else self._table.values
         self._step = 1.0 / parties_with_columns(columns)
         self._numbers, self._theirs = self._vector(), self._vector()

@@ -97,7 +97,7 @@ class Likelihood(Protocol):
         """Likelihood of the rows in a block, or of all."""
 
 
-def of_labels(
+def label_likelihood(
     labels: LabelArray, likelihood: Callable[[FloatArray, LabelArray], RowLikelihood]
 ) -> Likelihood:
     """Bind labels to a likelihood of rows."""

@@ -153,7 +153,7 @@ class Metrics:
 def evaluate(scores: FloatArray, labels: LabelArray, shift: float = 0.0) -> Metrics:
     """All metrics at once; ``shift`` is the ``log_odds_shift`` of class weights."""
     truth = truth_of(scores, labels)
-    ended = _Fit.of(scores, truth, shift)
+    ended = _Fit.from_scores(scores, truth, shift)
     loss, expected = ended.loss, ended.expected
     guesses = scores > 0
     right = int(np.count_nonzero(guesses == truth))
@@ -246,7 +246,7 @@ class _Fit:
     calibration: Calibration
 
     @classmethod
-    def of(cls, scores: FloatArray, truth: _Truth, shift: float) -> _Fit:
+    def from_scores(cls, scores: FloatArray, truth: _Truth, shift: float) -> _Fit:
         rows, losses = len(scores), np.empty(len(scores))
 
         def sums(place: slice) -> tuple[Any, ...]:

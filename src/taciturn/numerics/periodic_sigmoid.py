@@ -60,7 +60,7 @@ class PeriodicSigmoid:
     waves: int
 
     @classmethod
-    def of(cls, half_range: float, error: float) -> PeriodicSigmoid:
+    def with_error(cls, half_range: float, error: float) -> PeriodicSigmoid:
         """The fewest waves whose tail leaves room for the ring's edge in an error."""
         left = error * (1 - 1 / _EDGE_PART)
         return next(

@@ -39,7 +39,7 @@ class SortedScores:
     ones: IntArray
 
     @classmethod
-    def of(cls, scores: FloatArray, labels: LabelArray) -> SortedScores:
+    def from_scores(cls, scores: FloatArray, labels: LabelArray) -> SortedScores:
         """Sort rows by score."""
         truth = truth_of(scores, labels)
         order = np.argsort(scores)[::-1]
@@ -67,7 +67,7 @@ class SortedScores:
     def ones_among(self, first: FloatArray) -> FloatArray:
         """Number of ones among the first rows; rows of equal score share theirs.
 
-        >>> rows = SortedScores.of(np.zeros(4), np.array([0, 1, 0, 1]))
+        >>> rows = SortedScores.from_scores(np.zeros(4), np.array([0, 1, 0, 1]))
         >>> rows.ones_among(np.array([1.0])).tolist()
         [0.5]
         """
@@ -308,7 +308,7 @@ def chosen(
         return even_odds(shift)
     # A training that diverged still ends with a model, and says that it did.
     known = np.nan_to_num(scores) if np.isnan(scores).any() else scores
-    ranked = SortedScores.of(known, labels)
+    ranked = SortedScores.from_scores(known, labels)
     if not ranked.both_classes:
         return even_odds(shift)
     ones, zeros = ranked.total_ones, ranked.total - ranked.total_ones

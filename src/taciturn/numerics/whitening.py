@@ -27,9 +27,9 @@ import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError, ShapeError
-from taciturn.faces import Hint
 from taciturn.memmap import over_blocks, row_blocks
 from taciturn.numerics.logistic import row_transforms
+from taciturn.setting_syntax import Hint
 
 MOST_COLUMNS = 8192
 """A square matrix of this size takes half a gibibyte, and two are needed at a time."""
@@ -53,7 +53,7 @@ class Whitening:
     free: int = 0
 
     @classmethod
-    def of(
+    def fit(
         cls,
         values: FloatArray,
         l2: float,
@@ -124,7 +124,7 @@ class Whitening:
         return tuple(self.factor[np.tril_indices(len(self.factor))].tolist())
 
     @classmethod
-    def of_numbers(
+    def from_numbers(
         cls, numbers: Sequence[float], columns: int, means: Sequence[float] = (), free: int = 0
     ) -> Whitening:
         """Inverse of ``to_numbers``; no ``means`` where columns are not centred.

@@ -72,7 +72,7 @@ def fit_in_clear(
         size = float(np.sqrt(np.sum(np.square(centred(alice, means))) / len(alice))) / 2.0
         whitening = Whitening(np.eye(alice.shape[1]) * (size or 1.0), means)
     else:
-        whitening = Whitening.of(alice, l2, means=means)
+        whitening = Whitening.fit(alice, l2, means=means)
     price = l2 / whitening.factor[0, 0] ** 2 if several else None
     whitened = whitening.apply(alice)
     solver = SubspaceSolver(likelihood, own, l2, free, passes, unwhitened=price)
@@ -105,7 +105,7 @@ def fit_on_schedule(
     for values, at in sides:
         means = training_means(values, at) if free else None
         others = sum(counts) - values.shape[1] - (free - at)
-        whitenings.append(Whitening.of(values, l2, at, heaviest, means).beside(others))
+        whitenings.append(Whitening.fit(values, l2, at, heaviest, means).beside(others))
     table = np.hstack([w.apply(side) for w, (side, _) in zip(whitenings, sides, strict=True)])
     kept = _blocks([w.kept(l2, at) for w, (_, at) in zip(whitenings, sides, strict=True)])
     now = ahead = np.zeros(table.shape[1])

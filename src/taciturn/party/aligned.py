@@ -20,8 +20,8 @@ from taciturn.data.frames import require_column
 from taciturn.data.ids import RowIds
 from taciturn.data.source import read_frame
 from taciturn.errors import ConfigError, FileError, RowIdError
-from taciturn.faces import Hint
 from taciturn.files import private_file
+from taciturn.setting_syntax import Hint
 
 COMMON = "common_id"
 SUFFIXES = (".csv", ".parquet")
@@ -111,6 +111,6 @@ def _second(id_column: str) -> str:
 
 def _ids(series: pl.Series, path: Path) -> RowIds:
     try:
-        return RowIds.of(series)
+        return RowIds.from_values(series)
     except RowIdError as problem:
         raise problem.at(f"{path}, {problem.where}") from None

@@ -23,13 +23,13 @@ from taciturn.data.csv_files import Dialect
 from taciturn.data.database import has_password, is_database
 from taciturn.data.ids import NONE, Normalisation
 from taciturn.data.source import TableSource
-from taciturn.errors import ConfigError, nearest, shown_by
-from taciturn.faces import Hint, TomlFile, hyphenated
+from taciturn.errors import ConfigError, nearest, rendering_errors_as
 from taciturn.files import read_toml
 from taciturn.party.agreement_file import AgreementFile
 from taciturn.party.roles import ROLES
 from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.messages import Role
+from taciturn.setting_syntax import Hint, TomlFile, hyphenated
 from taciturn.settings.agreement import AGREEMENT_KEYS, ALSO_SIMULATED, Agreement
 from taciturn.settings.checked import Checked, Positive, PositiveInt, named
 from taciturn.settings.schema import (
@@ -823,7 +823,7 @@ class PartyConfig:
         self.side = ROLES[role]
         self.folder = folder
         self.where = where
-        self.face = party_file(where)
+        self.syntax = party_file(where)
         section = sections.get("agreement", {})
         # Whether this side's own file says anything of what is agreed on.
         self.says_agreement = bool(section) or "study" in sections
@@ -847,9 +847,9 @@ class PartyConfig:
         self.woe = self._section(WoeSection, sections, "woe")
         self.compute = self._section(ComputeSection, sections, "compute")
         self.serve = self._section(ServeSection, sections, "serve")
-        with shown_by(self.face):
+        with rendering_errors_as(self.syntax):
             held_by = (
-                self.face if self.agreement_file is None else party_file(self.agreement_file.path)
+                self.syntax if self.agreement_file is None else party_file(self.agreement_file.path)
             )
             agreed = sections.get("agreement", {})
             if self.agreement_file is None:
@@ -858,9 +858,9 @@ class PartyConfig:
             self._check_role()
             self.side.require_link(self)
             self.study = self._read_study(sections)
-            self.normalisation = Normalisation.of(self.data.normalise_ids)
+            self.normalisation = Normalisation.parse(self.data.normalise_ids)
         # What one solver has and the other has not is said now, before a table is read.
-        with shown_by(self.face):
+        with rendering_errors_as(self.syntax):
             if self.settings().solver == "sgd":
                 require_shared_work(self.compute.engine)
 
@@ -897,7 +897,7 @@ class PartyConfig:
             settings = PartyConfig(self.role, self.folder, sections, self.where)
         # By whatever file it was agreed on.
         settings.agreement_file, settings.signed = self.agreement_file, self.signed
-        settings.face = self.face
+        settings.syntax = self.syntax
         return settings
 
     @property
@@ -911,7 +911,7 @@ class PartyConfig:
 
     def table(self, path: Path | None = None) -> TableSource:
         """This side's table, or another one that is written as it is."""
-        dialect = Dialect.of(self.data)
+        dialect = Dialect.from_settings(self.data)
         if path is not None:
             return TableSource.at(path, dialect)
         return TableSource.parse(self.data.file, self.folder, dialect, query=self.data.query)
@@ -926,8 +926,8 @@ class PartyConfig:
         common = {name: value for name, value in self.agreed.items() if name in ALSO_SIMULATED}
         limits = self.privacy.model_dump(include={"budget", "delta"})
         alices = {"parties": max(1, len(self.parties))}
-        with shown_by(self.face):
-            settings = Settings.of({**common, **limits, **alices})
+        with rendering_errors_as(self.syntax):
+            settings = Settings.from_mapping({**common, **limits, **alices})
             patient = self.agreed.get("patience") is not None
             if patient and settings.solver is None and not settings.whole_table_only:
                 # Only sgd stops early; who asks for that without naming a solver has it in mind.
@@ -971,7 +971,7 @@ class PartyConfig:
     def _read_study(self, sections: dict[str, Any]) -> Study | None:
         if STUDY not in sections:
             return None
-        study = Study.of(sections[STUDY], face=self.face.within(STUDY))
+        study = Study.from_mapping(sections[STUDY], syntax=self.syntax.within(STUDY))
         self._require_studied(study)
         return study
 
@@ -1002,10 +1002,10 @@ class PartyConfig:
         self, section: dict[str, Any], instead: AgreementFile | None
     ) -> tuple[AgreementFile | None, bool]:
         """The file that [agreement] names, if any, and whether it must be signed."""
-        face = self.face.within("agreement")
+        syntax = self.syntax.within("agreement")
         naming = {key: value for key, value in section.items() if key in NAMING}
-        names = NamedAgreement.of(naming, face=face)
-        with shown_by(face):
+        names = NamedAgreement.from_mapping(naming, syntax=syntax)
+        with rendering_errors_as(syntax):
             if names.file is None and names.signed:
                 raise ConfigError(
                     "only an agreement in a file of its own can be signed",
@@ -1017,7 +1017,7 @@ class PartyConfig:
                 raise ConfigError(
                     f"{hyphenated(beside[0])} stands in the file of the agreement, and not beside "
                     "its name",
-                    where=f"{face.source} {hyphenated(beside[0])}",
+                    where=f"{syntax.source} {hyphenated(beside[0])}",
                     hint="leave only file and signed in this section",
                 )
         if instead is not None or names.file is None:
@@ -1026,15 +1026,15 @@ class PartyConfig:
 
     def _with_agreement(self, sections: dict[str, Any], agreement: AgreementFile) -> dict[str, Any]:
         """The sections as if the agreement had stood in this side's file."""
-        names = self.face.sections
-        self.face = _TwoFiles(self.where, names, agreement=agreement.path)
+        names = self.syntax.sections
+        self.syntax = _TwoFiles(self.where, names, agreement=agreement.path)
         held = {"agreement": dict(agreement.agreement)}
         if agreement.study is not None:
             held["study"] = dict(agreement.study)
         return {**{name: part for name, part in sections.items() if name != "study"}, **held}
 
     def _section(self, kind: type[S], sections: dict[str, Any], name: str) -> S:
-        return kind.of(sections.get(name, {}), face=self.face.within(name))
+        return kind.from_mapping(sections.get(name, {}), syntax=self.syntax.within(name))
 
     def _check_role(self) -> None:
         self.side.require_file(self)
@@ -1087,11 +1087,11 @@ class PartyConfig:
             )
 
 
-def _agreed(section: dict[str, Any], face: TomlFile) -> dict[str, Any]:
+def _agreed(section: dict[str, Any], syntax: TomlFile) -> dict[str, Any]:
     settings = section_settings("agreement").items()
     known = {name: setting for name, setting in settings if name not in NAMING}
-    _refuse_what_is_not_agreed(section, face)
-    given = named(section, known, face, "agreement")
+    _refuse_what_is_not_agreed(section, syntax)
+    given = named(section, known, syntax, "agreement")
     _refuse_for_simulations(given)
     # What belongs to one solver has a value once it is known which.
     defaults = {name: file_default("agreement", name) for name in known if name not in SGD_ONLY}
@@ -1103,7 +1103,7 @@ def _agreed(section: dict[str, Any], face: TomlFile) -> dict[str, Any]:
     return agreed
 
 
-def _refuse_what_is_not_agreed(section: dict[str, Any], face: TomlFile) -> None:
+def _refuse_what_is_not_agreed(section: dict[str, Any], syntax: TomlFile) -> None:
     """Says of a setting that there is, and that no agreement holds, where it belongs."""
     elsewhere = declared(Settings)
     for key in section:
@@ -1113,15 +1113,17 @@ def _refuse_what_is_not_agreed(section: dict[str, Any], face: TomlFile) -> None:
             continue
         place = f"it belongs in [{setting.scope}]" if setting.scope else "it is for simulations"
         reason = setting.refused or f"is not part of the agreement: {place}"
-        raise ConfigError(f"{hyphenated(key)} {reason}", setting=name, where=face.source)
+        raise ConfigError(f"{hyphenated(key)} {reason}", setting=name, where=syntax.source)
 
 
 def _check_values(agreed: dict[str, Any]) -> None:
     """Refuses wrong types and ranges now, before a table is read by them."""
-    Pins.of({name: agreed[name] for name in Pins.model_fields if name in agreed})
+    Pins.from_mapping({name: agreed[name] for name in Pins.model_fields if name in agreed})
     known = {name: value for name, value in agreed.items() if name in Agreement.model_fields}
     # What the scheme fills in, where the file does not say; the solver has its own check.
-    checked = Agreement.of({"key_bits": 0, "l2": 0.0, **known, "solver": Newton(passes=1)})
+    checked = Agreement.from_mapping(
+        {"key_bits": 0, "l2": 0.0, **known, "solver": Newton(passes=1)}
+    )
     if checked.patience is not None and agreed.get("solver") == "newton":
         raise ConfigError(
             "newton does not stop early: its passes are few, and their number is fixed",

@@ -17,7 +17,7 @@ def credentials_of(config: PartyConfig) -> Credentials:
 
 def signer(credentials: Credentials) -> KeyIdentity:
     """Whoever has these credentials, to sign with them."""
-    return KeyIdentity.of_pem(credentials.name, credentials.key)
+    return KeyIdentity.from_pem(credentials.name, credentials.key)
 
 
 def identity_of(config: PartyConfig) -> KeyIdentity | None:

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from taciturn.errors import StateError
-from taciturn.party.vault import Vault
+from taciturn.party.encrypted_log import EncryptedLog
 
 _META, _PEER, _CHECKPOINT, _PENDING, _SENT, _RECEIVED, _DONE, _KEPT, _LINK = range(1, 10)
 _NUMBER = struct.Struct("<Q")
@@ -46,7 +46,7 @@ class Meta:
     """
 
     facts: dict[str, Any]
-    coins: bytes = field(repr=False)
+    entropy: bytes = field(repr=False)
     nonce: bytes
 
     @property
@@ -55,15 +55,15 @@ class Meta:
 
         It depends on the randomness too: masks or noise drawn anew are another release.
         """
-        return hashlib.sha256(b"taciturn charge" + self.nonce + self.coins).hexdigest()[:32]
+        return hashlib.sha256(b"taciturn charge" + self.nonce + self.entropy).hexdigest()[:32]
 
     def to_bytes(self) -> bytes:
         """The record."""
-        values = {"facts": self.facts, "coins": self.coins.hex(), "nonce": self.nonce.hex()}
+        values = {"facts": self.facts, "coins": self.entropy.hex(), "nonce": self.nonce.hex()}
         return json.dumps(values, sort_keys=True).encode()
 
     @classmethod
-    def of_bytes(cls, data: bytes) -> Meta:
+    def from_bytes(cls, data: bytes) -> Meta:
         """Reads the record back."""
         values = json.loads(data)
         return cls(values["facts"], bytes.fromhex(values["coins"]), bytes.fromhex(values["nonce"]))
@@ -127,7 +127,7 @@ class Journal:
 
     def __init__(self, path: Path, key: bytes, *, sync: bool = True) -> None:
         self._path, self._key, self._sync = path, key, sync
-        self._vault: Vault | None = None
+        self._encrypted_log: EncryptedLog | None = None
         self._meta: Meta | None = None
         self._peers: dict[int, bytes] = {}
         self._unsynced = False
@@ -136,22 +136,22 @@ class Journal:
         """A new session in place of any that was there."""
         self.close()
         past = Past(meta)
-        self._open(past, Vault.create(self._path, self._key, _opening(past)))
+        self._open(past, EncryptedLog.create(self._path, self._key, _opening(past)))
         return past
 
     def resume(self) -> Past | None:
         """The session that the file holds; None where there is no file."""
         if not self._path.exists():
             return None
-        vault, records = Vault.open(self._path, self._key)
+        encrypted_log, records = EncryptedLog.open(self._path, self._key)
         # Closed with the journal, also where its records are not fit for use.
-        self._vault = vault
+        self._encrypted_log = encrypted_log
         past = _past_of(records, self._path)
-        self._open(past, vault)
+        self._open(past, encrypted_log)
         return past
 
-    def _open(self, past: Past, vault: Vault) -> None:
-        self._vault, self._meta = vault, past.meta
+    def _open(self, past: Past, encrypted_log: EncryptedLog) -> None:
+        self._encrypted_log, self._meta = encrypted_log, past.meta
         self._peers = {place: one.peer for place, one in enumerate([past, *past.further])}
 
     def met(self, peer: bytes, link: int = 0) -> None:
@@ -190,29 +190,29 @@ class Journal:
 
         ``point`` and ``pending`` are those of the first link, ``further`` of each further one.
         """
-        vault, meta = self._vault, self._meta
-        if vault is None or meta is None:
+        encrypted_log, meta = self._encrypted_log, self._meta
+        if encrypted_log is None or meta is None:
             raise StateError("a journal that was not started has no checkpoints")
         first, *others = (
             Past(meta, self._peers.get(place, UNKNOWN), *one)
             for place, one in enumerate([(point, pending), *further])
         )
         past = replace(first, further=others)
-        self._vault = Vault.create(self._path, self._key, _opening(past))
+        self._encrypted_log = EncryptedLog.create(self._path, self._key, _opening(past))
         self._unsynced = False
         # The former file is whole until the new one has its name.
-        vault.close()
+        encrypted_log.close()
 
     def settle(self) -> None:
         """Flush what was noted last to disk (fsync)."""
-        if self._sync and self._unsynced and self._vault is not None:
-            self._vault.sync()
+        if self._sync and self._unsynced and self._encrypted_log is not None:
+            self._encrypted_log.sync()
             self._unsynced = False
 
     def close(self) -> None:
         """Closes the file."""
-        if self._vault is not None:
-            self._vault.close()
+        if self._encrypted_log is not None:
+            self._encrypted_log.close()
 
     def discard(self) -> None:
         """Removes the file: there is no session to resume."""
@@ -220,9 +220,9 @@ class Journal:
         self._path.unlink(missing_ok=True)
 
     def _append(self, kind: int, body: bytes, link: int = 0) -> None:
-        if self._vault is None:
+        if self._encrypted_log is None:
             raise StateError("a journal that was not started takes no records")
-        self._vault.append(_of_link(link, bytes([kind]) + body))
+        self._encrypted_log.append(_of_link(link, bytes([kind]) + body))
         self._unsynced = True
 
 
@@ -250,7 +250,7 @@ def _opening_of_link(past: Past) -> list[bytes]:
 def _past_of(records: list[bytes], path: Path) -> Past:
     if not records or records[0][0] != _META:
         raise StateError("the journal has no beginning", where=str(path))
-    past = Past(Meta.of_bytes(records[0][1:]))
+    past = Past(Meta.from_bytes(records[0][1:]))
     for record in records[1:]:
         kind, body = record[0], record[1:]
         if kind == _KEPT:

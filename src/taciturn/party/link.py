@@ -26,7 +26,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from taciturn.engine.callbacks import Announce, silent
+from taciturn.engine.callbacks import Announce, noop
 from taciturn.engine.channel import Channel, Endpoint
 from taciturn.errors import (
     AgreementError,
@@ -40,9 +40,9 @@ from taciturn.errors import (
     TaciturnError,
     TransportError,
 )
-from taciturn.faces import Hint
 from taciturn.party.journal import NONCE_BYTES, UNKNOWN, Journal, Past, with_pending
 from taciturn.results.parties import TrafficSeen
+from taciturn.setting_syntax import Hint
 
 VERSION = 1
 TRAINING, DRY_RUN, ALIGNMENT, LISTED_PREDICTION, PREDICTION = 1, 2, 3, 4, 5
@@ -154,7 +154,7 @@ class Pace:
     done before. ``announce`` is told when an answer first takes longer than a step.
     """
 
-    def __init__(self, milliseconds: float | None = None, announce: Announce = silent) -> None:
+    def __init__(self, milliseconds: float | None = None, announce: Announce = noop) -> None:
         self._step = None if milliseconds is None else milliseconds / 1000
         self._announce: Announce | None = announce
         self._left: float | None = None
@@ -212,7 +212,7 @@ class Link:
         purpose: int = TRAINING,
         rejoins: bool = True,
         patience: Patience = PATIENT,
-        announce: Announce = silent,
+        announce: Announce = noop,
         pace: Pace = AT_ONCE,
         place: int = 0,
         name: str = "",

@@ -33,7 +33,7 @@ class Log:
         self._path, self._role, self._announce = path, role, announce
 
     @classmethod
-    def of(cls, config: PartyConfig, announce: Announce) -> Log:
+    def from_config(cls, config: PartyConfig, announce: Announce) -> Log:
         """The log that a party's file names."""
         name = config.output.log
         return cls(config.path(name) if name else None, config.role, announce)

@@ -13,20 +13,20 @@ from taciturn.model.history import archive_model
 from taciturn.model.scores_file import ScoredRows, StoredScores, scores_path
 from taciturn.model.share import ModelShare
 from taciturn.party.log import Log
-from taciturn.party.side import TrainingInputs
 from taciturn.party.tables import PartyTables
+from taciturn.party.training_inputs import TrainingInputs
 from taciturn.protocol.outcome import BobTrained, Trained, WeightShare
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.terms import Terms
 from taciturn.results.serialise import record_of
 
 if TYPE_CHECKING:
-    from taciturn.party.bob import BobSide
+    from taciturn.party.bob_inputs import BobTrainingInputs
 
 
 def model_share(
     side: TrainingInputs,
-    bob: BobSide | None,
+    bob: BobTrainingInputs | None,
     result: PartyResult,
     session: str,
     study: dict[str, Any] | None = None,
@@ -37,7 +37,7 @@ def model_share(
     ``study`` names the model of a study.
     """
     tables, terms, trained = side.tables, side.terms, result.trained
-    several, names = trained.company.widths, terms.agreement.parties or {}
+    several, names = trained.group_shape.widths, terms.agreement.parties or {}
     notes = () if bob is None else bob.ledger.notes()
     return ModelShare(
         role=side.config.role,
@@ -45,7 +45,7 @@ def model_share(
         weights=trained.weights,
         preparation=tables.preparation,
         agreement=terms.agreement.model_dump(),
-        session=trained.company.session if several else session,
+        session=trained.group_shape.session if several else session,
         rows=tables.train.rows,
         data_digest=tables.train.digest(),
         metrics={} if result.quality is None else {"told_quality": record_of(result.quality)},

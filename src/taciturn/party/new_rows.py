@@ -60,7 +60,7 @@ def new_rows(
     frame = source.frame(text=[id_column, *sorted(texts)])
     try:
         _require_columns(frame.columns, id_column, model)
-        ids = RowIds.of(frame[id_column])
+        ids = RowIds.from_values(frame[id_column])
         if only:
             chosen = _chosen(ids, only, normalisation)
             frame, ids = frame[chosen], ids.take(chosen)
@@ -120,5 +120,5 @@ def _require_columns(columns: list[str], id_column: str, model: ModelShare) -> N
 
 def _chosen(ids: RowIds, only: Sequence[str], normalisation: Normalisation) -> IndexArray:
     """Where the named rows stand; a name may be spelled as loosely as ids are compared."""
-    wanted = RowIds.of([*dict.fromkeys(map(normalisation.one, only))])
+    wanted = RowIds.from_values([*dict.fromkeys(map(normalisation.one, only))])
     return np.sort(normalisation.apply(ids).rows_of(wanted, hint="name an id of the table"))

@@ -15,12 +15,12 @@ from taciturn.engine.exposure import OpenedScores
 from taciturn.errors import ConfigError, FileError
 from taciturn.model.history import listed_models
 from taciturn.model.share import ModelShare
+from taciturn.party.applied_model import model_terms
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.score_budget import ScoreBudget
-from taciturn.party.used_model import model_terms
 from taciturn.privacy.registry import mechanism_class
+from taciturn.results.cost_preview import ExposedModel, PastExposure
 from taciturn.results.model import ListedModel
-from taciturn.results.outlook import ExposedModel, PastExposure
 
 
 def past_exposure(config: PartyConfig) -> PastExposure | None:
@@ -57,5 +57,5 @@ def _opens(mechanism: str) -> bool:
 def _opened(path: Path) -> int | None:
     with suppress(FileError, ConfigError):
         share = ModelShare.load(path)
-        return OpenedScores.of(model_terms(share, path), share.rows).per_row
+        return OpenedScores.from_terms(model_terms(share, path), share.rows).per_row
     return None

@@ -7,10 +7,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 from taciturn.errors import CertificateError, ConfigError
-from taciturn.faces import Hint
 from taciturn.party.agreement_file import BOB, AgreedSide, AgreementFile
 from taciturn.protocol.handshake import ANY_TABLE, PeerTable
 from taciturn.protocol.messages import Role
+from taciturn.setting_syntax import Hint
 
 if TYPE_CHECKING:
     from taciturn.party.config import PartyConfig

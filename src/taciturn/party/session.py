@@ -34,7 +34,7 @@ from taciturn.party.config import PartyConfig
 from taciturn.party.journal import NONCE_BYTES, Journal, Meta, Past
 from taciturn.party.link import BROKEN, CONNECTED, Link, Pace, Patience, Traffic
 from taciturn.party.log import Log
-from taciturn.party.playback import RunHooks, run_program
+from taciturn.party.resume import RunHooks, run_program
 from taciturn.protocol.messages import Role
 from taciturn.protocol.steps import ONLY, Program
 from taciturn.results.parties import LinkChanged, LinkState
@@ -127,7 +127,7 @@ class PeerSession:
         )
         self._answer_interval_milliseconds = config.privacy.answer_interval_milliseconds
         way = config.link
-        self.log = Log.of(config, callbacks.announce)
+        self.log = Log.from_config(config, callbacks.announce)
         # Whether it is noted that nobody came; whoever looks again and again says it once.
         self.notes_absence = True
         self.patience = Patience(

@@ -21,12 +21,12 @@ from taciturn.data.parquet import Columns, Fingerprint
 from taciturn.data.prepare import ChosenRows, Preparation, fit_and_prepare
 from taciturn.data.tables import FeatureTable, LabelTable, label_name_notes, leakage_notes
 from taciturn.data.user_table import UserRows, UserTable, user_rows
-from taciturn.errors import ShapeError, shown_by
+from taciturn.errors import ShapeError, rendering_errors_as
 from taciturn.files import canonical_json
 from taciturn.memmap import Scratch
 from taciturn.party.aligned import AlignedRows
 from taciturn.party.config import PartyConfig
-from taciturn.party.prepared import PreparedFolder
+from taciturn.party.prepared_cache import PreparedCache
 from taciturn.rng import SystemEntropy
 from taciturn.version import __version__
 
@@ -52,17 +52,17 @@ class PartyTables:
         return (*self.preparation.notes, *self.remarks)
 
 
-def load_tables(config: PartyConfig, kept: PreparedFolder | None = None) -> PartyTables:
+def load_tables(config: PartyConfig, kept: PreparedCache | None = None) -> PartyTables:
     """Reads and prepares a party's table.
 
     ``kept`` is where a large table is kept as it was prepared, and taken from if nothing changed;
     where absent its files last for as long as it is in use.
     """
-    with shown_by(config.face):
+    with rendering_errors_as(config.syntax):
         return _load(config, kept)
 
 
-def _load(config: PartyConfig, kept: PreparedFolder | None) -> PartyTables:
+def _load(config: PartyConfig, kept: PreparedCache | None) -> PartyTables:
     passing = _passing(config)
     converted = passing if kept is None else Scratch(kept.path.with_name("converted"))
     try:
@@ -74,7 +74,7 @@ def _load(config: PartyConfig, kept: PreparedFolder | None) -> PartyTables:
 
 
 def _loaded(
-    config: PartyConfig, kept: PreparedFolder | None, passing: Scratch, converted: Path | None
+    config: PartyConfig, kept: PreparedCache | None, passing: Scratch, converted: Path | None
 ) -> PartyTables:
     raw = raw_table(config, converted)
     train, rest, held_out_ids = chosen_rows(config, raw.ids)
@@ -108,7 +108,7 @@ def raw_table(config: PartyConfig, folder: Path | None = None) -> UserRows[Colum
         config.table(),
         label_column=section.label,
         id_column=section.id,
-        table=UserTable.of(section),
+        table=UserTable.from_settings(section),
         folder=folder,
     )
 
@@ -119,7 +119,7 @@ def _prepared(
     settings: PrepareSettings,
     chosen: list[ChosenRows],
     key: str,
-    kept: PreparedFolder | None,
+    kept: PreparedCache | None,
     passing: Scratch,
 ) -> tuple[Preparation, list[FeatureTable]]:
     room = None if kept is None else kept.room()

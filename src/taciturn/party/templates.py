@@ -15,12 +15,12 @@ from pathlib import Path
 from textwrap import wrap
 
 from taciturn.errors import OutputError
-from taciturn.faces import Hint, hyphenated, toml_value
 from taciturn.files import write_private
 from taciturn.party.config import file_default, section_settings
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.messages import OTHER, Role
+from taciturn.setting_syntax import Hint, hyphenated, toml_value
 
 _COMMENT_AT, _WIDTH = 27, 100
 _CONTINUED = f"#{'':<{_COMMENT_AT}} "

@@ -60,15 +60,15 @@ from taciturn.privacy.prices import EVENTS as EVENTS
 from taciturn.privacy.prices import Price as Price
 from taciturn.privacy.prices import price as price
 from taciturn.privacy.prices import printed_label_price as printed_label_price
+from taciturn.privacy.quality_release import STEPS as STEPS
+from taciturn.privacy.quality_release import release as release
+from taciturn.privacy.quality_release import told_quality as read_told_quality
 from taciturn.privacy.registry import MECHANISMS as MECHANISMS
 from taciturn.privacy.registry import OURS as OURS
+from taciturn.privacy.registry import accepted_settings as accepted_settings
 from taciturn.privacy.registry import mechanism as mechanism
 from taciturn.privacy.registry import mechanism_class as mechanism_class
-from taciturn.privacy.registry import taken as taken
 from taciturn.privacy.statement import Statement as Statement
-from taciturn.privacy.told_quality import STEPS as STEPS
-from taciturn.privacy.told_quality import release as release
-from taciturn.privacy.told_quality import told_quality as read_told_quality
 from taciturn.privacy.unprotected import Unprotected as Unprotected
 
 # Exported under another name than their module gives them.

@@ -42,7 +42,7 @@ class Additive(ResidueMechanism[LaplaceDraws]):
         self.divisor = divisor(2.0 / event.epsilon * 2.0**residue_bits)
 
     @classmethod
-    def of(cls, agreed: Agreement) -> Additive:
+    def from_agreement(cls, agreed: Agreement) -> Additive:
         """The mechanism of an agreement."""
         return cls(AdditiveNoise(given(agreed, "epsilon")), agreed.residue_bits)
 

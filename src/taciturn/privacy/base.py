@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, T
 
 from taciturn.arrays import FloatArray, IntArray, LabelArray
 from taciturn.errors import ConfigError
-from taciturn.faces import Hint, hyphenated
 from taciturn.numerics.likelihood import RowLikelihood
 from taciturn.privacy.events import NonPrivate, PrivacyEvent
 from taciturn.privacy.prices import Priced
 from taciturn.rng import Entropy
+from taciturn.setting_syntax import Hint, hyphenated
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import Protection, Settings
 from taciturn.settings.setting import declared
@@ -142,7 +142,7 @@ class Mechanism(ABC):
 
     @classmethod
     @abstractmethod
-    def of(cls, agreed: Agreement) -> Mechanism:
+    def from_agreement(cls, agreed: Agreement) -> Mechanism:
         """Create the mechanism of an agreement that names it; ``given`` asks for a setting."""
 
     @classmethod

@@ -33,12 +33,12 @@ import numpy as np
 
 from taciturn.arrays import BoolArray, FloatArray, IndexArray, LabelArray
 from taciturn.errors import ConfigError
-from taciturn.faces import Hint
 from taciturn.numerics.logistic import weighted_residue
 from taciturn.privacy.base import GradientMechanism, MaskedProduct, Released, given
 from taciturn.privacy.events import BatchResponse, HiddenBatchGradient
 from taciturn.privacy.noise import response_flips
 from taciturn.rng import Entropy
+from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import DATASET_DEFAULTS, OWN_DATA_DEFAULTS, Settings
 
@@ -57,7 +57,7 @@ class BatchDesign:
     epsilon: float
 
     @classmethod
-    def of(cls, batch_size: int, epsilon: float, subset: int) -> BatchDesign:
+    def for_batch(cls, batch_size: int, epsilon: float, subset: int) -> BatchDesign:
         """The design whose true batch has ``batch_size`` rows on average."""
         keep = cls(1, 1, epsilon).keep
         if not 0.5 < keep < 1:
@@ -154,7 +154,7 @@ def design(
         raise ConfigError(
             "subset-size and l-rr determine each other", setting="subset_size", hint="give one"
         )
-    sizes = BatchDesign.of(batch_size, epsilon, subset_size or 1)
+    sizes = BatchDesign.for_batch(batch_size, epsilon, subset_size or 1)
     if subset_size is None:
         # More than d_A for the first inequality; more than q|S| makes q < 1/2, the second.
         least = max(columns + 1, sizes.marked + 1)
@@ -286,10 +286,12 @@ class Hybrid(GradientMechanism):
         self.event = design.event
 
     @classmethod
-    def of(cls, agreed: Agreement) -> Hybrid:
+    def from_agreement(cls, agreed: Agreement) -> Hybrid:
         """The mechanism of an agreement."""
         epsilon, subset = given(agreed, "epsilon"), given(agreed, "subset_size")
-        return cls(BatchDesign.of(agreed.sgd.batch_size, epsilon, subset), agreed.class_weight)
+        return cls(
+            BatchDesign.for_batch(agreed.sgd.batch_size, epsilon, subset), agreed.class_weight
+        )
 
     @classmethod
     def derived(

@@ -27,13 +27,13 @@ import numpy as np
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.data.tables import LabelTable
 from taciturn.errors import ConfigError
-from taciturn.faces import Hint
 from taciturn.numerics.likelihood import RowLikelihood, corrected_likelihood, corrected_residue
 from taciturn.privacy import registry
 from taciturn.privacy.base import GradientMechanism, MaskedProduct, Mechanism, Released, given
 from taciturn.privacy.events import FlippedLabelGradient, LabelResponse
 from taciturn.privacy.noise import response_flips
 from taciturn.rng import Entropy
+from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement
 
 _RESTS_ON = (
@@ -73,7 +73,7 @@ class FlippedLabels(GradientMechanism):
         self.assumption = _RESTS_ON + beyond
 
     @classmethod
-    def of(cls, agreed: Agreement) -> FlippedLabels:
+    def from_agreement(cls, agreed: Agreement) -> FlippedLabels:
         """The mechanism of an agreement, over the one that it names."""
         epsilon, over = given(agreed, "epsilon"), given(agreed, "base_mechanism")
         if over not in registry.MECHANISMS:
@@ -93,7 +93,7 @@ class FlippedLabels(GradientMechanism):
                     reveal=True,
                 ),
             )
-        return cls(LabelResponse(epsilon), registry.MECHANISMS[over].of(agreed))
+        return cls(LabelResponse(epsilon), registry.MECHANISMS[over].from_agreement(agreed))
 
     @classmethod
     def underlying(cls, base_mechanism: str | None) -> type[Mechanism] | None:

@@ -28,7 +28,6 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray, WordArray
 from taciturn.errors import ConfigError
-from taciturn.faces import Hint
 from taciturn.privacy.base import NOISE_DEFAULTS, Released, ResidueMechanism, given
 from taciturn.privacy.events import (
     MeanOneFactor,
@@ -49,6 +48,7 @@ from taciturn.privacy.noise import (
     draw,
 )
 from taciturn.rng import Entropy
+from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import Variant
 
@@ -100,7 +100,7 @@ class Multiplicative(ResidueMechanism[LaplaceDraws]):
         self.bounds = Bounds(inner, outer, factor)
 
     @classmethod
-    def of(cls, agreed: Agreement) -> Multiplicative:
+    def from_agreement(cls, agreed: Agreement) -> Multiplicative:
         """The variant of an agreement."""
         epsilon, b1, b2 = (given(agreed, name) for name in ("epsilon", "b1", "b2"))
         return VARIANTS[given(agreed, "variant")](epsilon, b1, b2, agreed.residue_bits)

@@ -24,12 +24,12 @@ from types import MappingProxyType
 
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.errors import ConfigError
-from taciturn.faces import Hint
 from taciturn.numerics.likelihood import RowLikelihood, weighted_likelihood
 from taciturn.numerics.logistic import weighted_residue
 from taciturn.privacy.base import EncryptedMechanism
 from taciturn.privacy.events import CiphertextsOnly, NonPrivate, PrivacyEvent
 from taciturn.privacy.sealed import REVEALED, require_sealable
+from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement
 
 ASSUMPTION = "IND-CPA of both keys, honest-but-curious"
@@ -69,7 +69,7 @@ class Mutual(EncryptedMechanism):
         self.assumption = REVEALED if reveal else ASSUMPTION
 
     @classmethod
-    def of(cls, agreed: Agreement) -> Mutual:
+    def from_agreement(cls, agreed: Agreement) -> Mutual:
         """The mechanism of an agreement."""
         require_sealable(agreed, cls.name)
         if agreed.evaluate == "epoch":

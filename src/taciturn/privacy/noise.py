@@ -33,9 +33,9 @@ from numpy.typing import NDArray
 
 from taciturn.arrays import BoolArray, FloatArray, IntArray, WordArray
 from taciturn.errors import ConfigError
-from taciturn.faces import Hint
 from taciturn.privacy.base import D
 from taciturn.rng import Entropy
+from taciturn.setting_syntax import Hint
 
 UNIT_BITS = 56
 SMALLEST_DIVISOR, LARGEST_DIVISOR = 1 << 16, 1 << 63

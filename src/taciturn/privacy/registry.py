@@ -20,7 +20,6 @@ from types import MappingProxyType
 from taciturn import extensions
 from taciturn.errors import ConfigError, PrivacyError, nearest
 from taciturn.extensions import Extension
-from taciturn.faces import Hint
 from taciturn.privacy.base import (
     EncryptedMechanism,
     GradientMechanism,
@@ -28,6 +27,7 @@ from taciturn.privacy.base import (
     ResidueMechanism,
 )
 from taciturn.privacy.prices import admit
+from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import Protection, Settings
 
@@ -126,20 +126,22 @@ def mechanism_class(name: str) -> type[Mechanism]:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class AcceptedSettings:
     """Settings of the protection in use, with defaults."""
 
     names: tuple[str, ...]
     defaults: Mapping[str, object]
 
 
-def taken(asked: Protection) -> Taken:
+def accepted_settings(asked: Protection) -> AcceptedSettings:
     """The settings that a mechanism takes, with those of its underlying one."""
     chosen = mechanism_class(asked.mechanism)
     underlying = chosen.underlying(asked.base_mechanism)
     if underlying is None:
-        return Taken(chosen.takes, chosen.defaults)
-    return Taken((*chosen.takes, *underlying.takes), {**underlying.defaults, **chosen.defaults})
+        return AcceptedSettings(chosen.takes, chosen.defaults)
+    return AcceptedSettings(
+        (*chosen.takes, *underlying.takes), {**underlying.defaults, **chosen.defaults}
+    )
 
 
 def require_class_weight_support(name: str) -> None:
@@ -161,6 +163,6 @@ def mechanism(agreement: Agreement) -> Mechanism:
         require_class_weight_support(agreement.mechanism)
     added = extensions.extension(extensions.MECHANISMS, agreement.mechanism, OURS)
     if added is None:
-        return chosen.of(agreement)
+        return chosen.from_agreement(agreement)
     with added.blamed("cannot be made from these settings"):
-        return chosen.of(agreement)
+        return chosen.from_agreement(agreement)

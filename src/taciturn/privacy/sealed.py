@@ -22,11 +22,11 @@ from typing import Any
 
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.errors import ConfigError
-from taciturn.faces import Hint
 from taciturn.numerics.likelihood import RowLikelihood, weighted_likelihood
 from taciturn.numerics.logistic import weighted_residue
 from taciturn.privacy.base import EncryptedMechanism, given
 from taciturn.privacy.events import CiphertextsOnly, NoisyModel, NonPrivate, PrivacyEvent
+from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import Settings
 
@@ -84,7 +84,7 @@ class Sealed(EncryptedMechanism):
             self.event, self.assumption = NonPrivate(), REVEALED
 
     @classmethod
-    def of(cls, agreed: Agreement) -> Sealed:
+    def from_agreement(cls, agreed: Agreement) -> Sealed:
         """The mechanism of an agreement."""
         require_sealable(agreed)
         return cls(

@@ -41,7 +41,7 @@ class Unprotected(GradientMechanism):
         self.assumption = f"no protection: Alice sees {self._seen}"
 
     @classmethod
-    def of(cls, agreed: Agreement) -> Unprotected:
+    def from_agreement(cls, agreed: Agreement) -> Unprotected:
         """The mechanism of an agreement."""
         return cls(agreed.class_weight, agreed.solver.name)
 

@@ -6,10 +6,6 @@ from taciturn.protocol.batch_seed import draw_share as draw_share
 from taciturn.protocol.batch_seed import joint_seed as joint_seed
 from taciturn.protocol.batch_seed import seed_of as seed_of
 from taciturn.protocol.batches import BatchPlan as BatchPlan
-from taciturn.protocol.circle import NO_MASKS as NO_MASKS
-from taciturn.protocol.circle import Circle as Circle
-from taciturn.protocol.circle import Members as Members
-from taciturn.protocol.circle import ZeroSum as ZeroSum
 from taciturn.protocol.codec import MAX_ELEMENTS as MAX_ELEMENTS
 from taciturn.protocol.codec import MAX_FRAME as MAX_FRAME
 from taciturn.protocol.codec import MAX_RELEASED as MAX_RELEASED
@@ -19,6 +15,9 @@ from taciturn.protocol.codec import decode as decode
 from taciturn.protocol.codec import encode as encode
 from taciturn.protocol.codec import field_codecs as field_codecs
 from taciturn.protocol.codec import kind_of as kind_of
+from taciturn.protocol.concurrent import gather as gather
+from taciturn.protocol.concurrent import with_peer as with_peer
+from taciturn.protocol.encoded_table import EncodedTable as EncodedTable
 from taciturn.protocol.events import Advance as Advance
 from taciturn.protocol.events import Aligning as Aligning
 from taciturn.protocol.events import Boundary as Boundary
@@ -110,11 +109,14 @@ from taciturn.protocol.outcome import StopReason as StopReason
 from taciturn.protocol.outcome import Trained as Trained
 from taciturn.protocol.outcome import WeightShare as WeightShare
 from taciturn.protocol.party import PartyResult as PartyResult
+from taciturn.protocol.party_group import NO_MASKS as NO_MASKS
+from taciturn.protocol.party_group import Members as Members
+from taciturn.protocol.party_group import PairwiseMasks as PairwiseMasks
+from taciturn.protocol.party_group import ZeroSum as ZeroSum
 from taciturn.protocol.prediction import CHUNK_ROWS as CHUNK_ROWS
 from taciturn.protocol.prediction import PREDICTION_TERMS as PREDICTION_TERMS
 from taciturn.protocol.prediction import Scored as Scored
 from taciturn.protocol.prediction import whitened_rows as whitened_rows
-from taciturn.protocol.prepared import Prepared as Prepared
 from taciturn.protocol.scales import SHARED_ROOM as SHARED_ROOM
 from taciturn.protocol.scales import Scales as Scales
 from taciturn.protocol.scores import at_scale as at_scale
@@ -122,18 +124,16 @@ from taciturn.protocol.scores import receive_scores as receive_scores
 from taciturn.protocol.state import TrainingState as TrainingState
 from taciturn.protocol.steps import ONLY as ONLY
 from taciturn.protocol.steps import Emit as Emit
-from taciturn.protocol.steps import Keep as Keep
+from taciturn.protocol.steps import Persist as Persist
 from taciturn.protocol.steps import Program as Program
 from taciturn.protocol.steps import Receive as Receive
 from taciturn.protocol.steps import Send as Send
 from taciturn.protocol.steps import emit as emit
-from taciturn.protocol.steps import keep as keep
+from taciturn.protocol.steps import persist as persist
 from taciturn.protocol.steps import receive as receive
 from taciturn.protocol.steps import send as send
 from taciturn.protocol.table_shape import TableShape as TableShape
 from taciturn.protocol.terms import Terms as Terms
-from taciturn.protocol.together import together as gather
-from taciturn.protocol.together import with_peer as with_peer
 
 # Exported under another name than their module gives them.
 __all__ = ["agree_terms", "gather"]

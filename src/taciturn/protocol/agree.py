@@ -9,11 +9,16 @@ from typing import Any
 from taciturn.crypto.base import Scheme
 from taciturn.crypto.registry import scheme
 from taciturn.errors import BudgetExceeded, ConfigError
-from taciturn.faces import Hint
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.prices import price
-from taciturn.privacy.registry import Taken, mechanism, mechanism_class, taken
+from taciturn.privacy.registry import (
+    AcceptedSettings,
+    accepted_settings,
+    mechanism,
+    mechanism_class,
+)
 from taciturn.protocol.terms import Terms
+from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import ALSO_SIMULATED, Agreement
 from taciturn.settings.removed import removed_batches
 from taciturn.settings.schema import Protection, Settings
@@ -44,7 +49,7 @@ def agree(
         _require_several(settings, mechanism_class(settings.mechanism))
     # Before the sizes of batches, which newton does not have.
     _require_solver(settings, mechanism_class(settings.mechanism))
-    filled = _protection(settings, taken(settings), columns, rows)
+    filled = _protection(settings, accepted_settings(settings), columns, rows)
     common = Agreement.model_fields.keys() & ALSO_SIMULATED
     shared = {name: getattr(settings, name) for name in common}
     shared["solver"] = solver = _solver(settings)
@@ -52,7 +57,7 @@ def agree(
     shared["intercept"] = bool(settings.intercept)
     shared["parties"] = None if parties is None else {**parties}
     # Made once without its encryption, to ask the mechanism whether it has any.
-    draft = Agreement.of({**shared, **filled, "scheme": "clear", "key_bits": 0})
+    draft = Agreement.from_mapping({**shared, **filled, "scheme": "clear", "key_bits": 0})
     method = mechanism(draft)
     _require_budget(settings, price(method.event).label)
     if not method.encrypts:
@@ -71,14 +76,16 @@ def unused(settings: Settings) -> tuple[str, ...]:
     >>> unused(Settings(mechanism="none", epsilon=1.0))
     ('none does not use epsilon',)
     """
-    takes = taken(settings).names
+    takes = accepted_settings(settings).names
     given = [
         name for name in PROTECTION if getattr(settings, name) is not None and name not in takes
     ]
     return tuple(f"{settings.mechanism} does not use {name.replace('_', '-')}" for name in given)
 
 
-def _protection(settings: Settings, used: Taken, columns: int, rows: int) -> dict[str, Any]:
+def _protection(
+    settings: Settings, used: AcceptedSettings, columns: int, rows: int
+) -> dict[str, Any]:
     filled: dict[str, Any] = dict.fromkeys(AGREED)
     for name in AGREED:
         # A setting that the mechanism does not take is noted elsewhere, and agreed on as absent.
@@ -91,8 +98,8 @@ def _protection(settings: Settings, used: Taken, columns: int, rows: int) -> dic
 
 def _solver(settings: Settings) -> Solver:
     if settings.solver == Newton.name:
-        return Newton.of({"passes": settings.passes or settings.default_passes})
-    return Sgd.of({name: getattr(settings, name) for name in Sgd.model_fields})
+        return Newton.from_mapping({"passes": settings.passes or settings.default_passes})
+    return Sgd.from_mapping({name: getattr(settings, name) for name in Sgd.model_fields})
 
 
 def _require_solver(settings: Settings, method: type[Mechanism]) -> None:
@@ -130,7 +137,10 @@ def _require_several(settings: Settings, method: type[Mechanism]) -> None:
                 mechanism="sealed",
             ),
         )
-    if settings.reveal_epsilon is not None and "reveal_epsilon" in taken(settings).names:
+    if (
+        settings.reveal_epsilon is not None
+        and "reveal_epsilon" in accepted_settings(settings).names
+    ):
         raise ConfigError(
             "reveal-epsilon has one Alice: how far a label moves the weights is proven for a "
             "single table of hers",

@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import AgreementError, RemoteProtocolError
-from taciturn.faces import Hint
 from taciturn.files import canonical_json
 from taciturn.protocol.messages import MAX_COLUMNS, MAX_MAGNITUDE_BITS, Hello, Role
 from taciturn.protocol.steps import Program, receive, send
 from taciturn.protocol.terms import Terms
+from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import differences
 from taciturn.version import FORMAT_VERSION
 
@@ -114,7 +114,7 @@ def open_training(
     return hello
 
 
-def circle_terms(terms: Terms, features: FeatureTable) -> str:
+def group_terms(terms: Terms, features: FeatureTable) -> str:
     """What several Alices sign with the list of their keys: settings, rows and version.
 
     Each compares them with Bob; by the signatures all know that they are the same everywhere.

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from taciturn.crypto.base import PublicKey, SecretKey, Wrapping
+from taciturn.protocol.concurrent import with_peer
 from taciturn.protocol.messages import KeyOffer, PublicBytes
-from taciturn.protocol.steps import ONLY, Program, keep, receive, send
+from taciturn.protocol.steps import ONLY, Program, persist, receive, send
 from taciturn.protocol.terms import Terms
-from taciturn.protocol.together import with_peer
 from taciturn.rng import Entropy
 
 
@@ -36,18 +36,18 @@ class OwnKeys:
         self._make, self._read = make, read
         self._key: SecretKey | None = read(kept) if kept else None
 
-    def open(self, coins: Entropy, peers: Sequence[str] = (ONLY,)) -> Program[None]:
+    def open(self, entropy: Entropy, peers: Sequence[str] = (ONLY,)) -> Program[None]:
         """Offers the one key, before the first vector; to all peers, if there are several."""
         if not self.single_use:
-            yield from self.offer(coins, peers)
+            yield from self.offer(entropy, peers)
 
-    def offer(self, coins: Entropy, peers: Sequence[str] = (ONLY,)) -> Program[SecretKey]:
+    def offer(self, entropy: Entropy, peers: Sequence[str] = (ONLY,)) -> Program[SecretKey]:
         """The key for the next vector; a new one is on its way to the peer."""
         if self._key is not None:
             return self._key
-        key = self._make(coins)
+        key = self._make(entropy)
         # Whatever a scheme draws its keys from: after a stop it is this one.
-        kept = yield from keep(key.to_bytes())
+        kept = yield from persist(key.to_bytes())
         if kept != key.to_bytes():
             key = self._read(kept)
         for peer in peers:
@@ -99,7 +99,7 @@ def own_keys(terms: Terms, ring: Wrapping, seed: bytes) -> OwnKeys:
     """One key for all products with the peer's columns; ``seed`` makes its uniform half."""
     scheme, bits = terms.scheme, terms.agreement.key_bits
     return OwnKeys(
-        lambda coins: scheme.generate(bits, ring, coins.fork("key"), seed),
+        lambda entropy: scheme.generate(bits, ring, entropy.fork("key"), seed),
         lambda data: scheme.read_secret(data, bits, ring),
         single_use=False,
     )

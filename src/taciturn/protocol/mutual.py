@@ -1,7 +1,8 @@
 """Products of shared vectors with one party's columns: what both parties do alike.
 
-Shares live modulo ``t = 2^k``. Who owns the key asks (``Question``), who owns the columns answers
-(``Matrix``) and draws the masks; the two halves of an exchange are one program, mirrored.
+Shares live modulo ``t = 2^k``. Who owns the key asks (``VectorRequest``), who owns the columns
+answers (``MaskedMatrix``) and draws the masks; the two halves of an exchange are one program,
+mirrored.
 
 **The sigmoid.** ``numerics.periodic_sigmoid``: Bob's numbers of his share, under a key of his for
 products number by number, times Alice's of hers. A residue is the sum of a row's products. Number j
@@ -40,12 +41,12 @@ from taciturn.crypto.base import (
 )
 from taciturn.crypto.bfv.modular import block_sums, lowered
 from taciturn.errors import ConfigError, RemoteProtocolError
-from taciturn.faces import Hint
 from taciturn.protocol.keyrings import own_keys, peer_keys
 from taciturn.protocol.messages import SharedProduct, SharedVector
 from taciturn.protocol.steps import Program, receive, require_turn, send
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
+from taciturn.setting_syntax import Hint
 
 LEAST_LEAK_BITS = 40
 """What all answers of a training together may tell of a table, as 2^-bits."""
@@ -180,42 +181,42 @@ def receive_key(terms: Terms, ring: Wrapping, seed: bytes) -> Program[PublicKey]
     return (yield from peer_keys(terms, ring, seed).receive())
 
 
-class Asks(Protocol):
+class Requester(Protocol):
     """What one side of an exchange asks: a vector under its own key."""
 
     @property
     def entries(self) -> int:
         """How many entries the answer has."""
 
-    def encrypted(self, coins: Entropy) -> EncryptedVector:
+    def encrypted(self, entropy: Entropy) -> EncryptedVector:
         """The vector for the peer."""
 
     def decrypted(self, answer: EncryptedAnswer) -> IntArray:
         """What the answer holds, modulo t."""
 
 
-class Multiplies(Protocol):
+class Multiplier(Protocol):
     """What the other side multiplies it with."""
 
     @property
     def length(self) -> int:
         """How many entries the vector has."""
 
-    def ready(self, coins: Entropy) -> Callable[[EncryptedVector], EncryptedAnswer]:
+    def ready(self, entropy: Entropy) -> Callable[[EncryptedVector], EncryptedAnswer]:
         """The product, with all done that can be done before the vector is there."""
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class VectorRequest:
     """A vector under its owner's key, for an answer of ``entries`` entries."""
 
     key: SecretKey
     vector: IntArray
     entries: int
 
-    def encrypted(self, coins: Entropy) -> EncryptedVector:
+    def encrypted(self, entropy: Entropy) -> EncryptedVector:
         """The vector for the peer."""
-        return self.key.encrypt(self.vector, self.entries, coins)
+        return self.key.encrypt(self.vector, self.entries, entropy)
 
     def decrypted(self, answer: EncryptedAnswer) -> IntArray:
         """What the answer holds, modulo t."""
@@ -223,7 +224,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
+class MaskedMatrix:
     """What a question of the peer's is multiplied with.
 
     ``masks`` has one for each entry of the answer; uniform modulo t, and used once.
@@ -238,16 +239,16 @@ class Matrix:
         """How many entries the vector has."""
         return len(self.values[0])
 
-    def ready(self, coins: Entropy) -> Callable[[EncryptedVector], EncryptedAnswer]:
+    def ready(self, entropy: Entropy) -> Callable[[EncryptedVector], EncryptedAnswer]:
         """The product; covers are made ahead."""
         prepared = self.key.prepare(self.values)
-        mask = self.key.mask_of(self.masks, coins.fork("multiples"))
-        self.key.stock(prepared, mask, coins)
-        return lambda vector: self.key.masked_product(prepared, vector, mask, coins)
+        mask = self.key.mask_of(self.masks, entropy.fork("multiples"))
+        self.key.stock(prepared, mask, entropy)
+        return lambda vector: self.key.masked_product(prepared, vector, mask, entropy)
 
 
 def exchange(
-    turn: int, question: Asks | None, matrix: Multiplies | None, coins: Entropy
+    turn: int, question: Requester | None, matrix: Multiplier | None, entropy: Entropy
 ) -> Program[IntArray]:
     """Asks the peer, answers it, or both; returns the answer to this side's question.
 
@@ -255,9 +256,9 @@ def exchange(
     are for this exchange alone.
     """
     if question is not None:
-        yield from send(SharedVector(turn, question.encrypted(coins.fork("vector"))))
+        yield from send(SharedVector(turn, question.encrypted(entropy.fork("vector"))))
     if matrix is not None:
-        yield from _answer(turn, matrix, coins.fork("answer"))
+        yield from _answer(turn, matrix, entropy.fork("answer"))
     if question is None:
         return _EMPTY
     message = yield from receive(SharedProduct)
@@ -265,9 +266,9 @@ def exchange(
     return question.decrypted(sized_answer(message.answer, question.entries))
 
 
-def _answer(turn: int, matrix: Multiplies, coins: Entropy) -> Program[None]:
+def _answer(turn: int, matrix: Multiplier, entropy: Entropy) -> Program[None]:
     # Before waiting, not after: the peer is at work meanwhile.
-    product = matrix.ready(coins)
+    product = matrix.ready(entropy)
     message = yield from receive(SharedVector)
     require_turn("SharedVector", message.turn, turn)
     answer = product(sized_vector(message.vector, matrix.length))

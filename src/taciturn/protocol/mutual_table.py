@@ -70,12 +70,12 @@ from taciturn.crypto.base import (
 )
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import ConfigError
-from taciturn.faces import Hint
 from taciturn.numerics.fixedpoint import FixedPoint, magnitude_bits
 from taciturn.numerics.periodic_sigmoid import PeriodicSigmoid, SharedSigmoid
 from taciturn.numerics.shared_fraction import SEGMENTS, Carried, Momentum, SharedFraction
 from taciturn.numerics.whitening import Whitening
 from taciturn.privacy.base import given
+from taciturn.protocol.encoded_table import EncodedTable
 from taciturn.protocol.mutual import (
     LEAST_LEAK_BITS,
     MOST_WAVES,
@@ -86,12 +86,12 @@ from taciturn.protocol.mutual import (
 )
 from taciturn.protocol.mutual_sums import CROSSED, SharedSums, SumsPlan
 from taciturn.protocol.outcome import WeightShare
-from taciturn.protocol.prepared import Prepared
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.state import MutualState, TrainingState
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
+from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement
 
 
@@ -106,9 +106,9 @@ class TablePlan:
     bob: Columns
 
     @classmethod
-    def of(cls, terms: Terms, rows: int, alice: Columns, bob: Columns) -> TablePlan:
+    def from_terms(cls, terms: Terms, rows: int, alice: Columns, bob: Columns) -> TablePlan:
         """The plan of a training; refuses one without room, or that tells too much of a table."""
-        scales = Scales.of_shared_table(terms.agreement, rows)
+        scales = Scales.for_shared_table(terms.agreement, rows)
         plan = cls(terms, scales, rows, alice, bob)
         waves = plan.sigmoid.sigmoid.waves
         if waves > MOST_WAVES:
@@ -224,7 +224,7 @@ class TablePlan:
 
 def shared_sigmoid(scales: Scales, agreed: Agreement, rows: int) -> SharedSigmoid:
     """The sigmoid of a training on so many rows, with as few waves as its error allows."""
-    function = PeriodicSigmoid.of(scales.score_bound, given(agreed, "sigmoid_error"))
+    function = PeriodicSigmoid.with_error(scales.score_bound, given(agreed, "sigmoid_error"))
     return SharedSigmoid(function, scales.modulus_bits, scales.shared_unit / rows)
 
 
@@ -232,7 +232,7 @@ def whitening_of(features: FeatureTable, terms: Terms) -> Whitening:
     """The coordinates of a side's columns, before it knows how many the other has."""
     heaviest = max(terms.agreement.class_weight or (1.0,))
     values, free = features.values, features.free
-    return Whitening.of(values, terms.agreement.l2, free, heaviest, terms.means_of(values, free))
+    return Whitening.fit(values, terms.agreement.l2, free, heaviest, terms.means_of(values, free))
 
 
 def whitened_bits(features: FeatureTable, terms: Terms) -> int:
@@ -251,7 +251,7 @@ class OwnTable:
     whitening: Whitening
 
     @classmethod
-    def of(cls, features: FeatureTable, plan: TablePlan, others: int) -> OwnTable:
+    def from_features(cls, features: FeatureTable, plan: TablePlan, others: int) -> OwnTable:
         """Whitens and rounds, once for the training."""
         whitening, scales = whitening_of(features, plan.terms).beside(others), plan.scales
         kept = whitening.kept(plan.terms.agreement.l2, features.free)
@@ -273,9 +273,9 @@ class _Question:
     def entries(self) -> int:
         return self.size.columns if self.transposed else self.size.rows
 
-    def encrypted(self, coins: Entropy) -> EncryptedVector:
+    def encrypted(self, entropy: Entropy) -> EncryptedVector:
         encrypt = self.key.encrypt_rows if self.transposed else self.key.encrypt_columns
-        return encrypt(self.vector, self.size, coins)
+        return encrypt(self.vector, self.size, entropy)
 
     def decrypted(self, answer: EncryptedAnswer) -> IntArray:
         decrypt = self.key.decrypt_columns if self.transposed else self.key.decrypt_rows
@@ -297,10 +297,10 @@ class _Product:
     def length(self) -> int:
         return self.table.size.rows if self.transposed else self.table.size.columns
 
-    def ready(self, coins: Entropy) -> Callable[[EncryptedVector], EncryptedAnswer]:
+    def ready(self, entropy: Entropy) -> Callable[[EncryptedVector], EncryptedAnswer]:
         if self.transposed:
-            return lambda vector: transposed_product(self.table, vector, self.masks, coins)
-        return lambda vector: self.table.product(vector, self.masks, coins)
+            return lambda vector: transposed_product(self.table, vector, self.masks, entropy)
+        return lambda vector: self.table.product(vector, self.masks, entropy)
 
 
 class Tables:
@@ -321,7 +321,7 @@ class Tables:
         self._ring, self._asking, self._entropy = ring, asking, entropy
         self._whole = None if holding is None else holding[0].whole
         self._key = None if holding is None else holding[1]
-        self._prepared = None if self._whole is None else Prepared(self._whole, memory)
+        self._prepared = None if self._whole is None else EncodedTable(self._whole, memory)
 
     def shared_scores(
         self, number: int, rows: int, own: IntArray, other: IntArray
@@ -353,8 +353,8 @@ class Tables:
             masks = self._ring.draw(len(whole), self._entropy.fork(f"masks {turn}"))
             matrix = _Product(self._prepared.under(self._key), masks, transposed)
             ours = self._ring.centred(self._ring.product(whole, own) - masks)
-        coins = self._entropy.fork(f"products {turn}")
-        theirs = yield from exchange(turn, question, matrix, coins)
+        entropy = self._entropy.fork(f"products {turn}")
+        theirs = yield from exchange(turn, question, matrix, entropy)
         return ours, theirs
 
     def close(self) -> None:
@@ -385,7 +385,7 @@ class Point:
         return cls(zeros, zeros, zeros, zeros, zeros[:0])
 
     @classmethod
-    def of_state(cls, state: TrainingState, mutual: MutualState) -> Point:
+    def from_state(cls, state: TrainingState, mutual: MutualState) -> Point:
         """As a training left it."""
         ahead = np.concatenate([state.share, mutual.bob_share])
         return cls(ahead, mutual.products, mutual.carries, mutual.slope, mutual.sums)

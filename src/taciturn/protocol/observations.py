@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from taciturn.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from taciturn.privacy.events import PrivacyEvent
-from taciturn.privacy.told_quality import ToldQuality
+from taciturn.privacy.quality_release import ToldQuality
 from taciturn.protocol.events import Event
 
 

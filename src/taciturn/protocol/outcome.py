@@ -12,7 +12,7 @@ from enum import Enum
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.numerics.symmetry import OpenedPasses
 from taciturn.numerics.whitening import Whitening
-from taciturn.protocol.circle import ALONE, Circle, Company
+from taciturn.protocol.party_group import ALONE, GroupShape, PairwiseMasks
 from taciturn.protocol.scales import Scales
 
 
@@ -56,8 +56,8 @@ class Trained:
     stopped: StopReason | None = None
     share: WeightShare | None = None
     bob_share: WeightShare | None = None
-    circle: Circle | None = field(default=None, repr=False)
-    company: Company = ALONE
+    pairwise_masks: PairwiseMasks | None = field(default=None, repr=False)
+    group_shape: GroupShape = ALONE
     further: tuple[Trained, ...] = ()
     means: FloatArray | None = field(default=None, repr=False)
 

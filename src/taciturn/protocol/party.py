@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable
-from taciturn.privacy.told_quality import ToldQuality
+from taciturn.privacy.quality_release import ToldQuality
 from taciturn.protocol.handshake import (
     ANY_TABLE,
     PeerTable,

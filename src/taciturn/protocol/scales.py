@@ -25,7 +25,6 @@ import numpy as np
 from taciturn.arrays import BoolArray, FloatArray, IntArray
 from taciturn.crypto.base import Wrapping
 from taciturn.errors import ConfigError
-from taciturn.faces import Hint
 from taciturn.memmap import MEMORY, Scratch, drop_pages, row_blocks
 from taciturn.numerics.descent import row_bound
 from taciturn.numerics.fixedpoint import FixedPoint
@@ -34,6 +33,7 @@ from taciturn.privacy.base import given
 from taciturn.privacy.events import NoisyModel
 from taciturn.privacy.model_release import log_inverse_failure, rounding_error
 from taciturn.rng import Entropy
+from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement
 
 MODULI = (50, 59)
@@ -60,7 +60,7 @@ class Scales:
     factor: float = 1.0
 
     @classmethod
-    def of_shared_table(cls, agreed: Agreement, rows: int) -> Scales:
+    def for_shared_table(cls, agreed: Agreement, rows: int) -> Scales:
         """The scales of newton where scores stay shared, and the ring is their range.
 
         A product with ``X~^T`` and the penalty's matrix has ``shared_shift`` digits more than a
@@ -95,7 +95,7 @@ class Scales:
         return 2.0 ** (self.weight_bits - SHARED_ROOM) / self.factor
 
     @classmethod
-    def of_table(cls, agreed: Agreement, rows: int, columns: int, magnitude_bits: int) -> Scales:
+    def for_table(cls, agreed: Agreement, rows: int, columns: int, magnitude_bits: int) -> Scales:
         """The scales of newton, for a whitened table with no value above 2^magnitude_bits.
 
         ``residue_bits`` are the digits of a row's number in Bob's vector. Those are rounded at
@@ -193,7 +193,7 @@ class Scales:
         }
 
     @classmethod
-    def of_json(cls, values: dict[str, Any]) -> Scales:
+    def from_json(cls, values: dict[str, Any]) -> Scales:
         """The scales of a finished training, as ``to_json`` wrote them."""
         return cls(
             values["modulus_bits"],
@@ -224,7 +224,7 @@ class Scales:
 
     def ring(self, magnitude_bits: int, terms: int) -> Wrapping:
         """The products of features up to 2^magnitude_bits, in sums of ``terms`` of them."""
-        return Wrapping.of(self.modulus_bits, self.feature_bits + magnitude_bits, terms)
+        return Wrapping.with_modulus(self.modulus_bits, self.feature_bits + magnitude_bits, terms)
 
     @property
     def score_unit(self) -> float:

@@ -17,13 +17,13 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.errors import StateError
-from taciturn.faces import Hint
-from taciturn.protocol.circle import ALONE, Circle, Company
+from taciturn.protocol.party_group import ALONE, GroupShape, PairwiseMasks
+from taciturn.setting_syntax import Hint
 
 Load: TypeAlias = Callable[[], FloatArray]
 
 
-class Shelf(Protocol):
+class ArrayStore(Protocol):
     """Where the long arrays of a state are kept: in its text, or in files of their own."""
 
     def put(self, name: str, values: FloatArray) -> Any:  # noqa: ANN401 - JSON
@@ -36,7 +36,7 @@ class Shelf(Protocol):
         """What reads an array back, from what ``put`` gave; ``StateError`` where it has changed."""
 
 
-class InText:
+class InlineArrays:
     """Arrays in the state's own text.
 
     >>> shelf = InText()
@@ -54,10 +54,10 @@ class InText:
         return lambda: values
 
 
-IN_TEXT = InText()
+INLINE = InlineArrays()
 
 
-class Shelved(Sequence[FloatArray]):
+class LazyArrays(Sequence[FloatArray]):
     """Arrays that are read when they are asked for, one at a time."""
 
     def __init__(self, loads: Sequence[Load]) -> None:
@@ -68,7 +68,7 @@ class Shelved(Sequence[FloatArray]):
 
     def __getitem__(self, index: Any) -> Any:  # noqa: ANN401 - an array, or some of them
         if isinstance(index, slice):
-            return Shelved(self._loads[index])
+            return LazyArrays(self._loads[index])
         return self._loads[index]()
 
 
@@ -106,7 +106,7 @@ class SearchState:
     position: FloatArray = field(default_factory=lambda: np.empty(0))
     opened: Sequence[IntArray] = ()
 
-    def to_json(self, passes: int, shelf: Shelf) -> dict[str, Any]:
+    def to_json(self, passes: int, array_store: ArrayStore) -> dict[str, Any]:
         """The state for a file, after so many passes."""
         kinds = {
             "direction": self.directions,
@@ -117,7 +117,7 @@ class SearchState:
         kept = {
             # The last array is that of the last pass.
             kind: [
-                shelf.put(f"{kind}-{number}", values)
+                array_store.put(f"{kind}-{number}", values)
                 for number, values in enumerate(arrays, start=passes - len(arrays))
             ]
             for kind, arrays in kinds.items()
@@ -125,11 +125,11 @@ class SearchState:
         return {**kept, "position": _hex(self.position)}
 
     @classmethod
-    def of_json(cls, values: dict[str, Any], shelf: Shelf) -> SearchState:
+    def from_json(cls, values: dict[str, Any], array_store: ArrayStore) -> SearchState:
         """Reads it back."""
 
-        def shelved(kind: str) -> Shelved:
-            return Shelved([shelf.get(kept) for kept in values[kind]])
+        def shelved(kind: str) -> LazyArrays:
+            return LazyArrays([array_store.get(kept) for kept in values[kind]])
 
         return cls(
             shelved("direction"),
@@ -139,7 +139,7 @@ class SearchState:
             # A checkpoint of an earlier version has none.
             cast(
                 "Sequence[IntArray]",
-                Shelved([_bits(shelf.get(kept)) for kept in values.get("opened", ())]),
+                LazyArrays([_bits(array_store.get(kept)) for kept in values.get("opened", ())]),
             ),
         )
 
@@ -178,7 +178,7 @@ class MutualState:
         }
 
     @classmethod
-    def of_json(cls, values: dict[str, Any]) -> MutualState:
+    def from_json(cls, values: dict[str, Any]) -> MutualState:
         """Reads it back."""
         return cls(
             bytes.fromhex(values["alice_key"]),
@@ -217,12 +217,12 @@ class TrainingState:
     mutual: MutualState | None = field(default=None, repr=False)
     widths: tuple[int, ...] = ()
     sizes: tuple[tuple[int, int], ...] = ()
-    circle: Circle | None = field(default=None, repr=False)
+    pairwise_masks: PairwiseMasks | None = field(default=None, repr=False)
 
     @property
-    def company(self) -> Company:
+    def group_shape(self) -> GroupShape:
         """What all sides know of several Alices."""
-        return Company(self.widths, self.seed) if self.widths else ALONE
+        return GroupShape(self.widths, self.seed) if self.widths else ALONE
 
     def at(
         self,
@@ -242,7 +242,7 @@ class TrainingState:
             suspected_wraps=suspected_wraps,
         )
 
-    def to_bytes(self, shelf: Shelf = IN_TEXT) -> bytes:
+    def to_bytes(self, array_store: ArrayStore = INLINE) -> bytes:
         """The state for a file; whoever reads it can resume, and read what was encrypted."""
         values = {
             "iteration": self.iteration,
@@ -254,20 +254,22 @@ class TrainingState:
             "losses": _hex(self.losses),
             "share": self.share.astype("<i8").tobytes().hex(),
             "suspected_wraps": self.suspected_wraps,
-            "search": None if self.search is None else self.search.to_json(self.iteration, shelf),
+            "search": None
+            if self.search is None
+            else self.search.to_json(self.iteration, array_store),
             "mutual": None if self.mutual is None else self.mutual.to_json(),
             "widths": list(self.widths),
             "sizes": [list(pair) for pair in self.sizes],
-            "circle": None if self.circle is None else self.circle.to_json(),
+            "circle": None if self.pairwise_masks is None else self.pairwise_masks.to_json(),
         }
         return json.dumps(values).encode()
 
     @classmethod
-    def of_bytes(cls, data: bytes, shelf: Shelf = IN_TEXT) -> TrainingState:
+    def from_bytes(cls, data: bytes, array_store: ArrayStore = INLINE) -> TrainingState:
         """Reads a state back.
 
         >>> state = TrainingState(3, np.array([0.1, -2.0]), seed=b"s", key=b"k", columns=2)
-        >>> again = TrainingState.of_bytes(state.to_bytes())
+        >>> again = TrainingState.from_bytes(state.to_bytes())
         >>> again.weights.tolist(), again.iteration, again.key
         ([0.1, -2.0], 3, b'k')
         """
@@ -286,13 +288,17 @@ class TrainingState:
                 search=(
                     None
                     if values["search"] is None
-                    else SearchState.of_json(values["search"], shelf)
+                    else SearchState.from_json(values["search"], array_store)
                 ),
-                mutual=None if values["mutual"] is None else MutualState.of_json(values["mutual"]),
+                mutual=None
+                if values["mutual"] is None
+                else MutualState.from_json(values["mutual"]),
                 # A state of a version that knew one Alice only has none of these.
                 widths=tuple(map(int, values.get("widths", ()))),
                 sizes=tuple((int(one), int(two)) for one, two in values.get("sizes", ())),
-                circle=None if not values.get("circle") else Circle.of_json(values["circle"]),
+                pairwise_masks=None
+                if not values.get("circle")
+                else PairwiseMasks.from_json(values["circle"]),
             )
         except (KeyError, TypeError, ValueError):
             raise StateError(

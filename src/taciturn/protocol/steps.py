@@ -1,6 +1,6 @@
 """The four steps of which every party's program is made.
 
-A party is one generator. It yields ``Send``, ``Receive``, ``Emit`` or ``Keep`` and returns its
+A party is one generator. It yields ``Send``, ``Receive``, ``Emit`` or ``Persist`` and returns its
 result; it
 does no input or output, has no clock, no logger and no thread, and draws only from an ``Entropy``
 handed to it. The same lines therefore run in one process, across a network and from a recording.
@@ -9,7 +9,7 @@ Rule: helpers are called with ``yield from``. A call without it does nothing, an
 does not notice; a test reads the programs' syntax trees for it.
 
 **Several peers.** Alice talks to Bob only, and Bob may talk to several Alices. A step names its
-peer; without a name it is for the only one there is (``taciturn.protocol.together``).
+peer; without a name it is for the only one there is (``taciturn.protocol.concurrent``).
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ class Emit:
 
 
 @dataclass(frozen=True, slots=True)
-class Keep:
+class Persist:
     """Remember these bytes, which no coins can give again; the answer is what was remembered."""
 
     data: bytes = field(repr=False)
 
 
-Step: TypeAlias = Send | Receive | Emit | Keep
+Step: TypeAlias = Send | Receive | Emit | Persist
 Program: TypeAlias = Generator[Step, Message | bytes | None, R]
 
 
@@ -78,9 +78,9 @@ def receive(expected: type[M]) -> Program[M]:
     return message
 
 
-def keep(data: bytes) -> Program[bytes]:
+def persist(data: bytes) -> Program[bytes]:
     """Bytes that must be the same if this program is run again: these, or those of then."""
-    kept = yield Keep(data)
+    kept = yield Persist(data)
     if not isinstance(kept, bytes):
         raise LocalProtocolError("the driver does not say what it keeps")
     return kept

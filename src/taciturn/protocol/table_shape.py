@@ -67,7 +67,7 @@ class TableShape:
     divisor_bits: int | None = None
 
     @classmethod
-    def of(cls, rows: int, state: TrainingState) -> TableShape:
+    def from_state(cls, rows: int, state: TrainingState) -> TableShape:
         """That of a training, after the greetings."""
         if not state.widths:
             return cls(rows, (state.columns,), state.magnitude_bits)
@@ -92,7 +92,7 @@ class TableShape:
     def scales(self, terms: Terms) -> Scales:
         """The public scales."""
         columns = sum(self.widths)
-        return Scales.of_table(terms.agreement, self.rows, columns, self.magnitude_bits)
+        return Scales.for_table(terms.agreement, self.rows, columns, self.magnitude_bits)
 
     def ring(self, scales: Scales) -> Wrapping:
         """The sizes of their products."""

@@ -23,8 +23,8 @@ from taciturn.report.blocks import (
     Words,
     table,
 )
-from taciturn.report.words import data_size, figure, interval, percent, share
-from taciturn.results.outlook import ColumnExposure, Disclosure, Outlook
+from taciturn.report.formatting import data_size, figure, interval, percent, share
+from taciturn.results.cost_preview import ColumnExposure, Disclosure, Outlook
 from taciturn.results.runs import R, Runs
 from taciturn.results.training import FeatureParty, TrainingRun
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from taciturn.errors import counted
 from taciturn.report.blocks import Block, Facts, Heading, Paragraph, Span, Tone, Words, table
+from taciturn.report.formatting import percent, share
 from taciturn.report.training import exposure_facts, label_epsilon, outlook_blocks, parties_facts
-from taciturn.report.words import percent, share
 from taciturn.results.columns import ColumnRehearsal, rehearsal_blocks
-from taciturn.results.outlook import ColumnExposure, Outlook
+from taciturn.results.cost_preview import ColumnExposure, Outlook
 from taciturn.results.serialise import OMITTED, Result, Subject, record_of
 from taciturn.results.training import FeatureParty
 

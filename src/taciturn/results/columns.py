@@ -23,7 +23,7 @@ from taciturn.report.blocks import (
     Words,
     table,
 )
-from taciturn.report.words import NONE, interval, share
+from taciturn.report.formatting import NONE, interval, share
 from taciturn.results.serialise import INLINE, OMITTED
 
 
@@ -167,7 +167,7 @@ class BobSeat:
     separation: Separation | None = field(default=None, metadata=OMITTED)
 
 
-def mean_seat(seats: Sequence[BobSeat]) -> BobSeat:
+def mean_adversary(seats: Sequence[BobSeat]) -> BobSeat:
     """Means over runs; of the canary where every run has one, and the worst separation."""
     canaries = [seat.canary for seat in seats if seat.canary is not None]
     findings = mean_columns([seat.findings for seat in seats])

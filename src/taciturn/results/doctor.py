@@ -14,12 +14,12 @@ from enum import StrEnum
 from typing import ClassVar
 
 from taciturn.errors import TaciturnError, counted
-from taciturn.faces import COMMAND_LINE
 from taciturn.report.blocks import Block, Facts, Heading, Paragraph, Span, Tone, Words, table
+from taciturn.report.formatting import printed_date
 from taciturn.report.training import label_epsilon, outlook_blocks
-from taciturn.report.words import printed_date
-from taciturn.results.outlook import LedgerAccount, Outlook, PastExposure
+from taciturn.results.cost_preview import LedgerAccount, Outlook, PastExposure
 from taciturn.results.serialise import INLINE, OMITTED, Result, key
+from taciturn.setting_syntax import COMMAND_LINE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,14 +160,14 @@ class Finding:
         return cls(area, Level.PROBLEM, summary, way_out)
 
     @classmethod
-    def of_error(cls, area: str, error: TaciturnError) -> Finding:
+    def from_error(cls, area: str, error: TaciturnError) -> Finding:
         """A problem in an error's own words.
 
         >>> from taciturn.errors import ConfigError
-        >>> Finding.of_error("data", ConfigError("no id", where="x.csv", hint="add one")).summary
+        >>> Finding.from_error("data", ConfigError("no id", where="x.csv", hint="add one")).summary
         'no id (x.csv)'
         """
-        error.face = error.face or COMMAND_LINE
+        error.syntax = error.syntax or COMMAND_LINE
         where = f" ({error.where})" if error.where else ""
         return cls.problem(
             area, f"{error.message}{where}", error.hint or "see docs/reference/errors.md"
@@ -190,10 +190,12 @@ class DoctorResult(Result):
     exposed: PastExposure | None = field(default=None, metadata=OMITTED)
 
     @classmethod
-    def of(cls, findings: Sequence[Finding], version: str, config: str | None) -> DoctorResult:
+    def from_findings(
+        cls, findings: Sequence[Finding], version: str, config: str | None
+    ) -> DoctorResult:
         """Result with the counts of problems and warnings.
 
-        >>> DoctorResult.of([Finding.ok("clock", "it runs")], "1.0", None).problems
+        >>> DoctorResult.from_findings([Finding.ok("clock", "it runs")], "1.0", None).problems
         0
         """
         levels = [finding.level for finding in findings]

@@ -78,7 +78,7 @@ def leakage_values(leakage: Leakage | None) -> Values:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def seat_values(seat: BobSeat | None) -> Values:
+def adversary_values(seat: BobSeat | None) -> Values:
     """Values of Alice's columns that Bob's best attack recovered."""
     if seat is None or not seat.findings.attacks:
         return {}

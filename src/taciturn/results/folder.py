@@ -29,10 +29,10 @@ from typing import Any
 
 from taciturn import extensions
 from taciturn.errors import DataError, FileError, OutputError
-from taciturn.faces import Hint
 from taciturn.files import canonical_json, finite_json, reporting_write_errors, sync_folder, to_json
 from taciturn.results.serialise import Result, read, record_of, refusal
 from taciturn.rng import SystemEntropy
+from taciturn.setting_syntax import Hint
 
 FORMAT = 1
 MANIFEST, RESULT, REPORT = "manifest.json", "result.json", "report.html"
@@ -126,9 +126,9 @@ def kinds() -> tuple[type[Result], ...]:
     """All kinds of results, those of other packages first."""
     # Imported here: they show themselves, and a party that writes a folder need not load a report.
     from taciturn.results.check import CheckResult
+    from taciturn.results.cost_preview import Estimate
     from taciturn.results.doctor import DoctorResult, ExposureResult, LedgerResult
     from taciturn.results.model import ModelList, UsedModel
-    from taciturn.results.outlook import Estimate
     from taciturn.results.run_list import ExportResult, RunList
     from taciturn.results.runs import Runs
 
@@ -157,18 +157,18 @@ def load(path: str | Path) -> Result:
         reason = getattr(problem, "strerror", None) or "it holds no JSON"
         raise DataError(f"the result cannot be read: {reason}", where=str(path)) from None
     try:
-        return of_record(record)
+        return from_record(record)
     except DataError as problem:
         raise problem.at(str(path)) from None
 
 
-def of_record(record: object) -> Result:
+def from_record(record: object) -> Result:
     """The result that a record is of, with means computed anew; a DataError says what is wrong."""
     if not isinstance(record, Mapping):
         raise refusal("", "is not an object")
     for kind in kinds():
         if kind.recognises(record):
-            return kind.of_record(record)
+            return kind.from_record(record)
     raise refusal("", "has none of the keys of one")
 
 
@@ -205,7 +205,7 @@ class Destination:
     within: bool
 
     @classmethod
-    def of(cls, text: str) -> Destination:
+    def parse(cls, text: str) -> Destination:
         """The destination that a person named, before any work is done for it.
 
         A text that ends with a slash, and a folder that holds result folders, mean a new folder in
@@ -348,7 +348,7 @@ class ResultFolder:
             raise _broken(path / MANIFEST, "it names no result")
         try:
             record = json.loads(contents[RESULT])
-            result = of_record(record)
+            result = from_record(record)
         except (ValueError, RecursionError):
             raise _broken(path / RESULT, "it holds no JSON") from None
         except DataError as problem:

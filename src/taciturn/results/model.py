@@ -38,7 +38,7 @@ class ModelList(Result):
     def blocks(self) -> list[Block]:
         """The result as a terminal shows it."""
         from taciturn.report.blocks import table
-        from taciturn.report.words import NONE
+        from taciturn.report.formatting import NONE
 
         rows = []
         for one in self.models:
@@ -74,8 +74,8 @@ class UsedModel(Result):
     def blocks(self) -> list[Block]:
         """The result as a terminal shows it."""
         from taciturn.report.blocks import Facts, Words
+        from taciturn.report.formatting import plain
         from taciturn.report.training import label_epsilon
-        from taciturn.report.words import plain
 
         values = ", ".join(f"{key.replace('_', '-')} {plain(v)}" for key, v in self.values.items())
         facts: dict[str, Words] = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from taciturn.errors import counted
 from taciturn.report import blocks as b
-from taciturn.report.words import (
+from taciturn.report.formatting import (
     NONE,
     data_size,
     duration,

@@ -158,7 +158,7 @@ class Runs(Result, Generic[R]):
         return record_of(self.means)
 
     @classmethod
-    def of_record(cls, record: Mapping[str, Any]) -> Self:
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
         """Read one run, or several seeds of it, with means computed anew."""
         made = [record.get(name) for name in _MADE]
         if not all(value is None or isinstance(value, str) for value in made):

@@ -124,7 +124,7 @@ class Result:
         return cls.known_by in record
 
     @classmethod
-    def of_record(cls, record: Mapping[str, Any]) -> Self:
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
         """Read the result from its JSON record; a DataError says which part is not of this kind."""
         return read(cls, record)
 

@@ -2,7 +2,7 @@ from taciturn.results.figures import ATTACK as ATTACK
 from taciturn.results.figures import HELD_OUT_AUC as HELD_OUT_AUC
 from taciturn.results.figures import parts_of as parts_of
 from taciturn.runs.collection import ORDERS as ORDERS
-from taciturn.runs.collection import Wanted as Wanted
+from taciturn.runs.collection import RunFilter as RunFilter
 from taciturn.runs.collection import collect as collect
 from taciturn.runs.collection import named as named
 from taciturn.runs.mlflow_export import TrackingUri as TrackingUri

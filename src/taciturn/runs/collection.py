@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from taciturn.errors import ConfigError, DataError, FileError, nearest
-from taciturn.faces import Hint
 from taciturn.results.figures import Part, parts_of
 from taciturn.results.folder import MANIFEST, ResultFolder, run_folders
 from taciturn.results.run_list import RunEntry, RunList, UnreadableRun
+from taciturn.setting_syntax import Hint
 
 _HOW = Hint("commands leave runs in a folder that is named: {out}", out="runs/")
 
@@ -41,7 +41,7 @@ ORDERS: dict[str, Callable[[RunEntry], tuple[object, ...]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class RunFilter:
     """Filter and order of runs; None accepts any, and orders by time."""
 
     mechanism: str | None = None
@@ -57,7 +57,7 @@ class Wanted:
                 hint=nearest(self.sort, ORDERS),
             )
 
-    def of(self, parts: Iterable[Part]) -> tuple[Part, ...]:
+    def select(self, parts: Iterable[Part]) -> tuple[Part, ...]:
         """The runs that pass the filter, in order; ties keep their order."""
         chosen = [part for part in parts if self._includes(part.entry)]
         if self.sort is not None:
@@ -74,7 +74,7 @@ class Wanted:
         return all(wanted is None or wanted == has for wanted, has in pairs)
 
 
-ANY = Wanted()
+ANY = RunFilter()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Collection:
         return RunList(self.folder, tuple(part.entry for part in self.parts), self.unreadable)
 
 
-def collect(folder: Path, wanted: Wanted = ANY) -> Collection:
+def collect(folder: Path, wanted: RunFilter = ANY) -> Collection:
     """The runs in a folder, or in one result folder; FileError if there is no such folder."""
     if not folder.is_dir():
         raise FileError("there is no folder of runs here", where=str(folder), hint=_HOW)
@@ -104,7 +104,7 @@ def collect(folder: Path, wanted: Wanted = ANY) -> Collection:
         except DataError as problem:
             unreadable.append(UnreadableRun(problem.where or str(place), problem.message))
     parts.sort(key=lambda part: part.entry.started)
-    return Collection(str(folder), wanted.of(parts), tuple(unreadable))
+    return Collection(str(folder), wanted.select(parts), tuple(unreadable))
 
 
 def named(runs: Sequence[str], folder: Path) -> list[ResultFolder]:

@@ -25,11 +25,11 @@ from urllib.parse import SplitResult, urlsplit
 
 from taciturn.errors import ConfigError, PrivacyError, TransportError
 from taciturn.extras import explained
-from taciturn.faces import Hint, hyphenated
 from taciturn.results.figures import Part, parts_of
 from taciturn.results.folder import MANIFEST, Manifest, ResultFolder, without_credentials
 from taciturn.results.run_list import ExportedRun, ExportResult
 from taciturn.results.serialise import Result
+from taciturn.setting_syntax import Hint, hyphenated
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -143,7 +143,7 @@ class TrackingUri:
         return f"TrackingUri({self.shown})"
 
     @classmethod
-    def of(cls, text: str, *, allow_http: bool = False) -> TrackingUri:
+    def parse(cls, text: str, *, allow_http: bool = False) -> TrackingUri:
         """Check an address; ConfigError if runs cannot be sent there, or not safely.
 
         ``allow_http`` accepts plain http to a machine that is not this one.

@@ -19,8 +19,8 @@ from pydantic import (
 )
 
 from taciturn.errors import ConfigError, nearest
-from taciturn.faces import Face, Hint
 from taciturn.files import canonical_json
+from taciturn.setting_syntax import Hint, SettingSyntax
 from taciturn.settings.checked import ClassWeight, NonNegative, Positive, PositiveInt, named
 from taciturn.settings.parties import Parties
 from taciturn.settings.schema import Evaluate, Protection, Settings, ShareMetrics
@@ -159,9 +159,11 @@ class Agreement(Protection):
         return self.model_copy(update={"solver": self.solver.with_rounds(rounds)})
 
     @classmethod
-    def named(cls, values: Mapping[str, Any], *, face: Face | None = None) -> dict[str, Any]:
+    def named(
+        cls, values: Mapping[str, Any], *, syntax: SettingSyntax | None = None
+    ) -> dict[str, Any]:
         """The same values under the names of the settings, the solver's among them."""
-        return named(values, AGREEMENT_KEYS, face, cls.section)
+        return named(values, AGREEMENT_KEYS, syntax, cls.section)
 
     @model_validator(mode="before")
     @classmethod
@@ -178,7 +180,7 @@ class Agreement(Protection):
             )
         rest = {name: value for name, value in values.items() if name not in kind.model_fields}
         own = {name: value for name, value in values.items() if name in kind.model_fields}
-        return {**rest, "solver": kind.of(own)}
+        return {**rest, "solver": kind.from_mapping(own)}
 
     @model_serializer(mode="wrap")
     def _plain(self, values: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -206,7 +208,7 @@ class Agreement(Protection):
             raise ConfigError("the agreement is not JSON") from None
         if not isinstance(values, dict):
             raise ConfigError("the agreement is not a JSON object")
-        return cls.of(values)
+        return cls.from_mapping(values)
 
 
 # The solver's own settings stand behind its name.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from taciturn.errors import ConfigError
-from taciturn.faces import Hint
+from taciturn.setting_syntax import Hint
 from taciturn.settings.checked import named
 from taciturn.settings.options import SettingsOptions
 from taciturn.settings.removed import refuse_former_keyword
@@ -49,8 +49,8 @@ def given_options(options: SettingsOptions, function: Callable[..., object]) -> 
 def settings_of(data: object, options: Mapping[str, object]) -> tuple[Settings, object]:
     """The checked settings, and the table where one was given in Python."""
     if isinstance(data, str | Path):
-        return Settings.of({**options, "data": str(data)}).resolved(), None
-    return Settings.of(options).resolved(), data
+        return Settings.from_mapping({**options, "data": str(data)}).resolved(), None
+    return Settings.from_mapping(options).resolved(), data
 
 
 def record_target(record: str | Path | None, settings: Settings) -> Path | None:

@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from taciturn.errors import ConfigError, nearest_setting, shown_by
-from taciturn.faces import Face, hyphenated
+from taciturn.errors import ConfigError, nearest_setting, rendering_errors_as
+from taciturn.setting_syntax import SettingSyntax, hyphenated
 from taciturn.settings.removed import refuse_former_key
 
 PositiveInt = Annotated[int, Field(ge=1)]
@@ -45,18 +45,22 @@ class Checked(BaseModel):
     section: ClassVar[str] = ""
 
     @classmethod
-    def of(cls, values: Mapping[str, Any], *, face: Face | None = None) -> Self:
+    def from_mapping(
+        cls, values: Mapping[str, Any], *, syntax: SettingSyntax | None = None
+    ) -> Self:
         """Checks ``values``; keys may be spelled with hyphens or underscores.
 
         ``face`` spells them in an error; None leaves it to the caller.
         """
-        with shown_by(face):
-            return cls.model_validate(cls.named(values, face=face))
+        with rendering_errors_as(syntax):
+            return cls.model_validate(cls.named(values, syntax=syntax))
 
     @classmethod
-    def named(cls, values: Mapping[str, Any], *, face: Face | None = None) -> dict[str, Any]:
+    def named(
+        cls, values: Mapping[str, Any], *, syntax: SettingSyntax | None = None
+    ) -> dict[str, Any]:
         """The same values under the names of the fields."""
-        return named(values, cls.model_fields, face, cls.section)
+        return named(values, cls.model_fields, syntax, cls.section)
 
     def __init__(self, **values: object) -> None:
         try:
@@ -68,7 +72,7 @@ class Checked(BaseModel):
 def named(
     values: Mapping[str, Any],
     known: Collection[str],
-    face: Face | None = None,
+    syntax: SettingSyntax | None = None,
     section: str = "",
 ) -> dict[str, Any]:
     """Values by the names of settings, from keys that are spelled with hyphens or underscores.
@@ -79,15 +83,15 @@ def named(
     {'batch_size': 16}
     """
     plain: dict[str, Any] = {}
-    with shown_by(face):
+    with rendering_errors_as(syntax):
         for key, value in values.items():
             name = key.replace("-", "_")
             if name not in known:
-                refuse_former_key(key, section, face)
+                refuse_former_key(key, section, syntax)
                 raise ConfigError(
                     f"unknown setting {key}",
                     setting=name,
-                    where="" if face is None else face.source,
+                    where="" if syntax is None else syntax.source,
                     hint=nearest_setting(key, known),
                 )
             if name in plain:

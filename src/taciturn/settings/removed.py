@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from taciturn.errors import ConfigError
-from taciturn.faces import Face, Hint, hyphenated
+from taciturn.setting_syntax import Hint, SettingSyntax, hyphenated
 
 
 class Kind(StrEnum):
@@ -277,12 +277,12 @@ def former_name(kind: Kind, within: str, name: str) -> FormerName | None:
     )
 
 
-def refuse_former_key(key: str, section: str, face: Face | None = None) -> None:
+def refuse_former_key(key: str, section: str, syntax: SettingSyntax | None = None) -> None:
     """Refuse an old key of a section, or an old keyword; return for any other name."""
     if (entry := former_name(Kind.KEY, section, key)) is not None:
         raise ConfigError(
             entry.message(key),
-            where="" if face is None else face.source,
+            where="" if syntax is None else syntax.source,
             setting=key.replace("-", "_"),
             hint=entry.hint,
         )

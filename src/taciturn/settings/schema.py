@@ -15,8 +15,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from taciturn.errors import ConfigError
-from taciturn.faces import Hint, TomlFile, hyphenated
 from taciturn.files import read_toml
+from taciturn.setting_syntax import Hint, TomlFile, hyphenated
 from taciturn.settings.checked import Checked, ClassWeight, NonNegative, Positive, PositiveInt
 from taciturn.settings.parties import MOST
 from taciturn.settings.removed import refuse_former_key, removed_batches
@@ -520,17 +520,17 @@ class Settings(TableSettings, Protection):
     def read_toml(cls, path: Path) -> dict[str, Any]:
         """Values of a TOML file of settings, by field; the command's options are laid over it."""
         values = read_toml(path, "file of settings", "name a file that can be read")
-        face = settings_file(path)
+        syntax = settings_file(path)
         for key, value in values.items():
             if isinstance(value, dict) and key.replace("-", "_") not in BY_COLUMN:
-                refuse_former_key(key, cls.section, face)
+                refuse_former_key(key, cls.section, syntax)
                 raise ConfigError(
                     f"[{key}] is a table; settings belong at the top level",
                     where=str(path),
                     hint=f"leave the line [{key}] out",
                 )
-        cls.of(values, face=face)
-        return cls.named(values, face=face)
+        cls.from_mapping(values, syntax=syntax)
+        return cls.named(values, syntax=syntax)
 
     @property
     def source(self) -> str:

@@ -16,8 +16,8 @@ from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 from pydantic import BeforeValidator, Field, model_validator
 
 from taciturn.errors import ConfigError
-from taciturn.faces import Hint, hyphenated, toml_value
 from taciturn.files import canonical_json
+from taciturn.setting_syntax import Hint, hyphenated, toml_value
 from taciturn.settings.checked import Checked, ClassWeight, NonNegative, Positive, PositiveInt
 from taciturn.settings.schema import Variant
 from taciturn.settings.setting import Scope, Setting

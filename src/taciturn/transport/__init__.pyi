@@ -20,9 +20,9 @@ from taciturn.transport.dial import DialEndpoint as DialEndpoint
 from taciturn.transport.grpc_channel import METHOD as METHOD
 from taciturn.transport.grpc_channel import OVERHEAD as OVERHEAD
 from taciturn.transport.grpc_channel import ByteQueue as ByteQueue
-from taciturn.transport.grpc_channel import Ended as Ended
 from taciturn.transport.grpc_channel import GrpcChannel as GrpcChannel
 from taciturn.transport.grpc_channel import KeyPin as KeyPin
+from taciturn.transport.grpc_channel import StreamEnded as StreamEnded
 from taciturn.transport.grpc_channel import objection as objection
 from taciturn.transport.grpc_channel import pin_objection as pin_objection
 from taciturn.transport.limits import CHUNK as CHUNK

@@ -31,7 +31,7 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from taciturn.errors import ConfigError, OutputError
-from taciturn.faces import Hint
+from taciturn.setting_syntax import Hint
 from taciturn.transport.address import check_name
 
 PublicKey: TypeAlias = ec.EllipticCurvePublicKey | rsa.RSAPublicKey

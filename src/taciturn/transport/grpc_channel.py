@@ -140,7 +140,7 @@ def noop(reason: str) -> None:
     """Ignore a report."""
 
 
-class Ended(Exception):
+class StreamEnded(Exception):
     """The queue takes or gives nothing more."""
 
 
@@ -158,24 +158,24 @@ class ByteQueue:
         self._changed = threading.Condition()
 
     def put(self, entry: bytes, *, force: bool = False) -> None:
-        """Add an entry, once there is room or at once if forced; ``Ended`` if it takes no more."""
+        """Add an entry once there is room, or at once if forced; ``StreamEnded`` after the end."""
         cost = len(entry) + OVERHEAD
         with self._changed:
             while self._open and self._size and self._size + cost > self._limit and not force:
                 self._changed.wait()
             if not self._open:
-                raise Ended
+                raise StreamEnded
             self._entries.append(entry)
             self._size += cost
             self._changed.notify_all()
 
     def get(self, timeout: float | None = None) -> bytes | None:
-        """Take the oldest entry, None after the timeout; ``Ended`` where none will come."""
+        """Take the oldest entry, None after the timeout; ``StreamEnded`` where none will come."""
         until = None if timeout is None else time.monotonic() + timeout
         with self._changed:
             while not self._entries:
                 if not self._open:
-                    raise Ended
+                    raise StreamEnded
                 left = None if until is None else until - time.monotonic()
                 if left is not None and left <= 0:
                     return None
@@ -233,7 +233,7 @@ class GrpcChannel:
         while True:
             try:
                 message = self._outbox.get()
-            except Ended:
+            except StreamEnded:
                 return
             if message is not None:
                 yield message
@@ -265,14 +265,14 @@ class GrpcChannel:
             with self._sending:
                 for message in split(frame):
                     self._outbox.put(message, force=not wait)
-        except Ended:
+        except StreamEnded:
             raise self._broken() from None
 
     def receive(self, timeout: float) -> bytes:
         """The next frame."""
         try:
             frame = self._inbox.get(timeout)
-        except Ended:
+        except StreamEnded:
             raise self._broken() from None
         if frame is None:
             raise PeerSilent(
@@ -304,7 +304,7 @@ class GrpcChannel:
         if self._sending.acquire(blocking=False):
             try:
                 self._outbox.put(END, force=True)
-            except Ended:
+            except StreamEnded:
                 return
             finally:
                 self._sending.release()
@@ -348,7 +348,7 @@ class GrpcChannel:
             return
         try:
             self._inbox.put(frame)
-        except Ended:  # this side closes, or has dropped the link
+        except StreamEnded:  # this side closes, or has dropped the link
             return
 
     def _note_end(self, ended: bool) -> None:

@@ -12,7 +12,7 @@ import polars as pl
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.data import LabelTable
-from taciturn.jobs.train import simulate
+from taciturn.jobs.train import simulate_training
 from taciturn.rng import KeyedEntropy
 from taciturn.settings import Settings
 from taciturn.simulation import load_raw
@@ -29,8 +29,8 @@ ALARM = 4.4
 def run(table: object = None, **options: Any) -> tuple[AliceView, LabelTable]:
     """Alice's view of a small simulated run, or all Alices' together, and the truth."""
     base = {"dataset": "breast-cancer", "mechanism": "none", "scheme": "clear", "seed": 5}
-    settings = Settings.of({**base, **options}).resolved()
-    outcome = simulate(settings, load_raw(settings, table), keep=True)
+    settings = Settings.from_mapping({**base, **options}).resolved()
+    outcome = simulate_training(settings, load_raw(settings, table), keep=True)
     assert outcome.transcript is not None
     return alice_view(outcome.transcript, outcome.data), outcome.data.labels_train
 

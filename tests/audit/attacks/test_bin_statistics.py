@@ -14,7 +14,7 @@ from taciturn.jobs.woe import weights_of_evidence
 from taciturn.numerics import auc
 from taciturn_audit.attacks import (
     UNKNOWN,
-    HandedOver,
+    PublishedStatistics,
     certain_labels,
     likeliest_labels,
     majority_labels,
@@ -35,10 +35,10 @@ def handed(
     smoothing: float = 0.5,
     digits: int | None = None,
     rates: bool = False,
-) -> HandedOver:
+) -> PublishedStatistics:
     exact = ones / rows if rates else weights_of_evidence(ones, rows, smoothing)
     given = exact if digits is None else np.round(exact, digits)
-    return HandedOver(rows, given, 0.0 if rates else smoothing, digits, rates)
+    return PublishedStatistics(rows, given, 0.0 if rates else smoothing, digits, rates)
 
 
 def both_labels(ones: IntArray, rows: IntArray) -> bool:
@@ -91,7 +91,7 @@ def test_columns_of_the_same_rows_narrow_each_other_down():
 
 
 def test_statistics_that_fit_no_table_prove_nothing():
-    wrong = HandedOver(np.array([10, 10]), np.array([2.0, 1.0]), 0.5, 6)
+    wrong = PublishedStatistics(np.array([10, 10]), np.array([2.0, 1.0]), 0.5, 6)
     recovered = recover_counts([wrong])
     assert recovered.totals == 0
     assert not recovered.columns[0].exact.any()

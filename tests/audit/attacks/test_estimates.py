@@ -121,8 +121,8 @@ def test_the_score_is_the_sum_of_products_over_the_length():
 
 
 def test_the_preferences_are_those_of_trying_every_mapping():
-    coins = np.random.default_rng(1)
-    vectors = coins.normal(size=(CLUSTERS + 2, 40))
+    entropy = np.random.default_rng(1)
+    vectors = entropy.normal(size=(CLUSTERS + 2, 40))
     cosines = {
         mapping: _cosine(vectors[0] + np.array(mapping) @ vectors[1:-1], vectors[-1])
         for mapping in itertools.product((0, 1), repeat=CLUSTERS)

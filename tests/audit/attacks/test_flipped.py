@@ -42,8 +42,8 @@ def flipped_run(
     view, truth = known_run(mechanism="label-rr", epsilon=epsilon, permute_labels=True, **options)
     method = view.mechanism
     assert isinstance(method, FlippedLabels)
-    coins = Coins.for_seed(SEED).bob.fork("label response")
-    return view, truth, method.respond(truth, coins), method.keep
+    entropy = Coins.for_seed(SEED).bob.fork("label response")
+    return view, truth, method.respond(truth, entropy), method.keep
 
 
 def accuracy(guess: LabelGuess, labels: LabelTable) -> float:

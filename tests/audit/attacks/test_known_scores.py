@@ -46,8 +46,8 @@ def search(view: AliceView, number: int, nodes: int = MANY_NODES) -> Search:
     seen = gradients(view)[number]
     odds = np.zeros(len(seen.rows))
     return Search(
-        System.of(view, seen),
-        Law.of(view),
+        System.from_view(view, seen),
+        Law.from_view(view),
         *view.residues(seen.rows, seen.weights),
         odds,
         hear(view, seen, odds).member,

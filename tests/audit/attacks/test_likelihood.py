@@ -136,7 +136,7 @@ def test_the_ratio_of_additive_noise_is_the_difference_of_two_distances(noise):
 
 def test_the_printed_variant_says_nothing_at_a_score_of_one_half():
     view, _ = known_run(**MULT, variant="printed")
-    released = view.observations.of(ResiduesSeen)[0].residues
+    released = view.observations.of_kind(ResiduesSeen)[0].residues
     np.testing.assert_array_equal(log_ratios(view, released, np.full(len(released), 0.5)), 0.0)
 
 

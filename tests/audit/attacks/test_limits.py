@@ -41,7 +41,7 @@ def test_no_attack_looks_at_a_clock():
 @pytest.mark.parametrize("spoken", [False, True])
 def test_a_rehearsed_attack_that_a_limit_ended_is_a_risk(spoken):
     """It guesses half of the labels right, and a limit kept it from saying more."""
-    labels = LabelTable.of([0, 1] * 50)
+    labels = LabelTable.from_data([0, 1] * 50)
     signal, none = np.full(100, spoken), np.zeros(100, dtype=bool)
     for limited, level in ((False, CLEAR), (True, AT_RISK)):
         verdict, _ = foresee(LabelGuess(np.ones(100), signal, none, "", limited), labels)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import IndexArray
-from taciturn.jobs.train import simulate
+from taciturn.jobs.train import simulate_training
 from taciturn.protocol import Event, Progress
 from taciturn.settings import Settings
 from taciturn.simulation import load_raw
@@ -19,14 +19,14 @@ from tests.audit.attacks.evidence import DATASETS, run
 def hybrid(**options: object) -> tuple[AliceView, dict[int, IndexArray]]:
     """Alice's view of a run, and the true batches, which only Bob knows."""
     base = {"dataset": "breast-cancer", "mechanism": "hybrid", "scheme": "clear", "seed": 5}
-    settings = Settings.of({**base, **options}).resolved()
+    settings = Settings.from_mapping({**base, **options}).resolved()
     batches: dict[int, IndexArray] = {}
 
     def note(event: Event) -> None:
         if isinstance(event, Progress) and event.rows is not None:
             batches[event.done - 1] = event.rows
 
-    outcome = simulate(settings, load_raw(settings), keep=True, observe=note)
+    outcome = simulate_training(settings, load_raw(settings), keep=True, observe=note)
     return outcome_view(outcome), batches
 
 

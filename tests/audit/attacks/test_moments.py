@@ -20,7 +20,7 @@ def columns(rows: int, width: int, seed: int = 1) -> FloatArray:
     return np.random.default_rng(seed).normal(size=(rows, width))
 
 
-def coins(rows: int, seed: int = 2) -> FloatArray:
+def entropy(rows: int, seed: int = 2) -> FloatArray:
     return np.random.default_rng(seed).integers(0, 2, rows).astype(float)
 
 
@@ -49,7 +49,7 @@ def guess(
 @pytest.mark.parametrize("bobs", [0, 1, 3])
 @pytest.mark.parametrize("centred", [False, True])
 def test_a_category_of_one_row_tells_its_label(label, bobs, centred):
-    table, labels = with_category(columns(300, 4), 17), coins(300)
+    table, labels = with_category(columns(300, 4), 17), entropy(300)
     labels[17] = label
     bob = np.hstack([np.ones((300, 1)), columns(300, bobs - 1, seed=3)]) if bobs else None
     answer = guess(table - centred * table.mean(axis=0), labels, bob)
@@ -60,7 +60,7 @@ def test_a_category_of_one_row_tells_its_label(label, bobs, centred):
 
 @pytest.mark.parametrize(("labels_of_two", "proven"), [((1, 1), 2), ((0, 0), 2), ((0, 1), 0)])
 def test_two_rows_of_a_category_are_told_where_they_agree(labels_of_two, proven):
-    labels = coins(300)
+    labels = entropy(300)
     labels[[17, 40]] = labels_of_two
     answer = guess(with_category(columns(300, 4), 17, 40), labels)
     assert np.count_nonzero(answer.certain) == proven
@@ -77,7 +77,7 @@ def test_two_rows_of_a_category_are_told_where_they_agree(labels_of_two, proven)
     ids=["a category of many rows", "fewer bits than labels", "columns at Bob"],
 )
 def test_sums_that_leave_every_row_open_prove_nothing(table, bob):
-    assert not guess(table, coins(len(table)), bob).certain.any()
+    assert not guess(table, entropy(len(table)), bob).certain.any()
 
 
 # --- all labels at once -------------------------------------------------------------------------
@@ -90,7 +90,7 @@ def test_sums_that_leave_every_row_open_prove_nothing(table, bob):
 )
 @pytest.mark.parametrize("intercept", [False, True])
 def test_few_rows_are_told_altogether(rows, width, agreed, intercept):
-    labels = coins(rows)
+    labels = entropy(rows)
     bob = np.ones((rows, 1)) if intercept else None
     answer = guess(columns(rows, width), labels, bob, **agreed)
     assert right(answer, labels).all()
@@ -99,7 +99,7 @@ def test_few_rows_are_told_altogether(rows, width, agreed, intercept):
 
 
 def test_rows_that_can_be_exchanged_are_not_called_certain():
-    table, labels = columns(24, 8), coins(24)
+    table, labels = columns(24, 8), entropy(24)
     table[5] = table[3]
     labels[[3, 5]] = 0, 1
     answer = guess(table, labels)
@@ -108,7 +108,7 @@ def test_rows_that_can_be_exchanged_are_not_called_certain():
 
 
 def test_it_works_where_there_are_more_columns_than_rows():
-    labels = coins(20)
+    labels = entropy(20)
     answer = guess(columns(20, 50), labels, columns(20, 3, seed=9))
     # Every row stands alone, whatever Bob has.
     assert answer.certain.all()
@@ -130,14 +130,14 @@ def test_what_the_columns_say_is_guessed():
 def test_nothing_certain_is_wrong(bobs):
     for seed in range(12):
         table = with_category(columns(40, 2 + seed % 3, seed=seed), seed)
-        labels = coins(40, seed=seed)
+        labels = entropy(40, seed=seed)
         bob = np.hstack([np.ones((40, 1)), columns(40, bobs - 1, seed=30 + seed)]) if bobs else None
         answer = MomentsAttack().infer(played(table, labels, bob, seed=seed))
         assert right(answer, labels)[answer.certain].all()
 
 
 def test_a_limit_is_said_and_counted():
-    view = played(columns(40, 6), coins(40))
+    view = played(columns(40, 6), entropy(40))
     answer, again = (MomentsAttack().infer(view) for _ in range(2))
     assert answer.work == again.work
     assert (answer.scores == again.scores).all()

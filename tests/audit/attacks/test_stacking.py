@@ -47,7 +47,7 @@ def test_recovers_and_proves_every_label_of_batches_wider_than_the_columns(
 def test_labels_between_0_and_1_need_fewer_equations_than_rows():
     """Two epochs of 30 equations for batches of 64: LSMR alone leaves labels open."""
     view, truth = known_run(batch_size=64, epochs=2, permute_labels=True, seed=1)
-    system = System.of(view, list(gradients(view)), lambda done, total: None)
+    system = System.from_batches(view, list(gradients(view)), lambda done, total: None)
     assert len(system.targets) < view.features.rows
     assert np.abs(system.solve()).min() < 0.4
     score = judge("", StackingAttack().infer(view), truth)

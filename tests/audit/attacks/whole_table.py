@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.numerics import SubspaceSolver, of_labels
+from taciturn.numerics import SubspaceSolver, label_likelihood
 from taciturn.privacy import EncryptedMechanism, mechanism
 from taciturn.protocol import MomentsSeen, Signal
 from taciturn_audit.views import AliceView, Observations
@@ -41,7 +41,7 @@ def played(
 
     The model is one step from the first pass: what later passes do to it is of no consequence here.
     """
-    coins, rows = np.random.default_rng(seed), len(alice)
+    entropy, rows = np.random.default_rng(seed), len(alice)
     intercept = bob is not None and bool((bob == 1.0).all(axis=0).any())
     table = whitened(alice - intercept * alice.mean(axis=0))
     bits = math.ceil(math.log2(rows * alice.shape[1]) / 2) + 11
@@ -49,11 +49,11 @@ def played(
     method = cast(EncryptedMechanism, mechanism(public))
     own = np.empty((rows, 0)) if bob is None else bob
     values = labels.astype(np.int8)
-    solver = SubspaceSolver(of_labels(values, method.likelihood), own, 1e-6, 0, 2)
+    solver = SubspaceSolver(label_likelihood(values, method.likelihood), own, 1e-6, 0, 2)
     numbers = solver.direction()
     seen = []
     for final in (False, True):
-        whole = np.floor(numbers * 2.0**bits + coins.random(rows)).astype(np.int64)
+        whole = np.floor(numbers * 2.0**bits + entropy.random(rows)).astype(np.int64)
         seen.append(MomentsSeen(int(final), table, table.T @ whole, TABLE_BITS, bits, final))
     view = SimpleNamespace(
         agreement=public,

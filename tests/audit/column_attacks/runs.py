@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray
-from taciturn.jobs.train import Outcome, simulate
+from taciturn.jobs.train import Outcome, simulate_training
 from taciturn.protocol.bob import BatchScored, BobObservation, DirectionScored
 from taciturn.results import ColumnScore
 from taciturn.rng import KeyedEntropy
@@ -35,7 +35,7 @@ class Run:
 
     @property
     def truth(self) -> Truth:
-        return Truth.of(self.outcome.data.alice_train)
+        return Truth.from_table(self.outcome.data.alice_train)
 
     def known(self, count: int) -> KnownRows:
         rows = KeyedEntropy.from_seed(5).permutation(len(self.hers))[:count]
@@ -49,8 +49,8 @@ class Run:
     @property
     def hidden(self) -> BobView:
         """The same view with the scores of one row under another's: they say nothing of a row."""
-        coins = KeyedEntropy.from_seed(6)
-        order = coins.permutation(len(self.hers))
+        entropy = KeyedEntropy.from_seed(6)
+        order = entropy.permutation(len(self.hers))
         view = replace(self.view, predictions=None)
         if self.view.predictions is not None:
             view = replace(view, predictions=self.view.predictions[order])
@@ -69,17 +69,17 @@ def _hidden(event: BobObservation, order: np.ndarray) -> BobObservation:
 @cache
 def people(rows: int = 800) -> pl.DataFrame:
     """A made-up table: a category, a yes or no, a number of children, and amounts."""
-    coins = KeyedEntropy.from_seed(9)
+    entropy = KeyedEntropy.from_seed(9)
     places = np.array(["north", "south", "east", "west", "abroad"])
-    amount = coins.fork("amount").uniform((rows, 2))
+    amount = entropy.fork("amount").uniform((rows, 2))
     return pl.DataFrame(
         {
-            "place": places[coins.fork("place").integers(5, rows).astype(int)],
-            "owner": np.where(coins.fork("owner").uniform((rows,)) < 0.3, "yes", "no"),
-            "children": coins.fork("children").integers(4, rows).astype(float),
+            "place": places[entropy.fork("place").integers(5, rows).astype(int)],
+            "owner": np.where(entropy.fork("owner").uniform((rows,)) < 0.3, "yes", "no"),
+            "children": entropy.fork("children").integers(4, rows).astype(float),
             "income": amount[:, 0],
             "debt": amount[:, 1],
-            "label": (coins.fork("label").uniform((rows,)) < amount[:, 0]).astype(int),
+            "label": (entropy.fork("label").uniform((rows,)) < amount[:, 0]).astype(int),
         }
     )
 
@@ -89,16 +89,16 @@ def run(**options: Any) -> Run:
     """A training without encryption: on breast-cancer, or on ``people`` where a label is named."""
     table = people() if "label" in options else None
     source = {} if "label" in options else {"dataset": "breast-cancer"}
-    settings = Settings.of({"scheme": "clear", "seed": 3, **source, **options}).resolved()
+    settings = Settings.from_mapping({"scheme": "clear", "seed": 3, **source, **options}).resolved()
     seen: list[BobObservation] = []
 
     def note(event: object) -> None:
         if isinstance(event, BobObservation):
             seen.append(event)
 
-    coins = Coins.for_seed(settings.seed)
-    outcome = simulate(settings, load_raw(settings, table), keep=True, observe=note)
-    return Run(outcome, tuple(seen), bob_view(outcome, coins))
+    entropy = Coins.for_seed(settings.seed)
+    outcome = simulate_training(settings, load_raw(settings, table), keep=True, observe=note)
+    return Run(outcome, tuple(seen), bob_view(outcome, entropy))
 
 
 def sgd(mechanism: str = "none", **options: Any) -> Run:

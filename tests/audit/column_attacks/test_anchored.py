@@ -16,7 +16,7 @@ def test_fewer_rows_and_stretches_stand_for_all_where_there_are_many(monkeypatch
     monkeypatch.setattr(module_of(follow), "MOST_WORK", 60 * 151_000)
     one = sgd("none")
     known = one.known(20)
-    followed = follow(Batches.of(one.view), len(one.hers), 4, known)
+    followed = follow(Batches.from_view(one.view), len(one.hers), 4, known)
     assert followed.limited
     error = np.delete(followed.values - one.hers, known.rows, axis=0)
     assert 1 - np.mean(error**2) > 0.8
@@ -24,8 +24,8 @@ def test_fewer_rows_and_stretches_stand_for_all_where_there_are_many(monkeypatch
 
 def test_visits_are_the_batches_row_by_row():
     one = sgd("none")
-    batches = Batches.of(one.view)
-    visits = Visits.of(batches, len(one.hers))
+    batches = Batches.from_view(one.view)
+    visits = Visits.from_batches(batches, len(one.hers))
     assert visits.there.sum() == batches.scored.sum()
     time, score = visits.times[7][visits.there[7]], visits.scores[7][visits.there[7]]
     event = one.view.batches[time[-1]]

@@ -54,8 +54,8 @@ def test_scores_of_other_rows_have_no_columns_of_few_values():
 def test_scores_with_noise_of_their_own_have_no_columns_of_few_values():
     """No claim is made where every score has an error: levels would not fit it exactly."""
     one = of_people("owner,children,income,debt", passes=6)
-    coins = KeyedEntropy.from_seed(8)
-    noise = coins.uniform((6, len(one.hers)))
+    entropy = KeyedEntropy.from_seed(8)
+    noise = entropy.uniform((6, len(one.hers)))
     noisy = [replace(e, scores=e.scores + noise[e.iteration]) for e in one.view.directions]
     view = replace(one.view)
     view.__dict__["observations"] = tuple(noisy)

@@ -23,12 +23,12 @@ from tests.seldom import seldom
 
 @cache
 def numeric(columns: int, mechanism: str = "sealed") -> Exposed:
-    return Exposed.of(numeric_table(columns), mechanism)
+    return Exposed.train(numeric_table(columns), mechanism)
 
 
 @cache
 def categories(passes: int | None = None, mechanism: str = "sealed") -> Exposed:
-    return Exposed.of(category_table(), mechanism, passes)
+    return Exposed.train(category_table(), mechanism, passes)
 
 
 def score(run: Exposed, attack: ColumnAttack, noise: float = 0.0) -> ColumnScore:
@@ -71,9 +71,9 @@ def test_noise_that_ends_the_one_attack_does_not_end_the_other(noise):
 
 
 def test_the_table_that_is_found_is_the_one_that_was_hidden():
-    coins = np.random.default_rng(2)
-    table = np.rint(coins.normal(scale=2000, size=(300, 9))).astype(np.int64)
-    scores = table @ np.rint(coins.normal(scale=2.0**27, size=(9, 5))).astype(np.int64)
+    entropy = np.random.default_rng(2)
+    table = np.rint(entropy.normal(scale=2000, size=(300, 9))).astype(np.int64)
+    scores = table @ np.rint(entropy.normal(scale=2.0**27, size=(9, 5))).astype(np.int64)
     solved = hidden_table(scores, 9)
     assert solved is not None
     assert solved.solved.all()
@@ -83,7 +83,7 @@ def test_the_table_that_is_found_is_the_one_that_was_hidden():
 
 @pytest.mark.parametrize(("rows", "passes", "columns"), [(300, 3, 9), (12, 5, 9), (300, 60, 60)])
 def test_too_few_scores_or_rows_or_too_many_columns_give_none(rows, passes, columns):
-    coins = np.random.default_rng(3)
-    table = coins.integers(-4000, 4000, (rows, columns))
-    scores = table @ coins.integers(-(2**27), 2**27, (columns, passes))
+    entropy = np.random.default_rng(3)
+    table = entropy.integers(-4000, 4000, (rows, columns))
+    scores = table @ entropy.integers(-(2**27), 2**27, (columns, passes))
     assert hidden_table(scores, columns) is None

@@ -8,7 +8,7 @@ import pytest
 
 from taciturn.data import load
 from taciturn.engine import Transcript
-from taciturn.jobs.train import Outcome, simulate
+from taciturn.jobs.train import Outcome, simulate_training
 from taciturn.settings import Settings
 from taciturn_audit import outcome_view
 from taciturn_audit.views import AliceView
@@ -28,7 +28,7 @@ class Run:
 
 @pytest.fixture(scope="session")
 def run() -> Run:
-    settings = Settings.of(
+    settings = Settings.from_mapping(
         {
             "dataset": "breast-cancer",
             "mechanism": "none",
@@ -39,6 +39,6 @@ def run() -> Run:
             "seed": 3,
         }
     ).resolved()
-    outcome = simulate(settings, load("breast-cancer"), keep=True)
+    outcome = simulate_training(settings, load("breast-cancer"), keep=True)
     assert outcome.transcript is not None
     return Run(outcome, outcome.transcript)

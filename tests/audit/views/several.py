@@ -9,7 +9,7 @@ from typing import Any
 from taciturn.crypto import scheme
 from taciturn_audit.views import AliceView, BobView, pooled
 from tests.protocol.parties import BOB, Tables, agreement
-from tests.protocol.stars import Star, StarTalk, coins_of, converse
+from tests.protocol.stars import Star, StarTalk, converse, entropy_of
 
 NEWTON = {"solver": "newton", "epochs": 8, "l2": 0.02, "batch_size": 400, "learning_rate": 1.0}
 
@@ -27,7 +27,7 @@ class Several:
         agreed, recorded = self.star.terms.agreement, self.talk.transcript
         return tuple(
             AliceView(
-                agreed, self.star.shares[name], coins_of(name or "alice-1"), recorded.link(at)
+                agreed, self.star.shares[name], entropy_of(name or "alice-1"), recorded.link(at)
             )
             for at, name in enumerate(self.star.parties)
         )

@@ -48,7 +48,9 @@ from tests.protocol.parties import (
 
 
 def of(run: Run, transcript: Transcript) -> AliceView:
-    return AliceView.of(transcript, run.outcome.data.alice_train, run.outcome.data.alice_test)
+    return AliceView.from_transcript(
+        transcript, run.outcome.data.alice_train, run.outcome.data.alice_test
+    )
 
 
 def test_a_view_of_a_file_is_the_view_of_the_run(run, tmp_path):
@@ -81,14 +83,16 @@ def test_another_table_is_refused(run):
     ]
     for other in others:
         with refused(TranscriptError):
-            AliceView.of(run.transcript, other)
+            AliceView.from_transcript(run.transcript, other)
 
 
 @pytest.mark.parametrize("key", ["agreement", "coins", "features_digest"])
 def test_a_header_that_lacks_a_part_is_refused(run, key):
     header = {name: value for name, value in run.transcript.header.items() if name != key}
     with refused(TranscriptError):
-        AliceView.of(replace(run.transcript, header=header), run.outcome.data.alice_train)
+        AliceView.from_transcript(
+            replace(run.transcript, header=header), run.outcome.data.alice_train
+        )
 
 
 WRONG_COINS: list[object] = [{}, {"bob": "00" * 32}, {"alice": None}, {"alice": "zz"}, "text", None]
@@ -99,13 +103,13 @@ WRONG_AGREEMENTS: list[object] = ["text", None, [], {}, {"epochs": 1}, {"unknown
 @pytest.mark.parametrize(
     "part",
     [
-        *({"coins": coins} for coins in WRONG_COINS),
+        *({"coins": entropy} for entropy in WRONG_COINS),
         *({"agreement": agreed} for agreed in WRONG_AGREEMENTS),
     ],
 )
 def test_a_header_with_a_wrong_part_is_refused(run, part):
     with refused(TranscriptError):
-        AliceView.of(changed(run, **part), run.outcome.data.alice_train)
+        AliceView.from_transcript(changed(run, **part), run.outcome.data.alice_train)
 
 
 def test_a_recording_that_was_cut_has_no_observations(run):
@@ -155,9 +159,9 @@ class WitnessScheme(ClearScheme):
 def test_encoded_is_what_was_multiplied(run):
     view, witness = run.view, WitnessScheme()
     terms = Terms(view.agreement, witness)
-    inputs = AliceInputs(view.features, terms, view.coins, held_out=view.held_out)
+    inputs = AliceInputs(view.features, terms, view.entropy, held_out=view.held_out)
     replay(whole_session(inputs), view.conversation)
-    gradients = view.observations.of(GradientSeen)
+    gradients = view.observations.of_kind(GradientSeen)
     assert len(witness.matrices) == len(gradients)
     for matrix, seen in zip(witness.matrices, gradients, strict=True):
         assert np.array_equal(view.encoded(seen.rows).T, matrix)
@@ -209,9 +213,9 @@ def test_recall_refuses_a_bad_key_as_the_real_scheme_does_and_holds_no_secret_on
 
 
 def test_a_key_of_alices_own_neither_encrypts_nor_decrypts_in_a_view():
-    coins, ring = KeyedEntropy.from_seed(1), Wrapping.of(8, 4, 2)
-    key = RecallScheme(ClearScheme()).generate(0, ring, coins)
-    assert key.encrypt(np.array([3, 4]), 1, coins) == EncryptedVector(b"", 2)
+    entropy, ring = KeyedEntropy.from_seed(1), Wrapping.with_modulus(8, 4, 2)
+    key = RecallScheme(ClearScheme()).generate(0, ring, entropy)
+    assert key.encrypt(np.array([3, 4]), 1, entropy) == EncryptedVector(b"", 2)
     assert key.decrypt_shares(EncryptedAnswer(b"whatever", 3), 2).tolist() == [0, 0, 0]
 
 

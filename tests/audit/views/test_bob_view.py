@@ -15,7 +15,7 @@ from taciturn.engine import replay_program as replay
 from taciturn.jobs.train import programs
 from taciturn.numerics import Whitening
 from taciturn.privacy import Ledger, mechanism
-from taciturn.protocol import ONLY, Keep, PartyResult, Program, Terms
+from taciturn.protocol import ONLY, PartyResult, Persist, Program, Terms
 from taciturn.protocol.bob import BobInputs, BobSignal, bob_program
 from taciturn.simulation import Coins
 from tests.audit.column_attacks.runs import newton, run, sgd
@@ -57,7 +57,7 @@ def test_batches_say_how_the_weights_move(name):
 def test_directions_are_scored_by_the_whitened_table():
     made = newton()
     l2 = made.outcome.terms.agreement.l2
-    table = Whitening.of(made.hers, l2).apply(made.hers)
+    table = Whitening.fit(made.hers, l2).apply(made.hers)
     for direction in made.view.directions:
         scores = table @ (table.T @ direction.direction)
         assert np.abs(scores - direction.scores).max() < 0.02 * np.abs(scores).max()
@@ -85,7 +85,7 @@ def kept_by(program: Program[PartyResult], kept: list[bytes]) -> Program[PartyRe
             step = program.send(answer)
         except StopIteration as done:
             return cast(PartyResult, done.value)
-        kept += [step.data] if isinstance(step, Keep) else []
+        kept += [step.data] if isinstance(step, Persist) else []
         answer = yield step
 
 
@@ -94,9 +94,9 @@ def test_an_encrypted_run_is_read_with_the_keys_that_were_kept():
     plain = newton(passes=2)
     terms = replace(plain.outcome.terms, scheme=BfvScheme())
     agreed = terms.agreement.model_copy(update={"scheme": "bfv", "key_bits": 128})
-    terms, coins = replace(terms, agreement=agreed), Coins.for_seed(3)
+    terms, entropy = replace(terms, agreement=agreed), Coins.for_seed(3)
     ledger = Ledger(plain.view.labels.rows, mechanism(agreed).assumption)
-    alices, bob = programs(plain.outcome.data, terms, coins, ledger)
+    alices, bob = programs(plain.outcome.data, terms, entropy, ledger)
     kept: list[bytes] = []
     recorder = Recorder()
     run_pair(alices[ONLY], kept_by(bob, kept), tap=recorder)
@@ -112,7 +112,7 @@ def test_the_replay_says_what_was_said_then():
     terms, method = Terms(view.agreement, ClearScheme()), mechanism(view.agreement)
     ledger = Ledger(view.labels.rows, method.assumption)
     inputs = BobInputs(
-        view.features, view.labels, terms, method, ledger, view.coins, held_out=view.held_out
+        view.features, view.labels, terms, method, ledger, view.entropy, held_out=view.held_out
     )
     result = replay(bob_program(inputs), view.conversation, role="bob", verify=True)
     assert np.array_equal(result.trained.weights, sgd().outcome.bob_weights)

@@ -9,7 +9,7 @@ import pytest
 from taciturn.crypto import scheme
 from taciturn.data import load
 from taciturn.engine import replay_program as replay
-from taciturn.jobs.train import Outcome, simulate
+from taciturn.jobs.train import Outcome, simulate_training
 from taciturn.privacy import mechanism
 from taciturn.protocol import (
     Event,
@@ -42,14 +42,14 @@ SIGNALS = {"none": OF_BATCHES, "hybrid": OF_BATCHES | {Signal.RESPONSE}}
 
 def run(name: str) -> tuple[Outcome, list[Observation], AliceView]:
     base = {"dataset": "breast-cancer", "scheme": "clear", "epochs": 2, "seed": 3}
-    settings = Settings.of({**base, "alice-columns": "half", **RUNS[name]}).resolved()
+    settings = Settings.from_mapping({**base, "alice-columns": "half", **RUNS[name]}).resolved()
     seen: list[Observation] = []
 
     def keep(event: Event) -> None:
         if isinstance(event, Observation):
             seen.append(event)
 
-    outcome = simulate(settings, load("breast-cancer"), keep=True, observe=keep)
+    outcome = simulate_training(settings, load("breast-cancer"), keep=True, observe=keep)
     return outcome, seen, outcome_view(outcome)
 
 
@@ -73,7 +73,7 @@ def test_the_fast_replay_equals_the_full_one(name):
     _, _, view = run(name)
     agreed = view.agreement
     terms = Terms(agreed, scheme(agreed.scheme))
-    program = alice_program(AliceInputs(view.features, terms, view.coins, held_out=view.held_out))
+    program = alice_program(AliceInputs(view.features, terms, view.entropy, held_out=view.held_out))
     # SEAL draws for itself: under bfv a second run gives the same weights, not the same bytes.
     seen: list[Event] = []
     verify = agreed.scheme != "bfv"
@@ -87,6 +87,6 @@ def test_a_run_that_ended_early_replays_to_its_end():
     outcome, _, view = run("add-with-a-budget")
     assert outcome.result.iterations == 29
     assert outcome.result.stopped
-    seen = view.observations.of(ResiduesSeen)
+    seen = view.observations.of_kind(ResiduesSeen)
     assert len(seen) == 29
     assert {one.event for one in seen} == {mechanism(outcome.terms.agreement).event}

@@ -53,7 +53,7 @@ def test_a_coalition_has_columns_weights_and_sums_side_by_side():
         both.features.values, np.hstack([first.features.values, third.features.values])
     )
     for together, one, other in zip(
-        *(view.observations.of(GradientSeen) for view in (both, first, third)), strict=True
+        *(view.observations.of_kind(GradientSeen) for view in (both, first, third)), strict=True
     ):
         assert np.array_equal(together.rows, one.rows)
         for part in ("weights", "gradient"):
@@ -65,8 +65,8 @@ def test_a_coalition_has_columns_weights_and_sums_side_by_side():
 
 def test_residues_are_told_to_all_and_count_once():
     made = several(3, **TRAININGS["add"])
-    together = made.coalition(0, 1).observations.of(ResiduesSeen)
-    alone = made.alices[2].observations.of(ResiduesSeen)
+    together = made.coalition(0, 1).observations.of_kind(ResiduesSeen)
+    alone = made.alices[2].observations.of_kind(ResiduesSeen)
     assert [one.residues.tolist() for one in together] == [one.residues.tolist() for one in alone]
 
 
@@ -80,7 +80,7 @@ def test_scores_are_known_to_all_alices_together_where_bob_has_no_column(bob):
 def test_the_scores_of_all_together_are_those_that_bob_added_up():
     made = several(3)
     view = made.coalition(0, 1, 2)
-    for hers, his in zip(view.observations.of(GradientSeen), made.bob.batches, strict=True):
+    for hers, his in zip(view.observations.of_kind(GradientSeen), made.bob.batches, strict=True):
         assert np.array_equal(view.own_scores(hers.rows, hers.weights), his.scores)
 
 
@@ -89,7 +89,7 @@ def test_the_sums_of_a_pass_are_of_bobs_numbers():
     assert Signal.MOMENTS in made.alices[0].signals
     for view in made.alices:
         for seen, asked in zip(
-            view.observations.of(MomentsSeen), made.bob.directions, strict=False
+            view.observations.of_kind(MomentsSeen), made.bob.directions, strict=False
         ):
             numbers = np.rint(asked.direction * 2.0**seen.vector_bits).astype(np.int64)
             assert np.array_equal(numbers @ seen.table, seen.product)
@@ -100,7 +100,7 @@ def test_parties_of_other_trainings_are_no_coalition():
     with refused(TranscriptError):
         assert pooled([one.alices[0], other.alices[1]]).observations
     first, second = one.alices
-    moved = FeatureTable.of(second.features.values, ids=np.arange(1, 41))
+    moved = FeatureTable.from_data(second.features.values, ids=np.arange(1, 41))
     with refused(RowOrderError):
         pooled([first, replace(second, features=moved)])
     assert pooled([first]) is first

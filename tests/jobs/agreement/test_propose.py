@@ -29,11 +29,11 @@ from taciturn.party import (
     PartyConfig,
     PartyTables,
     load_tables,
-    terms_of,
+    party_terms,
 )
 from taciturn.protocol import Event, Progress
 from taciturn.report import render_html
-from taciturn.results import of_record
+from taciturn.results import from_record
 from taciturn.transport import (
     DialEndpoint,
     Hub,
@@ -111,7 +111,7 @@ def test_a_proposal_comes_to_the_same_terms_bit_by_bit(proposer, values, role):
     read = AgreementFile.parse(proposal_text(made), "agreement.toml")
     assert read == made
     by_file = PartyConfig(role, folder, sections, f"{role}.toml", read)
-    first, second = (terms_of(config, tables[role]).agreement for config in (own, by_file))
+    first, second = (party_terms(config, tables[role]).agreement for config in (own, by_file))
     assert second.file_digest == made.digest
     assert second.model_copy(update={"file_digest": None}).canonical() == first.canonical()
     assert by_file.agreed["rows"] == tables[role].train.rows
@@ -143,7 +143,7 @@ def test_columns_can_be_kept_to_oneself_and_the_peers_key_named(folder, capsys):
     assert "mean_symmetry" not in out
     record = json.loads(command(capsys, "propose", "bob.toml", "--json")[1])
     assert problems(record, "propose") == []
-    assert of_record(record).to_dict() == record
+    assert from_record(record).to_dict() == record
     assert AgreementFile.parse(record["text"], "x").digest == record["agreement"]["digest"]
     for wrong in (["--peer-certificate", "certs/carol.pem"], ["--valid-until", "2020-01-01"]):
         assert command(capsys, "propose", "bob.toml", *wrong)[0] == ConfigError.exit_code
@@ -190,7 +190,7 @@ def test_both_sign_train_and_find_the_digest_in_their_models(folder, capsys):
     record = json.loads(out)
     assert code == 0
     assert problems(record, "sign") == []
-    assert of_record(record).to_dict() == record
+    assert from_record(record).to_dict() == record
     assert not record["already"]
     twice = path.read_text()
     assert twice.startswith(once.rstrip())
@@ -349,7 +349,7 @@ def test_a_review_says_who_learns_what_the_price_the_time_and_who_signed(reviews
     result = reviews[role]
     record = result.to_dict()
     assert problems(json.loads(json.dumps(record)), "review") == []
-    assert of_record(record).to_dict() == record
+    assert from_record(record).to_dict() == record
     assert result.obstacles == ()
     assert result.agreement.unsigned == ("alice",)
     assert result.check.price.learns == result.price.learns

@@ -31,7 +31,7 @@ from taciturn.party import (
     PartyConfig,
     Verifier,
     credentials_of,
-    peer_keys,
+    peer_fingerprints,
     require_begun_in_time,
     require_in_time,
     require_signed,
@@ -58,7 +58,7 @@ def test_what_both_signed_is_accepted_and_pins_the_peer(scene, role):
     require_begun_in_time(config)
     assert set(signers) == {"alice", "bob"}
     peer = "bob" if role == "alice" else "alice"
-    assert peer_keys(config) == {peer: scene.credentials(peer).fingerprint}
+    assert peer_fingerprints(config) == {peer: scene.credentials(peer).fingerprint}
 
 
 def begin(scene: Scene, text: str, at: datetime) -> None:
@@ -101,7 +101,9 @@ def test_no_single_character_can_be_changed(scene, place, sign):
         assume(tomllib.loads(text) != tomllib.loads(scene.text))
     except tomllib.TOMLDecodeError:
         pass
-    verifier = Verifier.of(scene.credentials("alice"), scene.folder / "certs" / "ca.pem")
+    verifier = Verifier.from_credentials(
+        scene.credentials("alice"), scene.folder / "certs" / "ca.pem"
+    )
     with pytest.raises(ConfigError):
         verified(AgreementFile.parse(text, "agreement.toml"), verifier, scene.now)
 
@@ -186,7 +188,9 @@ def test_an_intermediate_certificate_vouches_while_it_is_valid(scene):
         text = scene.file(replace(scene.bob, chain=octets), scene.alice)
         return AgreementFile.parse(text, "agreement.toml")
 
-    verifier = Verifier.of(scene.credentials("alice"), scene.folder / "certs" / "ca.pem")
+    verifier = Verifier.from_credentials(
+        scene.credentials("alice"), scene.folder / "certs" / "ca.pem"
+    )
     over = scene.now - timedelta(days=1)
     # Also beside one that was over; and when it is over today, and was not when Bob signed.
     for ends in ((later,), (over, later)):

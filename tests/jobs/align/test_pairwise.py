@@ -57,11 +57,11 @@ TERMS = Normalisation().canonical()
 
 
 def ids(*texts: str) -> RowIds:
-    return RowIds.of(list(texts))
+    return RowIds.from_values(list(texts))
 
 
 def numbered(first: int, last: int) -> RowIds:
-    return RowIds.of([f"person-{number}" for number in range(first, last)])
+    return RowIds.from_values([f"person-{number}" for number in range(first, last)])
 
 
 def shuffled(row_ids: RowIds, seed: int) -> RowIds:
@@ -143,7 +143,7 @@ def oracle(alice: list[str], bob: list[str]) -> set[str]:
 @pytest.mark.slow  # a second, and others show the same on less
 def test_the_same_as_an_independent_implementation(alice, bob):
     try:
-        hers, his = RowIds.of(alice), RowIds.of(bob)
+        hers, his = RowIds.from_values(alice), RowIds.from_values(bob)
     except RowIdError:  # polars knows a newer Unicode, or an older one
         return
     assert set(require_right(hers, his)) == oracle(alice, bob)
@@ -193,8 +193,8 @@ def test_frames_hold_neither_ids_nor_their_plain_hashes():
 def test_each_side_sends_its_ids_raised_to_its_scalar_in_a_random_order():
     """The formula by hand: H(id)^a goes out, shuffled, and H(id)^(ab) comes back."""
     alice, bob = numbered(0, 60), numbered(30, 90)
-    frames, coins = listened(alice, bob, 4), KeyedEntropy.from_seed(4)
-    scalars = {role: Scalar.draw(coins.fork(role).fork("scalar")) for role in ("alice", "bob")}
+    frames, entropy = listened(alice, bob, 4), KeyedEntropy.from_seed(4)
+    scalars = {role: Scalar.draw(entropy.fork(role).fork("scalar")) for role in ("alice", "bob")}
     hellos = [decode(frame) for _, frame in frames[:2]]
     salt = module_of(Alignment)._joint_salt(
         *[hello for hello in hellos if isinstance(hello, AlignmentHello)]
@@ -319,7 +319,7 @@ def test_a_bob_made_by_hand_who_keeps_to_the_protocol_is_accepted():
         ({"version": 2}, AgreementError, 2),
         ({"role": "alice"}, AgreementError, "alice"),
         ({"role": "carol"}, AgreementError, ()),
-        ({"terms": Normalisation.of("trim").canonical()}, AgreementError, "trim"),
+        ({"terms": Normalisation.parse("trim").canonical()}, AgreementError, "trim"),
         ({"terms": "rubbish"}, AgreementError, ()),
         ({"rows": 0}, RemoteProtocolError, 0),
         ({"rows": -5}, RemoteProtocolError, -5),
@@ -412,14 +412,14 @@ def shuffling(seed: int) -> Change:
 
 def test_a_peer_that_lies_passes_here_and_is_refused_by_the_trainings_greeting():
     """She takes wrong rows for common: what the alignment cannot show, the ids themselves do."""
-    coins = KeyedEntropy.from_seed(1)
+    entropy = KeyedEntropy.from_seed(1)
     names, others = numbered(0, 20), numbered(10, 30)
-    hers = align("alice", names, TERMS, coins.fork("alice"))
-    his = align("bob", others, TERMS, coins.fork("bob"))
+    hers = align("alice", names, TERMS, entropy.fork("alice"))
+    his = align("bob", others, TERMS, entropy.fork("bob"))
     here, there = run_pair(hers, altered(his, shuffling(2)))
     assert (here.digest, len(here.rows)) == (there.digest, len(there.rows))
     own, theirs = (
-        FeatureTable.of(np.ones((10, 1)), ids=ids.take(aligned.rows))
+        FeatureTable.from_data(np.ones((10, 1)), ids=ids.take(aligned.rows))
         for ids, aligned in ((names, here), (others, there))
     )
     assert own.ids.digest() != theirs.ids.digest()
@@ -459,7 +459,7 @@ def test_a_list_that_is_too_long_for_a_frame_is_refused_by_the_codec():
 
 def test_mutated_frames_raise_the_named_errors_only():
     """Every byte of a real answer, changed: Alice refuses it, or goes on to a list that differs."""
-    coins = KeyedEntropy.from_seed(9)
+    entropy = KeyedEntropy.from_seed(9)
     refusals = 0
     for number in range(60):
         peer = Peer().greet()
@@ -468,7 +468,7 @@ def test_mutated_frames_raise_the_named_errors_only():
         frames.append(encode(twice(peer.answer())))
         peer = Peer().greet()
         target = bytearray(frames[number % 2])
-        target[coins.below(len(target))] ^= 1 + coins.below(255)
+        target[entropy.below(len(target))] ^= 1 + entropy.below(255)
         try:
             if number % 2:
                 peer.say(blinded(peer.his()))

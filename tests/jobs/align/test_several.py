@@ -60,19 +60,19 @@ def terms(count: int) -> str:
     return terms_among(Normalisation(), dict.fromkeys(names(count), ""))
 
 
-def coins(name: str) -> KeyedEntropy:
+def entropy(name: str) -> KeyedEntropy:
     return KeyedEntropy.from_seed(7).fork(name)
 
 
 def hers(name: str, own: RowIds, agreed: str) -> Program[Alignment]:
-    match = yield from match_ids("alice", own, agreed, coins(name))
+    match = yield from match_ids("alice", own, agreed, entropy(name))
     return (yield from hear_common(own, match))
 
 
 def his(
     alices: tuple[str, ...], own: RowIds, agreed: str, scratch: Scratch = MEMORY
 ) -> Program[dict[str, Alignment]]:
-    matches = yield from match_each(alices, own, agreed, coins("bob"), scratch=scratch)
+    matches = yield from match_each(alices, own, agreed, entropy("bob"), scratch=scratch)
     return (yield from tell_common(own, matches))
 
 
@@ -90,7 +90,7 @@ def require_right(
     alices: list[RowIds], bob: RowIds, how: str = "none", **options: Any
 ) -> list[str]:
     """Aligns, and holds every side's result against plain sets."""
-    chosen = Normalisation.of(how)
+    chosen = Normalisation.parse(how)
     lists = dict(zip(names(len(alices)), alices, strict=True))
     aligned = align_lists(lists, bob, normalisation=chosen, **options)
     expected = sorted(
@@ -119,10 +119,10 @@ WAYS = ["none", "trim", "case", "zeros", "nfkc,case", "trim,case,nfkc,zeros"]
 def parties(draw: st.DrawFn) -> tuple[str, list[RowIds]]:
     """A way to normalise, and lists of several sides without two spellings of one id."""
     how = draw(st.sampled_from(WAYS))
-    chosen = Normalisation.of(how)
+    chosen = Normalisation.parse(how)
     count = 1 + draw(st.sampled_from([1, 2, 3, 5]))
     side = st.lists(st.sampled_from(SPELLED), min_size=1, unique_by=chosen.one)
-    return how, [RowIds.of(draw(side)) for _ in range(count)]
+    return how, [RowIds.from_values(draw(side)) for _ in range(count)]
 
 
 @given(parties())
@@ -189,7 +189,8 @@ def test_an_alice_hears_of_the_others_only_which_shared_ids_all_have():
     """Whatever the other has beside those, not a byte on her link is another."""
     beside = [range(0), range(20, 36), range(500, 530), [0, 5, 25, 500]]
     others = [
-        RowIds.of([f"person-{number}" for number in (*range(12, 18), *more)]) for more in beside
+        RowIds.from_values([f"person-{number}" for number in (*range(12, 18), *more)])
+        for more in beside
     ]
     links = [listened([HERS, other], HIS)[0]["alice-1"] for other in others]
     assert links[0] == links[1] == links[2] == links[3]
@@ -293,7 +294,9 @@ def test_bob_names_the_alice_whose_terms_differ():
     sent: list[bytes] = []
     alice = Driver(
         "alice",
-        hers("a", numbered(0, 5), terms_among(Normalisation.of("trim"), dict.fromkeys("ab", ""))),
+        hers(
+            "a", numbered(0, 5), terms_among(Normalisation.parse("trim"), dict.fromkeys("ab", ""))
+        ),
         sent.append,
     )
     alice.start()
@@ -312,8 +315,8 @@ class Hearing:
         own = numbered(0, 10)
         self.sent: list[Message] = []
         match = run_pair(
-            match_ids("alice", own, terms(2), coins("a")),
-            match_ids("bob", own, terms(2), coins("b")),
+            match_ids("alice", own, terms(2), entropy("a")),
+            match_ids("bob", own, terms(2), entropy("b")),
         )[0]
         self._alice = Driver("alice", hear_common(own, match), self._note)
         self._alice.start()
@@ -402,8 +405,8 @@ def test_one_alice_takes_no_more_memory_than_before_and_another_eight_bytes_for_
         return peak(alices, partial(his, names(count), own, agreed, scratch))
 
     pair = peak(
-        {"": partial(align, "alice", own, "{}", coins("a"))},
-        partial(align, "bob", own, "{}", coins("b"), scratch=Scratch(tmp_path, least=1)),
+        {"": partial(align, "alice", own, "{}", entropy("a"))},
+        partial(align, "bob", own, "{}", entropy("b"), scratch=Scratch(tmp_path, least=1)),
     )
     one, four = star(1), star(4)
     assert one < 1.1 * pair
@@ -417,7 +420,7 @@ def test_rows_that_all_have_are_counted():
 
     def bob() -> Program[None]:
         own = ids("person-5", "person-1", "person-4", "person-8")
-        seen.append((yield from match_each(names(2), own, agreed, coins("bob"))))
+        seen.append((yield from match_each(names(2), own, agreed, entropy("bob"))))
         yield from tell_common(own, seen[0])
 
     run_star({name: hers(name, own, agreed) for name, own in lists.items()}, bob())
@@ -448,7 +451,7 @@ def test_a_pair_that_will_not_do_stops_all_at_once(monkeypatch):
     with refused(RowOrderError, names="alice-2"):
         run_star(
             alices,
-            match_each(names(2), own, agreed, coins("bob"), accept=accept),
+            match_each(names(2), own, agreed, entropy("bob"), accept=accept),
             tap=lambda link, sender, frame: sent.append(link),
         )
     assert sent.count("alice-1") < 30

@@ -49,7 +49,7 @@ def star(folder: Path, people: People, how: Mapping[str, str] | None = None) -> 
         config = PartyConfig.read(folder / name / f"{role_of(name)}.toml")
         bobs = {other: wire.endpoint(serves=True) for other, wire in wires.items()}
         way = bobs if name == "bob" else wires[name].endpoint(serves=False)
-        job = AlignJob(Normalisation.of((how or {}).get(name, "none")))
+        job = AlignJob(Normalisation.parse((how or {}).get(name, "none")))
         return run_party(job, config, endpoint=way).to_dict()
 
     return in_threads({name: partial(side, name) for name in people})
@@ -72,7 +72,7 @@ def test_all_sides_write_the_same_list_and_know_their_own_counts(tmp_path):
     furnish(tmp_path, people)
     ends = star(tmp_path, people)
     for name in people:
-        assert list_of(tmp_path, name).own == RowIds.of(["bea", "eve"]), ends
+        assert list_of(tmp_path, name).own == RowIds.from_values(["bea", "eve"]), ends
         assert ends[name]["common"] == 2
         assert ends[name]["peer_confirmed"]
         assert ends[name]["configured"]

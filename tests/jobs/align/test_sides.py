@@ -27,7 +27,6 @@ from taciturn.errors import (
     RemoteProtocolError,
     RowOrderError,
 )
-from taciturn.faces import COMMAND_LINE
 from taciturn.jobs import run_party
 from taciturn.jobs.align import SCRATCH, AlignJob, Alignment
 from taciturn.memmap import Scratch
@@ -55,6 +54,7 @@ from taciturn.protocol import (
     receive,
     send,
 )
+from taciturn.setting_syntax import COMMAND_LINE
 from taciturn.transport import make_certificates
 from tests.expected import all_refused
 from tests.modules import module_of
@@ -86,7 +86,7 @@ def both(
     """Both sides, each in a thread."""
 
     jobs: dict[str, AlignJob] = {
-        role: AlignJob(Normalisation.of(how), (out or {}).get(role), (rows or {}).get(role))
+        role: AlignJob(Normalisation.parse(how), (out or {}).get(role), (rows or {}).get(role))
         for role, how in zip(ROLES, normalise_ids, strict=True)
     }
     return run_jobs(folder, jobs, wire, watch)
@@ -100,7 +100,7 @@ def test_both_sides_write_the_same_list(tmp_path):
     people(tmp_path, ["cy", "ann", "bea", "eve"], ["eve", "dan", "bea", "cy", "fay"])
     alice, bob = both(tmp_path).records
     hers, his = lists(tmp_path)
-    assert hers.own == his.own == RowIds.of(["bea", "cy", "eve"])
+    assert hers.own == his.own == RowIds.from_values(["bea", "cy", "eve"])
     assert (alice["ids"], alice["peer_ids"], alice["common"]) == (4, 5, 3)
     assert (bob["ids"], bob["peer_ids"], bob["common"]) == (5, 4, 3)
     assert alice["peer_confirmed"]
@@ -135,11 +135,11 @@ def test_the_list_goes_where_it_was_asked_to(tmp_path):
     assert bob["added"] == ['aligned = "bob.aligned.csv"']
     assert alice["configured"]
     assert bob["configured"]
-    assert AlignedRows.read(tmp_path / "common/rows.csv", "id").own == RowIds.of(["b"])
+    assert AlignedRows.read(tmp_path / "common/rows.csv", "id").own == RowIds.from_values(["b"])
     alice, bob = both(tmp_path, out={"alice": tmp_path / "other.parquet"}).records
     assert not alice["configured"]
     assert alice["to_add"] == ['aligned = "other.parquet"']
-    assert AlignedRows.read(tmp_path / "other.parquet", "id").own == RowIds.of(["b"])
+    assert AlignedRows.read(tmp_path / "other.parquet", "id").own == RowIds.from_values(["b"])
 
 
 def test_the_list_and_the_normalisation_are_named_in_the_partys_file(tmp_path):
@@ -163,7 +163,7 @@ def test_the_list_and_the_normalisation_are_named_in_the_partys_file(tmp_path):
     # The next time nothing is to be added, and the normalisation is the file's.
     config = PartyConfig.read(tmp_path / "bob.toml")
     assert config.data.aligned == "bob.aligned.csv"
-    assert config.normalisation == Normalisation.of("case")
+    assert config.normalisation == Normalisation.parse("case")
     again = both(tmp_path, normalise_ids=("case", "case")).records
     assert [record["added"] + record["to_add"] for record in again] == [[], []]
 
@@ -198,7 +198,9 @@ def test_new_rows_are_aligned_for_a_prediction_and_any_number_may_match(tmp_path
     assert (alice["common"], alice["match"], bob["ids"]) == (1, 1 / 3, 3)
     assert alice["file"] == str(tmp_path / "new-alice.aligned.csv")
     assert (alice["configured"], alice["added"], alice["to_add"]) == (False, [], [])
-    assert AlignedRows.read(tmp_path / "new-bob.aligned.csv", "id").own == RowIds.of(["n4"])
+    assert AlignedRows.read(tmp_path / "new-bob.aligned.csv", "id").own == RowIds.from_values(
+        ["n4"]
+    )
 
 
 @pytest.mark.parametrize("name", ["{role}.new.csv", "{role}.csv", "{role}.csv.gz"])
@@ -306,7 +308,7 @@ def test_elements_lie_in_files_without_a_name_and_leftovers_are_removed(tmp_path
     both(tmp_path, watch={"alice": Callbacks(observe=look)}).records  # noqa: B018
     assert there == [[]]
     assert not any(state.exists() for state in states(tmp_path))
-    assert lists(tmp_path)[0].own == RowIds.of(sorted(some(20, 40)))
+    assert lists(tmp_path)[0].own == RowIds.from_values(sorted(some(20, 40)))
 
 
 # --- real processes ------------------------------------------------------------------------------

@@ -126,7 +126,7 @@ def question(folder: Path, role: str, only: tuple[str, ...] = (), **options: Any
 def listed(folder: Path, role: str, only: tuple[str, ...] = ()) -> PredictionSide:
     """The rows, and a list that says both sides have them."""
     path = folder / f"{role}.list.csv"
-    ids = RowIds.of(list(only) or pl.read_csv(folder / f"new-{role}.csv")["id"])
+    ids = RowIds.from_values(list(only) or pl.read_csv(folder / f"new-{role}.csv")["id"])
     AlignedRows(ids, ids).write(path, "id")
     return question(folder, role, common=path)
 
@@ -247,9 +247,9 @@ def test_only_rows_that_both_have_are_scored_whatever_their_spelling(request, na
     left = dict.fromkeys(wanted, 50)
     left |= {row_id.lower(): 49 for row_id in common}
     for row_id, scores in left.items():
-        budget.require(Charge(((RowIds.of([row_id]), scores),)))
+        budget.require(Charge(((RowIds.from_values([row_id]), scores),)))
         with pytest.raises(BudgetExceeded):
-            budget.require(Charge(((RowIds.of([row_id]), scores + 1),)))
+            budget.require(Charge(((RowIds.from_values([row_id]), scores + 1),)))
 
 
 def test_rows_without_a_common_one_end_both_sides(plain):
@@ -258,13 +258,15 @@ def test_rows_without_a_common_one_end_both_sides(plain):
     all_refused(RowOrderError, ends.alice, ends.bob, names=30)
     # His ids alone have capitals, which he is told.
     assert "case" in ends.bob.hint
-    chosen = {role: question(plain, role, normalisation=Normalisation.of("case")) for role in ROLES}
+    chosen = {
+        role: question(plain, role, normalisation=Normalisation.parse("case")) for role in ROLES
+    }
     assert len(answers(in_threads(plain, chosen))[1].rows()) == 30
 
 
 def test_another_normalisation_and_a_list_on_one_side_are_named(plain):
     asked = {role: question(plain, role) for role in ROLES}
-    other = question(plain, "alice", normalisation=Normalisation.of("case"))
+    other = question(plain, "alice", normalisation=Normalisation.parse("case"))
     ends = in_threads(plain, {**asked, "alice": other})
     all_refused(AgreementError, ends.alice, ends.bob, names="case")
     ends = in_threads(plain, {**asked, "bob": listed(plain, "bob")})
@@ -274,10 +276,10 @@ def test_another_normalisation_and_a_list_on_one_side_are_named(plain):
 def test_a_list_is_scored_as_it_is(plain):
     """As an alignment wrote it: common ids that are not the file's, and rows that are left out."""
     rows = [f"p{number:04d}" for number in range(128, 134)]
-    common = RowIds.of([f"c{number}" for number in range(6)])
+    common = RowIds.from_values([f"c{number}" for number in range(6)])
     for role, order in (("alice", [0, 1, 2, 3, 4, 5]), ("bob", [5, 3, 1, 0, 2, 4])):
         taken = np.array(order)
-        AlignedRows(RowIds.of(rows).take(taken), common.take(taken)).write(
+        AlignedRows(RowIds.from_values(rows).take(taken), common.take(taken)).write(
             plain / f"{role}.list.csv", "id"
         )
     asked = {role: question(plain, role, common=plain / f"{role}.list.csv") for role in ROLES}
@@ -301,7 +303,7 @@ def test_a_few_rows_of_sealed_do_not_tell_their_size(sealed):
         assert isinstance(first.message, Hello)
         program.send(None)
         due = program.send(answered(first.message, asked))
-        assert due == Emit(ScoresDue(RowIds.of([name])))
+        assert due == Emit(ScoresDue(RowIds.from_values([name])))
         second = program.send(None)
         assert isinstance(second, Send)
         assert isinstance(second.message, Hello)
@@ -385,7 +387,7 @@ def test_a_held_out_row_is_named_as_bobs_table_names_it(tmp_path):
     write_tables(tmp_path)
     path = tmp_path / "bob.csv"
     path.write_text(path.read_text().replace("\np", "\nP"))
-    common = RowIds.of([f"p{number:04d}" for number in range(120)])
+    common = RowIds.from_values([f"p{number:04d}" for number in range(120)])
     for role in ROLES:
         own = common if role == "alice" else RowIds(common.series.str.to_uppercase())
         AlignedRows(own, common).write(tmp_path / f"{role}.rows.csv", "id")

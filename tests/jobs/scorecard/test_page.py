@@ -31,9 +31,9 @@ HOSTILE = "<script>alert('x')</script>"
 
 
 def rows(count: int, seed: int) -> ScoredRows:
-    coins = np.random.default_rng(seed)
-    scores = coins.normal(-2, 1.2, count)
-    return ScoredRows(scores, (coins.uniform(size=count) < sigmoid(scores)).astype(np.int8))
+    entropy = np.random.default_rng(seed)
+    scores = entropy.normal(-2, 1.2, count)
+    return ScoredRows(scores, (entropy.uniform(size=count) < sigmoid(scores)).astype(np.int8))
 
 
 def coefficient(name: str, weight: float, error: float) -> CoefficientTest:
@@ -67,7 +67,7 @@ def level(name: str, points: float, *, reference: bool = False) -> EffectLevel:
 
 def report() -> ModelReport:
     train, held_out = rows(800, 1), rows(400, 2)
-    bands = Bands.of_quantiles(train.scores, 10)
+    bands = Bands.from_quantiles(train.scores, 10)
     costs = Costs(1.0, 8.0)
     return ModelReport(
         role="bob",

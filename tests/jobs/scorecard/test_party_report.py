@@ -26,7 +26,7 @@ from taciturn.model import ModelShare, StoredScores, scores_path
 from taciturn.numerics import Costs, Scale, sigmoid
 from taciturn.party import PartyConfig, load_tables
 from taciturn.report import render_terminal as render
-from taciturn.results import of_record
+from taciturn.results import from_record
 from tests.expected import refused
 from tests.party.sides import MECHANISMS, NEWTON, run_both, write_config
 from tests.party.studies import run_study, write_study
@@ -189,7 +189,7 @@ def test_figures_are_scikit_learns(trained, sm, oracle):
 
 def test_a_report_is_a_result_and_fits_a_terminal(trained):
     report = reported(trained("none", **SOLVED), Question(costs=Costs(1.0, 10.0)))
-    assert of_record(json.loads(json.dumps(report.to_dict()))) == report
+    assert from_record(json.loads(json.dumps(report.to_dict()))) == report
     screen = Console(width=100, record=True, file=io.StringIO())
     screen.print(render(report.blocks()))
     text = screen.export_text()

@@ -8,7 +8,7 @@ import statsmodels.api as sm
 
 from taciturn import api
 from taciturn.errors import ConfigError
-from taciturn.results import of_record
+from taciturn.results import from_record
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def test_errors_are_those_of_the_joined_table(result):
     assert all(
         one.original is not None for one in report.coefficients if one.column != "(intercept)"
     )
-    assert of_record(report.to_dict()).to_dict() == report.to_dict()
+    assert from_record(report.to_dict()).to_dict() == report.to_dict()
 
 
 def test_wrong_numbers_are_refused(result):

@@ -16,11 +16,11 @@ def drawn(
     seed: int, hers: int, his: int, alike: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Columns of both, more or less alike, with weights and labels."""
-    coins = np.random.default_rng(seed)
-    alice = coins.normal(size=(60, hers))
-    bob = coins.normal(size=(60, his)) + alike * alice[:, :1]
-    weights = coins.normal(size=hers + his)
-    return alice, bob, weights, coins.integers(0, 2, 60)
+    entropy = np.random.default_rng(seed)
+    alice = entropy.normal(size=(60, hers))
+    bob = entropy.normal(size=(60, his)) + alike * alice[:, :1]
+    weights = entropy.normal(size=hers + his)
+    return alice, bob, weights, entropy.integers(0, 2, 60)
 
 
 @given(
@@ -44,10 +44,10 @@ def test_the_bound_holds_whatever_the_columns(seed, hers, his, alike, fit):
 
 def test_class_weights_of_one_change_hardly_more_than_the_model_assumes():
     """With weights of one the sandwich has the true labels in it, and the same law on average."""
-    coins = np.random.default_rng(3)
-    columns = coins.normal(size=(20_000, 3))
+    entropy = np.random.default_rng(3)
+    columns = entropy.normal(size=(20_000, 3))
     scores = columns @ np.array([0.5, -1.0, 0.2])
-    labels = (coins.uniform(size=20_000) < 1 / (1 + np.exp(-scores))).astype(int)
+    labels = (entropy.uniform(size=20_000) < 1 / (1 + np.exp(-scores))).astype(int)
     plain = exact_errors([columns], scores, labels, Fit())
     sandwich = exact_errors([columns], scores, labels, Fit(class_weight=(1.0, 1.0)))
     assert sandwich == pytest.approx(plain, rel=0.05)

@@ -13,7 +13,7 @@ from taciturn.jobs.serve import Round, Verdict
 
 # private: a Bob who leaves out his own check
 from taciturn.jobs.serve.bob import _without_doubtful
-from taciturn.party import UsedModel
+from taciturn.party import AppliedModel
 from taciturn.protocol import (
     Program,
     Scored,
@@ -31,9 +31,9 @@ def test_what_fills_an_answer_up_tells_nothing_of_a_row(folder, monkeypatch):
     read: list[IntArray] = []
 
     def key_of(self: Any, partner: Partner, size: TableSize, number: int, block: int) -> Any:
-        coins = self._coins[partner.name].fork(f"vector {block}")
-        key: Any = yield from self._keys[partner.name].offer(coins)
-        tiling = Tiling.of(size)
+        entropy = self._entropy[partner.name].fork(f"vector {block}")
+        key: Any = yield from self._keys[partner.name].offer(entropy)
+        tiling = Tiling.for_size(size)
         height, width = tiling.height, tiling.width
         entries = height * width
         vector = np.zeros(entries, np.int64)
@@ -74,7 +74,7 @@ def test_scores_near_the_end_of_their_range_are_none(folder):
     assert result.due.tolist() == [0, 3]
     assert result.scored.scores.tolist() == [1.0, 2.0]
     config = serve_settings(folder, "bob")
-    scales = UsedModel.read(config, config.path(config.output.model)).scales
+    scales = AppliedModel.read(config, config.path(config.output.model)).scales
     half = 1 << (scales.modulus_bits - 2)
     assert scales.doubtful(np.array([0, half - 1, half, -half, 1 - half])).tolist() == [
         False,

@@ -14,9 +14,9 @@ from taciturn.engine import run_pair
 from taciturn.errors import CryptoError, RemoteProtocolError
 from taciturn.jobs.serve import (
     MOST_ASKED,
-    Asked,
     RoundRequester,
     RoundResponder,
+    RowsRequest,
     Verdict,
     read_ids,
     write_ids,
@@ -122,7 +122,7 @@ def test_alice_refuses_a_round_out_of_turn():
 
 
 def test_one_of_several_alices_refuses_rows_that_she_does_not_have():
-    side, asked = responder(several=True), Asked(0, ("a", "b"))
+    side, asked = responder(several=True), RowsRequest(0, ("a", "b"))
     verdicts = [Verdict.HELD, Verdict.UNKNOWN]
     with refused(RemoteProtocolError):
         finish(side.held(asked, verdicts), RowsDue(0, RowNumbers(np.array([0, 1]))))

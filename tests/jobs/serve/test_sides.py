@@ -28,7 +28,7 @@ from taciturn.jobs.serve import (
     ServeSide,
     Verdict,
 )
-from taciturn.party import PartyConfig, UsedModel
+from taciturn.party import AppliedModel, PartyConfig
 from tests.expected import all_refused
 from tests.jobs.predict.test_sides import (
     ROLES,
@@ -98,7 +98,7 @@ def test_the_same_for_one_mechanism_with_jobs_that_wait_together(folder):
 
 def test_values_beyond_the_scale_of_the_shares_are_not_scored(folder):
     config = serve_settings(folder, "alice")
-    share = UsedModel.read(config, config.path(config.output.model)).alice_share
+    share = AppliedModel.read(config, config.path(config.output.model)).alice_share
     served = ServedRows(replace(share, whitening=None))
     rows = np.zeros((4, len(share.values)))
     rows[1, 0], rows[2, 1], rows[3, 2] = 2.0**served.size, 2.1**served.size, np.nan

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from taciturn.engine import replay_program as replay
-from taciturn.jobs.train import Outcome, simulate
+from taciturn.jobs.train import Outcome, simulate_training
 from taciturn.numerics import evaluate
 from taciturn.protocol import HeldOut, Hello, PartyResult, kind_of
 from taciturn.protocol.bob import BobInputs, bob_program
@@ -31,14 +31,14 @@ SHARED = {"sealed", "mutual"}
 @cache
 def simulated(name: str) -> Outcome:
     base = {"dataset": "breast-cancer", "scheme": "clear", "seed": 3, "alice_columns": "half"}
-    settings = Settings.of({**base, **RUNS[name]}).resolved()
-    return simulate(settings, load_raw(settings), keep=True)
+    settings = Settings.from_mapping({**base, **RUNS[name]}).resolved()
+    return simulate_training(settings, load_raw(settings), keep=True)
 
 
 def at_bob(outcome: Outcome) -> PartyResult:
     """What Bob has at the end, from the transcript, his tables and his coins."""
-    data, terms, coins = outcome.data, outcome.terms, Coins.for_seed(3).bob
-    inputs = BobInputs.without_budget(data.bob_train, data.labels_train, terms, coins)
+    data, terms, entropy = outcome.data, outcome.terms, Coins.for_seed(3).bob
+    inputs = BobInputs.without_budget(data.bob_train, data.labels_train, terms, entropy)
     held_out = HeldOut(data.bob_test, data.labels_test)
     assert outcome.transcript is not None
     return replay(bob_program(replace(inputs, held_out=held_out)), outcome.transcript, role="bob")
@@ -72,7 +72,7 @@ def test_a_transcript_begins_with_the_held_out_rows_and_has_every_counted_byte(n
 
 
 def test_rows_that_are_all_trained_on_are_scored_once():
-    settings = Settings.of(
+    settings = Settings.from_mapping(
         {"dataset": "breast-cancer", "scheme": "clear", "seed": 3, **RUNS["none"]}
     ).resolved()
     whole = replace(simulated("none").data, held_out=False)
@@ -82,7 +82,7 @@ def test_rows_that_are_all_trained_on_are_scored_once():
         bob_test=whole.bob_train,
         labels_test=whole.labels_train,
     )
-    outcome = simulate(settings, train, keep=True)
+    outcome = simulate_training(settings, train, keep=True)
     assert outcome.transcript is not None
     kinds = [kind_of(frame) for frame in outcome.transcript.frames("bob")]
     assert kinds.count(Hello) == 2

@@ -23,10 +23,10 @@ from taciturn.jobs.woe import (
     Bins,
     BinsDue,
     Counts,
+    DisclosedColumn,
     FeatureInputs,
     LabelInputs,
     SizedColumn,
-    ToldColumn,
     WoeTerms,
     ask,
     hidden,
@@ -50,9 +50,9 @@ from tests.modules import module_of
 from tests.protocol.hostile import altered, only
 from tests.protocol.parties import ByHand
 
-CLEAR = WoeTerms.of(ClearScheme(), None)
+CLEAR = WoeTerms.for_scheme(ClearScheme(), None)
 # Small keys hide nothing, and count the same.
-PAILLIER = WoeTerms.of(PaillierScheme((512,)), 512)
+PAILLIER = WoeTerms.for_scheme(PaillierScheme((512,)), 512)
 HERS, HIS = KeyedEntropy.from_seed(5), KeyedEntropy.from_seed(6)
 
 
@@ -79,7 +79,7 @@ def counted(
     *,
     names: bool = True,
     tap: Tap | None = None,
-) -> tuple[tuple[ToldColumn, ...], Counts]:
+) -> tuple[tuple[DisclosedColumn, ...], Counts]:
     hers, his = sides(columns, labels, terms, names=names)
     said, counts = run_pair(alice_answer(hers), ask(his), tap=tap)
     counts.require_possible()
@@ -137,8 +137,8 @@ def many(rows: int = 700, seed: int = 1) -> tuple[list[Bins], list[int]]:
 @pytest.mark.parametrize(
     ("terms", "rows", "kind", "parts"),
     [
-        (WoeTerms.of(BfvScheme(), None), 700, SealedLabels, 1),
-        (WoeTerms.of(ClearScheme(part_tiles=1), None), 9000, SealedLabels, 5),
+        (WoeTerms.for_scheme(BfvScheme(), None), 700, SealedLabels, 1),
+        (WoeTerms.for_scheme(ClearScheme(part_tiles=1), None), 9000, SealedLabels, 5),
         # Each part has an answer; none of them alone is that part's counts.
         (PAILLIER, 40, BinSums, 3),
     ],
@@ -182,7 +182,7 @@ def test_alices_view_is_the_same_for_other_labels_but_for_ciphertexts():
     columns, labels = many()
     other = np.random.default_rng(9).permutation(labels).tolist()
     heard: list[list[Message]] = [[], []]
-    terms = WoeTerms.of(BfvScheme(), None)
+    terms = WoeTerms.for_scheme(BfvScheme(), None)
     for one, frames in zip((labels, other), heard, strict=True):
 
         def listen(sender: Role, frame: bytes, frames: list[Message] = frames) -> None:
@@ -262,14 +262,14 @@ def test_other_terms_are_named(changes, named):
 def test_other_rows_are_refused():
     columns, labels = many(rows=60)
     hers, _ = sides(columns, labels)
-    other = replace(hers, ids=RowIds.of([f"p{number}" for number in range(60)]))
+    other = replace(hers, ids=RowIds.from_values([f"p{number}" for number in range(60)]))
     with refused(AgreementError):
         run_pair(alice_answer(other), ask(sides(columns, labels)[1]))
 
 
 def test_keys_of_another_size_are_refused():
     with refused(ConfigError):
-        WoeTerms.of(PaillierScheme((512,)), 1000)
+        WoeTerms.for_scheme(PaillierScheme((512,)), 1000)
 
 
 def conversation(
@@ -301,7 +301,7 @@ BAD_COLUMNS = [
 @pytest.mark.parametrize("text", [text for _, text in BAD_COLUMNS], ids=[n for n, _ in BAD_COLUMNS])
 def test_a_description_of_a_column_that_is_none_is_refused(text):
     with refused(RemoteProtocolError):
-        SizedColumn.of_text(text, 60)
+        SizedColumn.from_text(text, 60)
 
 
 @pytest.mark.parametrize(
@@ -341,7 +341,7 @@ def test_sums_that_are_no_counts_are_noticed_after_the_last_word_alone():
     wrong = [replace(c, codes=np.zeros_like(c.codes)) for c in columns]
     lying = replace(hers, columns=tuple(wrong))
     # Sizes that she states are those of her bins; here they are made not to fit her sums.
-    sizes = iter([SizedColumn.of(column).to_text() for column in columns])
+    sizes = iter([SizedColumn.from_bins(column).to_text() for column in columns])
     stating = only(BinnedColumn, lambda message: replace(message, text=next(sizes)))
     _, counts = run_pair(altered(alice_answer(lying), stating), ask(his))
     with refused(RemoteProtocolError):
@@ -403,4 +403,4 @@ def test_a_column_of_more_bins_than_a_text_holds_is_refused():
     with refused(ConfigError):
         next(alice_answer(hers))
     with refused(RemoteProtocolError):
-        SizedColumn.of_text(SizedColumn.of(wide).to_text(), 1001)
+        SizedColumn.from_text(SizedColumn.from_bins(wide).to_text(), 1001)

@@ -55,7 +55,7 @@ from tests.modules import module_of
 from tests.party.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
 from tests.system import small_disk
 
-IDS = RowIds.of(["ann", "bess"])
+IDS = RowIds.from_values(["ann", "bess"])
 LIMIT = 3
 
 
@@ -133,7 +133,7 @@ def flip_store(store: ConsentStore, partner: str) -> LabelFlipStore:
 def flip(store: ConsentStore, partner: str) -> None:
     flips = flip_store(store, partner)
     ids = [f"{flips.rows()}", "ann"]
-    flips.release(LabelTable.of(np.array([0, 1]), ids=ids), KeyedEntropy(b"1" * 32))
+    flips.release(LabelTable.from_data(np.array([0, 1]), ids=ids), KeyedEntropy(b"1" * 32))
 
 
 def flipped(store: ConsentStore, partner: str) -> float:
@@ -385,7 +385,7 @@ MANY = [f"p{number}" for number in range(3000)]
 
 def many(first: int = 0, last: int = len(MANY)) -> ScoreCharge:
     """A charge of many rows, which have more than one bucket."""
-    return Charge(((RowIds.of(MANY[first:last]), 1),))
+    return Charge(((RowIds.from_values(MANY[first:last]), 1),))
 
 
 def test_damage_is_noticed_where_it_is_read_and_by_a_whole_check(store):

@@ -23,7 +23,7 @@ from tests.expected import refused
 from tests.party.sides import MECHANISMS, NEWTON, Party, run_both, write_config, write_tables
 
 NOISE: Release = (AdditiveNoise(2.0), "")
-ROWS = RowIds.of([f"person {number}" for number in range(6)])
+ROWS = RowIds.from_values([f"person {number}" for number in range(6)])
 
 
 @pytest.fixture
@@ -67,11 +67,11 @@ def test_trainings_add_up_and_a_session_counts_once(budget):
 
 def test_rows_partners_and_labels_have_accounts_of_their_own(budget):
     budget.charge(spent({NOISE: 2}, "one"))
-    more = RowIds.of(["person 0", "new"])
+    more = RowIds.from_values(["person 0", "new"])
     budget.charge(spent({NOISE: 1}, "two", more))
-    assert total(budget, RowIds.of(["person 0"])) == 3.0
-    assert total(budget, RowIds.of(["person 1"])) == 2.0
-    assert total(budget, RowIds.of(["new"])) == 1.0
+    assert total(budget, RowIds.from_values(["person 0"])) == 3.0
+    assert total(budget, RowIds.from_values(["person 1"])) == 2.0
+    assert total(budget, RowIds.from_values(["new"])) == 1.0
     assert total(replace(budget, partner="carol")) == 0
     assert total(replace(budget, column="churn")) == 0
     replace(budget, partner="carol").charge(spent({NOISE: 5}, "one"))
@@ -85,7 +85,7 @@ def test_the_same_flips_are_paid_for_once_and_other_flips_again(budget):
         budget.charge(spent(flips, session))
     assert total(budget) == 1.0
     # New rows, whose answers the partner has not had.
-    both = RowIds.of(["person 0", "new"])
+    both = RowIds.from_values(["person 0", "new"])
     budget.charge(spent(flips, "three", both))
     assert total(budget, both) == 1.0
     budget.charge(spent({(LabelResponse(1.0), "another set"): 1}, "four"))
@@ -165,7 +165,7 @@ def furnish(folder: Path, agreement: dict[str, Any], **privacy: Any) -> None:
 
 def foreseen(folder: Path) -> LedgerSum:
     config = PartyConfig.read(folder / "bob.toml")
-    price = TrainingPlan.of(config).outlook()
+    price = TrainingPlan.from_config(config).outlook()
     assert price.ledger_book is not None
     return price.ledger_book
 
@@ -196,7 +196,7 @@ def test_a_look_tells_what_sessions_add_up_to(tmp_path):
 def test_a_dry_run_says_that_a_training_would_be_beyond_the_limit(tmp_path):
     furnish(tmp_path, MECHANISMS["add"], **{"budget-total": 1.0})
     config = PartyConfig.read(tmp_path / "bob.toml")
-    assert TrainingPlan.of(config).outlook().refused is not None
+    assert TrainingPlan.from_config(config).outlook().refused is not None
 
 
 def test_flips_that_are_kept_are_paid_for_once_and_new_ones_again(tmp_path):

@@ -13,12 +13,12 @@ from taciturn.__main__ import run
 from taciturn.data import RowIds
 from taciturn.errors import BudgetExceeded
 from taciturn.party.consent import Charge, ConsentStore, ScoreBudget, ScoreCharge
-from taciturn.results import ExposedSession, of_record
+from taciturn.results import ExposedSession, from_record
 from tests.expected import refused
 from tests.party.sides import MECHANISMS, run_both, write_config, write_tables
 from tests.results.test_schema import problems
 
-IDS = RowIds.of(np.array(["ann", "bess", "cleo", "dora"]))
+IDS = RowIds.from_values(np.array(["ann", "bess", "cleo", "dora"]))
 SOME = IDS.take(np.array([1, 2]))
 
 
@@ -140,7 +140,7 @@ def test_ledger_and_doctor_list_past_sessions_at_alice(tmp_path, capsys, mechani
     assert run(["ledger", alice, "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert problems(record, "ledger-alice") == []
-    assert of_record(record).to_dict() == record
+    assert from_record(record).to_dict() == record
     sessions = [(one["partner"], one["mechanism"]) for one in record["exposed_sessions"]]
     assert sessions == ([("bob", mechanism)] if exposes else [])
     assert [one["scores_per_row"] for one in record["exposed_sessions"]] == [1] * exposes

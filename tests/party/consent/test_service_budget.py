@@ -89,7 +89,7 @@ def test_looking_charges_nothing(tmp_path):
 
 def test_what_a_service_gives_counts_with_trainings_and_predictions(tmp_path):
     store = ConsentStore(tmp_path / "consent.sqlite")
-    scores, rows = ScoreBudget(store, "bob", 3), RowIds.of(["a"])
+    scores, rows = ScoreBudget(store, "bob", 3), RowIds.from_values(["a"])
     scores.charge(Charge(((rows, 1),), "training"))
     with service(tmp_path) as budget:
         partner = PartnerBudget(budget, scores, rows_per_day=4)
@@ -105,7 +105,7 @@ def test_what_a_service_gives_counts_with_trainings_and_predictions(tmp_path):
 
 def test_a_row_is_in_so_many_answers_of_a_service_and_no_more(tmp_path):
     scores = ScoreBudget(ConsentStore(tmp_path / "consent.sqlite"), "bob")
-    scores.charge(Charge(((RowIds.of(["a"]), 5),), "training"))
+    scores.charge(Charge(((RowIds.from_values(["a"]), 5),), "training"))
     with service(tmp_path) as budget:
         partner = PartnerBudget(budget, scores, None, answers=3)
         assert partner.admit(9) == 9

@@ -3,7 +3,7 @@ from taciturn_audit.attacks.base import LabelGuess as LabelGuess
 from taciturn_audit.attacks.base import ModelOnlyControl as ModelOnlyControl
 from taciturn_audit.attacks.base import about_labels as about_labels
 from taciturn_audit.attacks.bin_statistics import UNKNOWN as UNKNOWN
-from taciturn_audit.attacks.bin_statistics import HandedOver as HandedOver
+from taciturn_audit.attacks.bin_statistics import PublishedStatistics as PublishedStatistics
 from taciturn_audit.attacks.bin_statistics import certain_labels as certain_labels
 from taciturn_audit.attacks.bin_statistics import likeliest_labels as likeliest_labels
 from taciturn_audit.attacks.bin_statistics import majority_labels as majority_labels

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from taciturn.arrays import BoolArray, FloatArray
-from taciturn.engine.callbacks import ReportProgress, quietly
+from taciturn.engine.callbacks import ReportProgress, noop
 from taciturn.numerics.logistic import sigmoid
 from taciturn.parallel import one_thread
 from taciturn.protocol.observations import Signal
@@ -71,7 +71,7 @@ class Attack(ABC):
         missing = ", ".join(sorted(signal.value for signal in self.needs - view.signals))
         return f"Alice does not have {missing}" if missing else self.obstacle(view)
 
-    def infer(self, view: AliceView, progress: ReportProgress = quietly) -> LabelGuess:
+    def infer(self, view: AliceView, progress: ReportProgress = noop) -> LabelGuess:
         """A guess at every label; it never sees one."""
         with one_thread():
             return self._guess(view, progress)

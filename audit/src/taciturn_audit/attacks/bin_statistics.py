@@ -56,7 +56,7 @@ _MOST_NUMBERS = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class HandedOver:
+class PublishedStatistics:
     """Bin statistics of one column as the feature party receives them, and the bins' sizes.
 
     Statistics are weights of evidence, or shares of ones with ``shares``; ``digits`` is None where
@@ -92,7 +92,7 @@ class Recovered:
     total: int
 
 
-def total_ones(column: HandedOver) -> float:
+def total_ones(column: PublishedStatistics) -> float:
     """The total number of ones that the weights of one column give: the root.
 
     >>> from taciturn.jobs.woe.weights import weights_of_evidence
@@ -123,7 +123,7 @@ def total_ones(column: HandedOver) -> float:
     return float(expit(odds) * sizes.sum() - bins * extra)
 
 
-def recover_counts(columns: Sequence[HandedOver]) -> Recovered:
+def recover_counts(columns: Sequence[PublishedStatistics]) -> Recovered:
     """The count of ones in every bin of several columns of the same rows."""
     totals = _possible_totals(columns)
     if not len(totals):
@@ -143,13 +143,13 @@ def recover_counts(columns: Sequence[HandedOver]) -> Recovered:
     return Recovered(tuple(result), len(totals), nearest)
 
 
-def _counted(column: HandedOver, ends: tuple[IntArray, IntArray]) -> Counted:
+def _counted(column: PublishedStatistics, ends: tuple[IntArray, IntArray]) -> Counted:
     low, high = ends
     middle = np.clip((low[0] + high[0]) // 2, 0, column.rows)
     return Counted(middle.astype(np.int64), low[0] == high[0])
 
 
-def _nearest_total(columns: Sequence[HandedOver]) -> int:
+def _nearest_total(columns: Sequence[PublishedStatistics]) -> int:
     rows = int(columns[0].rows.sum())
     roots = np.array([total_ones(column) for column in columns])
     known = roots[np.isfinite(roots)]
@@ -158,7 +158,7 @@ def _nearest_total(columns: Sequence[HandedOver]) -> int:
     return int(np.clip(np.rint(np.median(known)), 1, rows - 1))
 
 
-def _possible_totals(columns: Sequence[HandedOver]) -> IntArray:
+def _possible_totals(columns: Sequence[PublishedStatistics]) -> IntArray:
     rows, near = int(columns[0].rows.sum()), _nearest_total(columns)
     # Both labels occur: weights of evidence compare the two.
     first = max(1, min(near - _MOST_TOTALS // 2, rows - _MOST_TOTALS))
@@ -172,18 +172,18 @@ def _possible_totals(columns: Sequence[HandedOver]) -> IntArray:
     return totals
 
 
-def _fitting(column: HandedOver, totals: IntArray) -> BoolArray:
+def _fitting(column: PublishedStatistics, totals: IntArray) -> BoolArray:
     low, high = _bounds(column, totals)
     inside = (low.sum(axis=1) <= totals) & (totals <= high.sum(axis=1))
     fits: BoolArray = (low <= high).all(axis=1) & inside
     return fits
 
 
-def _blocks(column: HandedOver, totals: IntArray) -> list[IntArray]:
+def _blocks(column: PublishedStatistics, totals: IntArray) -> list[IntArray]:
     return np.array_split(totals, -(-len(totals) * len(column.rows) // _MOST_NUMBERS) or 1)
 
 
-def _bounds(column: HandedOver, totals: IntArray) -> tuple[IntArray, IntArray]:
+def _bounds(column: PublishedStatistics, totals: IntArray) -> tuple[IntArray, IntArray]:
     """The fewest and the most ones of each bin, totals by bins."""
     rows, off = column.rows, column.half_step
     if column.shares:

@@ -86,9 +86,9 @@ class GradientNormAttack(Attack):
 
 def _mean_sizes(view: AliceView, progress: ReportProgress) -> tuple[FloatArray, BoolArray]:
     rows = view.features.rows
-    batches: tuple[ResiduesSeen | GradientSeen, ...] = view.observations.of(ResiduesSeen)
+    batches: tuple[ResiduesSeen | GradientSeen, ...] = view.observations.of_kind(ResiduesSeen)
     if not batches:
-        batches = view.observations.of(GradientSeen)
+        batches = view.observations.of_kind(GradientSeen)
     total, times = np.zeros(rows), np.zeros(rows)
     every = max(1, len(batches) // 100)
     for at, batch in enumerate(batches):

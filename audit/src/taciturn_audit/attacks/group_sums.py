@@ -49,7 +49,7 @@ class Slopes:
     intercept: bool = False
 
     @classmethod
-    def of(cls, view: AliceView) -> Slopes:
+    def from_view(cls, view: AliceView) -> Slopes:
         """The slopes of a view."""
         method, columns = cast(EncryptedMechanism, view.mechanism), view.peer.columns
         return cls(method, columns, view.agreement.intercept)
@@ -129,7 +129,7 @@ class FirstPass:
     slopes: Slopes
 
     @classmethod
-    def of(cls, seen: MomentsSeen, slopes: Slopes) -> FirstPass:
+    def from_moments(cls, seen: MomentsSeen, slopes: Slopes) -> FirstPass:
         """The first pass that Alice saw."""
         rows = len(seen.table)
         table, product = seen.table.astype(np.float64), seen.product.astype(np.float64)

@@ -57,7 +57,7 @@ class _Solved:
     conclusive: bool
 
     @classmethod
-    def of(cls, result: OptimizeResult, entries: int, limit: int) -> _Solved:
+    def from_result(cls, result: OptimizeResult, entries: int, limit: int) -> _Solved:
         """The work, counted and not timed.
 
         SciPy does not report the nodes of a search that ends without a solution.
@@ -197,7 +197,7 @@ class Search:
             options={"node_limit": self.nodes, "mip_rel_gap": np.inf},
         )
         height = len(goal) + (0 if self.law.design is None else len(matrix))
-        self._solved.append(_Solved.of(result, len(costs) * height, self.nodes))
+        self._solved.append(_Solved.from_result(result, len(costs) * height, self.nodes))
         return result
 
     def _states(self, solution: OptimizeResult) -> IntArray | None:

@@ -116,14 +116,14 @@ def recover_states(
     Alice's scores of the batch must be exact. ``odds`` are log-odds of label 1 for all rows of the
     table, and ``certain`` says where their sign is proven.
     """
-    system, likely = System.of(view, seen), odds[seen.rows]
+    system, likely = System.from_view(view, seen), odds[seen.rows]
     fixed = certain[seen.rows]
     if view.scores_known:
         # Odds from estimated scores may be wrong however large they are.
         fixed = fixed | (np.abs(likely) >= _SURE)
     one, zero = view.residues(seen.rows, seen.weights)
     member = hear(view, seen, likely).member
-    search = Search(system, Law.of(view), one, zero, likely, member, fixed, nodes)
+    search = Search(system, Law.from_view(view), one, zero, likely, member, fixed, nodes)
     states = search.find()
     steps = None if states is None else search.proven(states)
     if states is None or steps is None:

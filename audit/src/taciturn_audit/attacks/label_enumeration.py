@@ -41,7 +41,7 @@ class LabelEnumerationAttack(Attack):
 
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         values = view.features.values
-        nearest = clusters(values, CLUSTERS, view.coins.fork(self.name))
+        nearest = clusters(values, CLUSTERS, view.entropy.fork(self.name))
         seen = [one for one in gradients(view) if one.epoch == 0]
         scores = np.zeros(len(values))
         if seen:

@@ -62,7 +62,7 @@ class Solved:
 
 def gradients(view: AliceView) -> tuple[GradientSeen, ...]:
     """The gradient of every batch that Alice saw in clear, in order."""
-    return view.observations.of(GradientSeen)
+    return view.observations.of_kind(GradientSeen)
 
 
 def residue_step(view: AliceView) -> float:

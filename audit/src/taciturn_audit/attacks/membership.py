@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from taciturn.arrays import FloatArray, IndexArray
-from taciturn.engine.callbacks import ReportProgress, quietly
+from taciturn.engine.callbacks import ReportProgress, noop
 from taciturn.parallel import one_thread
 from taciturn.protocol.observations import GradientSeen, Signal
 from taciturn_audit.attacks.known_scores import affordable, recover_states
@@ -44,7 +44,7 @@ class MembershipGuess:
 
 
 def guess_membership(
-    view: AliceView, most: int = 200, nodes: int = 100, progress: ReportProgress = quietly
+    view: AliceView, most: int = 200, nodes: int = 100, progress: ReportProgress = noop
 ) -> tuple[MembershipGuess, ...]:
     """Guesses at the true batch of ``most`` iterations, spread evenly over the run.
 

@@ -57,8 +57,8 @@ class MomentsAttack(Attack):
     most_rows: int = 64
 
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
-        seen = view.observations.of(MomentsSeen)
-        first = FirstPass.of(seen[0], Slopes.of(view))
+        seen = view.observations.of_kind(MomentsSeen)
+        first = FirstPass.from_moments(seen[0], Slopes.from_view(view))
         rows = settle(first)
         progress(1, 3)
         # Where others' columns are in them, later sums follow from no labelling alone.

@@ -28,7 +28,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 from taciturn.arrays import FloatArray
-from taciturn.engine.callbacks import ReportProgress, quietly
+from taciturn.engine.callbacks import ReportProgress, noop
 from taciturn.privacy.batch_response import BatchDesign
 from taciturn.protocol.observations import GradientSeen
 from taciturn_audit.attacks.recovery import System
@@ -55,7 +55,7 @@ class Law:
     design: BatchDesign | None
 
     @classmethod
-    def of(cls, view: AliceView) -> Law:
+    def from_view(cls, view: AliceView) -> Law:
         """The law that the agreement names."""
         return cls(view.agreement.sgd.batch_size, view.mechanism.hidden_batch)
 
@@ -91,7 +91,7 @@ def gather(
     view: AliceView,
     batches: Sequence[GradientSeen],
     sweeps: int = SWEEPS,
-    progress: ReportProgress = quietly,
+    progress: ReportProgress = noop,
 ) -> FloatArray:
     """The log-odds of label 1 for each row; 0 for rows in none of the batches."""
     evidence, heard = np.zeros(view.features.rows), np.zeros(view.features.rows, dtype=bool)
@@ -117,7 +117,7 @@ def hear(view: AliceView, seen: GradientSeen, odds: FloatArray) -> Belief:
 
     ``odds`` are the log-odds of label 1 known from elsewhere, for each of its rows.
     """
-    system, law = System.of(view, seen), Law.of(view)
+    system, law = System.from_view(view, seen), Law.from_view(view)
     share, scale = law.share(len(seen.rows)), law.scale
     one, zero = (scale * residues for residues in view.residues(seen.rows, seen.weights))
     # What a wrong probability does to a residue is in proportion to what a label does to it.

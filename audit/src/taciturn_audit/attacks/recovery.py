@@ -50,7 +50,7 @@ class System:
     residue_bits: int
 
     @classmethod
-    def of(cls, view: AliceView, seen: GradientSeen) -> System:
+    def from_view(cls, view: AliceView, seen: GradientSeen) -> System:
         """The equations of a batch as Alice multiplied it."""
         agreed = view.agreement
         return cls(seen, view.encoded(seen.rows), agreed.feature_bits, agreed.residue_bits)

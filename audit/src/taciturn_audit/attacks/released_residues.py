@@ -57,7 +57,7 @@ class LikelihoodAttack(Attack):
     needs = frozenset({Signal.FEATURES, Signal.RESIDUES})
 
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
-        seen = view.observations.of(ResiduesSeen)
+        seen = view.observations.of_kind(ResiduesSeen)
         total = np.zeros(view.features.rows)
         most = _INFINITE if view.scores_known else SURE
         for start in range(0, len(seen), _BLOCK):
@@ -119,7 +119,7 @@ class SignAttack(Attack):
     needs = frozenset({Signal.RESIDUES})
 
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
-        seen = view.observations.of(ResiduesSeen)
+        seen = view.observations.of_kind(ResiduesSeen)
         method = view.mechanism
         keeps_signs = isinstance(method, ResidueMechanism) and method.keeps_signs
         rows = view.features.rows

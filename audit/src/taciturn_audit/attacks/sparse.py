@@ -101,7 +101,7 @@ class SparseAttack(Attack):
 
 def recover_sparse(view: AliceView, seen: GradientSeen, program: float = 1_000.0) -> Recovered:
     """The sparsest residues of a batch, as far as basis pursuit finds them."""
-    system = System.of(view, seen)
+    system = System.from_view(view, seen)
     if len(seen.rows) <= system.features.shape[1]:
         (solved,) = solve(view, [seen])
         if solved.exact:

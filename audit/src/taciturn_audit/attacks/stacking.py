@@ -80,7 +80,7 @@ class StackingAttack(Attack):
 
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         batches, of_epochs = _affordable(view)
-        system = System.of(view, batches, progress)
+        system = System.from_batches(view, batches, progress)
         progress(len(batches), _STAGES * len(batches))
         estimate = system.solve()
         progress(2 * len(batches), _STAGES * len(batches))
@@ -124,7 +124,9 @@ class System:
         self._times = max(1.0, sum(block.rows.size for block in blocks) / rows)
 
     @classmethod
-    def of(cls, view: AliceView, batches: list[GradientSeen], progress: ReportProgress) -> System:
+    def from_batches(
+        cls, view: AliceView, batches: list[GradientSeen], progress: ReportProgress
+    ) -> System:
         """The equations of these batches."""
         blocks: list[Block] = []
         targets: list[FloatArray] = []

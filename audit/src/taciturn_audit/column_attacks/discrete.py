@@ -62,7 +62,7 @@ class DiscreteAttack(ColumnAttack):
     def _estimate(self, view: BobView, known: KnownRows) -> ColumnEstimate:
         if not view.directions:
             kinds = _common(_carried(view.batches, view.features.rows))
-            kinds = _refitted(Batches.of(view), kinds)
+            kinds = _refitted(Batches.from_view(view), kinds)
             return _named(kinds, "equal scores, carried from batch to batch")
         scores = table_scores(view)
         alike = _kinds(scores)
@@ -138,7 +138,7 @@ def _refitted(batches: Batches, kinds: IndexArray) -> IndexArray:
     A kind's score is a linear function of the steps that each kind has made so far, whatever the
     columns are. So it is fitted for each kind, and each row given to the kind that fits it.
     """
-    visits = Visits.of(batches, len(kinds))
+    visits = Visits.from_batches(batches, len(kinds))
     for _ in range(_REFITS):
         count = int(kinds.max()) + 1
         numbers, places = np.nonzero(batches.there)

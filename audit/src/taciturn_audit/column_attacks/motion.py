@@ -54,7 +54,7 @@ def follow(
 
     There may be no known row where ``start`` is given: a first estimate of each row, in any basis.
     """
-    search = _Search(batches, rows, known, Prior.of(known, columns))
+    search = _Search(batches, rows, known, Prior.from_known_rows(known, columns))
     if start is not None:
         search.values[:] = start
     for _ in range(ROUNDS_OF_KNOWN if known.count else 0):
@@ -77,7 +77,7 @@ class _Search:
     def __init__(self, batches: Batches, rows: int, known: KnownRows, prior: Prior) -> None:
         columns = len(prior.mean)
         self._batches, self._prior, self._given = batches, prior, known
-        self._visits = Visits.of(batches, rows)
+        self._visits = Visits.from_batches(batches, rows)
         self.known: BoolArray = np.zeros(rows, dtype=bool)
         self.known[known.rows] = True
         self.learning = self._spaced(rows, columns)

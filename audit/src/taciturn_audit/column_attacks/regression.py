@@ -44,7 +44,7 @@ class AnchoredAttack(ColumnAttack):
             return ColumnEstimate(
                 ridge(components, known, view.columns), remark=f"{seen} of each row"
             )
-        batches = Batches.of(view)
+        batches = Batches.from_view(view)
         followed = follow(batches, view.features.rows, view.columns, known)
         return ColumnEstimate(followed.values, limited=followed.limited)
 
@@ -89,8 +89,8 @@ def _factor(view: BobView) -> tuple[FloatArray, bool]:
     if view.directions:
         return whitened(table_scores(view), view.columns), False
     rows, columns = view.features.rows, view.columns
-    batches = Batches.of(view)
-    visits = Visits.of(batches, rows)
+    batches = Batches.from_view(view)
+    visits = Visits.from_batches(batches, rows)
     components = whitened(np.where(visits.there, visits.scores, 0.0), columns)
     start = np.zeros((rows, columns))
     start[:, : components.shape[1]] = components
@@ -118,7 +118,7 @@ class PredictionAttack(ColumnAttack):
     needs = frozenset({BobSignal.PREDICTIONS})
 
     def _estimate(self, view: BobView, known: KnownRows) -> ColumnEstimate:
-        scores, prior = view.predictions, Prior.of(known, view.columns)
+        scores, prior = view.predictions, Prior.from_known_rows(known, view.columns)
         if scores is None:
             raise ValueError("there is no joint prediction")
         # Weights of least norm that score the known rows as they scored.

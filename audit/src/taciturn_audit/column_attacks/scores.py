@@ -56,7 +56,7 @@ class Batches:
     noise: FloatArray = field(repr=False)
 
     @classmethod
-    def of(cls, view: BobView) -> Batches:
+    def from_view(cls, view: BobView) -> Batches:
         """The batches of a view."""
         events = view.batches
         shape = len(events), max(len(event.rows) for event in events)
@@ -90,14 +90,14 @@ class Visits:
     scores: FloatArray = field(repr=False)
 
     @classmethod
-    def of(cls, batches: Batches, rows: int) -> Visits:
+    def from_batches(cls, batches: Batches, rows: int) -> Visits:
         """The visits of a table of ``rows`` rows.
 
         >>> batches = Batches(
         ...     np.array([[0, 1], [1, 0]]), np.ones((2, 2), bool), np.ones((2, 2), bool),
         ...     np.array([[0.5, 0.6], [0.7, 0.8]]), np.zeros((2, 2)), np.zeros(2),
         ... )
-        >>> Visits.of(batches, 2).scores.tolist()
+        >>> Visits.from_batches(batches, 2).scores.tolist()
         [[0.5, 0.8], [0.6, 0.7]]
         """
         iterations, places = np.nonzero(batches.scored)
@@ -133,7 +133,7 @@ class Prior:
     covariance: FloatArray = field(repr=False)
 
     @classmethod
-    def of(cls, known: KnownRows, columns: int) -> Prior:
+    def from_known_rows(cls, known: KnownRows, columns: int) -> Prior:
         """The prior of the known rows, drawn to uncorrelated columns of deviation 1.
 
         Preparation standardises columns, which both parties know. With no row known it is that.

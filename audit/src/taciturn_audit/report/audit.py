@@ -20,9 +20,9 @@ from taciturn.report.blocks import (
     Words,
     table,
 )
+from taciturn.report.formatting import NONE, data_size, epsilon, interval, printed_date, share
 from taciturn.report.training import training_blocks
-from taciturn.report.words import NONE, data_size, epsilon, interval, printed_date, share
-from taciturn_audit.report.columns import look_tables, seat_blocks, seats_blocks
+from taciturn_audit.report.columns import adversaries_blocks, adversary_blocks, look_tables
 from taciturn_audit.results.audit import (
     AttackScore,
     Control,
@@ -114,7 +114,10 @@ def _bob_seat(audit: AuditResult) -> list[Block]:
     seat, means = audit.bob_seat, several(audit)
     if seat is None:
         return []
-    return [*seat_blocks(seat), *([Paragraph(f"Bob's seat: {means}", "muted")] if means else [])]
+    return [
+        *adversary_blocks(seat),
+        *([Paragraph(f"Bob's seat: {means}", "muted")] if means else []),
+    ]
 
 
 def verdict_section(audit: AuditResult, conclusion: Conclusion, *blocks: Block) -> Section:
@@ -293,7 +296,7 @@ def demo_blocks(demo: DemoResult) -> list[Block]:
     return [
         table(headings, rows, words=(0, 5), caption=caption),
         Paragraph(note, "muted"),
-        *(seats_blocks(seats) if seats else []),
+        *(adversaries_blocks(seats) if seats else []),
         Paragraph(report, "muted"),
     ]
 

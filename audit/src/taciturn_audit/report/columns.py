@@ -14,7 +14,7 @@ from taciturn.report.blocks import (
     Words,
     table,
 )
-from taciturn.report.words import NONE, interval, share
+from taciturn.report.formatting import NONE, interval, share
 from taciturn.results.columns import (
     ABOVE,
     TITLE,
@@ -43,7 +43,7 @@ COLUMN_WORDS = (
 )
 
 
-def seat_blocks(seat: BobSeat) -> list[Block]:
+def adversary_blocks(seat: BobSeat) -> list[Block]:
     """Controls, attacks and verdict, for a terminal."""
     lines = [
         Paragraph(f"{one.name}: skipped, {one.reason}", "muted") for one in seat.findings.skipped
@@ -100,14 +100,14 @@ def look_tables(
     ]
 
 
-def seat_section(seat: BobSeat) -> Section:
+def adversary_section(seat: BobSeat) -> Section:
     """The same as a section of the page."""
     return Section(
-        TITLE, "columns", (Paragraph(COLUMN_WORDS, "muted"), *seat_blocks(seat)), "Columns"
+        TITLE, "columns", (Paragraph(COLUMN_WORDS, "muted"), *adversary_blocks(seat)), "Columns"
     )
 
 
-def seats_blocks(seats: Mapping[str, BobSeat]) -> list[Block]:
+def adversaries_blocks(seats: Mapping[str, BobSeat]) -> list[Block]:
     """Mechanisms side by side: how well Bob's best attack reconstructs her columns."""
     rows = []
     for name, seat in seats.items():

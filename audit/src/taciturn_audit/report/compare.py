@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from taciturn.report import blocks as b
 from taciturn.report.argument import argument
+from taciturn.report.formatting import NONE, data_size, duration, epsilon, footer, interval, share
 from taciturn.report.training import at_alice, traffic
-from taciturn.report.words import NONE, data_size, duration, epsilon, footer, interval, share
 from taciturn_audit.report.audit import ABOVE, decision
 from taciturn_audit.results.compare import BestAttack, ComparedMechanism, Comparison
 

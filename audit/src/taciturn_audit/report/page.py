@@ -12,6 +12,16 @@ from typing import TypeAlias
 from taciturn.privacy.statement import Statement
 from taciturn.report import blocks as b
 from taciturn.report.argument import argument
+from taciturn.report.formatting import (
+    NONE,
+    data_size,
+    epsilon,
+    footer,
+    interval,
+    most_sure,
+    plain,
+    share,
+)
 from taciturn.report.training import (
     at_alice,
     distance,
@@ -23,21 +33,11 @@ from taciturn.report.training import (
     whose,
     worth_facts,
 )
-from taciturn.report.words import (
-    NONE,
-    data_size,
-    epsilon,
-    footer,
-    interval,
-    most_sure,
-    plain,
-    share,
-)
 from taciturn.results.serialise import Dataclass, record_of
 from taciturn.results.training import TrainingRun
 from taciturn_audit.report import audit as shared
 from taciturn_audit.report.audit import decision
-from taciturn_audit.report.columns import seat_section
+from taciturn_audit.report.columns import adversary_section
 from taciturn_audit.report.plots import attacks_svg, curves_of, epochs_svg
 from taciturn_audit.results.audit import (
     AfterEpochs,
@@ -87,7 +87,7 @@ def audit_page(audit: AuditResult) -> b.Page:
             *_apart(audit, conclusion),
             *_epochs(audit, conclusion),
             ledger_section(ledger, scope, conclusion, shared.evidence_words(audit, conclusion)),
-            *([] if audit.bob_seat is None else [seat_section(audit.bob_seat)]),
+            *([] if audit.bob_seat is None else [adversary_section(audit.bob_seat)]),
             messages_section(*audit.shared(lambda run: run.messages)),
             *_membership(audit),
             _utility(audit),

@@ -15,6 +15,7 @@ from matplotlib.ticker import (
 )
 
 from taciturn.report.blocks import printable
+from taciturn.report.formatting import share
 from taciturn.report.plots import (
     COLOURS,
     DASHES,
@@ -28,7 +29,6 @@ from taciturn.report.plots import (
     style,
     to_svg,
 )
-from taciturn.report.words import share
 from taciturn_audit.results.audit import AfterEpochs, AttackScore, Findings
 from taciturn_audit.results.compare import ComparedMechanism, Comparison
 from taciturn_audit.verdict import Measure, Verdict, interval_of, value_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 from taciturn.errors import counted
 from taciturn.report import blocks as b
 from taciturn.report.argument import argument
-from taciturn.report.words import NONE, footer, printed_date
+from taciturn.report.formatting import NONE, footer, printed_date
 from taciturn_audit.report import audit as shared
 from taciturn_audit.report.audit import decision
-from taciturn_audit.report.columns import COLUMN_WORDS, seat_blocks
+from taciturn_audit.report.columns import COLUMN_WORDS, adversary_blocks
 from taciturn_audit.report.page import (
     LIMITS,
     MEANINGS,
@@ -147,7 +147,7 @@ def _columns(audit: SessionAudit) -> list[b.Section]:
 
 def _column_blocks(audit: SessionAudit) -> list[b.Block]:
     if audit.bob_seat is not None:
-        return seat_blocks(audit.bob_seat)
+        return adversary_blocks(audit.bob_seat)
     rows = [
         (one.name, str(one.columns), f"{one.explains:.3f}", f"{one.seconds:.2f}\u00a0s")
         for one in audit.estimates or ()

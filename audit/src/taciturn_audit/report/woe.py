@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from taciturn.jobs.woe.result import MOST_COLUMNS
 from taciturn.report import blocks as b
-from taciturn.report.words import (
+from taciturn.report.formatting import (
     NONE,
     data_size,
     figure,

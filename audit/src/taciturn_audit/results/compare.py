@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from taciturn.results.cost_preview import Estimate
 from taciturn.results.figures import HELD_OUT, cost_values, leakage_values
-from taciturn.results.outlook import Estimate
 from taciturn.results.run_list import Leakage
 from taciturn.results.serialise import OMITTED, Result, Subject
 from taciturn.results.training import FeatureParty

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, fields, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from taciturn.results.columns import BobSeat, mean_seat
-from taciturn.results.figures import ATTACK, Curve, Values, leakage_values, seat_values
+from taciturn.results.columns import BobSeat, mean_adversary
+from taciturn.results.figures import ATTACK, Curve, Values, adversary_values, leakage_values
 from taciturn.results.runs import Runs, mean_or_none
 from taciturn.results.serialise import Result, Subject, properties, record_of
 from taciturn_audit.results.audit import (
@@ -61,7 +61,7 @@ class AuditResult(Runs[AuditRun]):
     def bob_seat(self) -> BobSeat | None:
         """What Bob can tell of Alice's columns, where every run was audited from his seat."""
         seats = [run.bob_seat for run in self.runs if run.bob_seat is not None]
-        return mean_seat(seats) if len(seats) == len(self.runs) else None
+        return mean_adversary(seats) if len(seats) == len(self.runs) else None
 
     @property
     def evidence(self) -> Evidence | None:
@@ -158,7 +158,7 @@ class AuditResult(Runs[AuditRun]):
             **leakage_values(true),
             **leakage_values(shuffled),
             **({} if bound is None else {"leakage/epsilon that guesses prove": bound}),
-            **seat_values(self.bob_seat),
+            **adversary_values(self.bob_seat),
             **_attack_values("true", self.findings),
             **_attack_values("shuffled", self.canary),
         }
@@ -257,9 +257,9 @@ class DemoResult(Result):
         return "html" in record and isinstance(record.get("runs"), list)
 
     @classmethod
-    def of_record(cls, record: Mapping[str, Any]) -> Self:
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
         """Read each audit, with means computed anew."""
-        return cls(tuple(map(AuditResult.of_record, record["runs"])), str(record["html"]))
+        return cls(tuple(map(AuditResult.from_record, record["runs"])), str(record["html"]))
 
     @classmethod
     def schemas(cls, shared: dict[str, Any]) -> dict[str, Any]:

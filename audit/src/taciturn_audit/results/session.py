@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from taciturn.privacy.statement import Statement
 from taciturn.results.columns import BobSeat
-from taciturn.results.figures import leakage_values, ledger_values, seat_values
+from taciturn.results.figures import adversary_values, leakage_values, ledger_values
 from taciturn.results.serialise import OMITTED, Result, Subject
 from taciturn_audit.results.audit import (
     AfterEpochs,
@@ -173,7 +173,7 @@ class SessionAudit(Result):
             mechanism=recording.mechanism,
             label_epsilon=None if ledger is None else ledger.label_epsilon_total,
         )
-        values = {**ledger_values(ledger), **seat_values(self.bob_seat)}
+        values = {**ledger_values(ledger), **adversary_values(self.bob_seat)}
         conclusion = None if self.seat == "bob" else conclude_session(self)
         if conclusion is None:
             summary = conclude_columns_of(self) if self.seat == "bob" else before_judgement(self)

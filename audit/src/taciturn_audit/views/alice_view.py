@@ -51,7 +51,7 @@ class Observations:
     weights: FloatArray = field(repr=False)
     events: tuple[Observation, ...] = field(repr=False)
 
-    def of(self, kind: type[Seen]) -> tuple[Seen, ...]:
+    def of_kind(self, kind: type[Seen]) -> tuple[Seen, ...]:
         """The observations of one kind, in order."""
         return tuple(event for event in self.events if isinstance(event, kind))
 
@@ -78,13 +78,13 @@ class AliceView:
 
     agreement: Agreement
     features: FeatureTable
-    coins: KeyedEntropy
+    entropy: KeyedEntropy
     conversation: Transcript = field(repr=False)
     epochs: int | None = None
     held_out: FeatureTable | None = None
 
     @classmethod
-    def of(
+    def from_transcript(
         cls,
         transcript: Transcript,
         features: FeatureTable,
@@ -96,11 +96,11 @@ class AliceView:
         ``name`` is the one under which the recording has her coins: her own, where one has several
         Alices'.
         """
-        agreement, coins = own_header(transcript, name, features)
+        agreement, entropy = own_header(transcript, name, features)
         return cls(
             agreement,
             features,
-            coins,
+            entropy,
             Transcript({}, transcript.records),
             held_out=held_out,
         )
@@ -147,7 +147,7 @@ class AliceView:
 
         terms = Terms(self.agreement, RecallScheme(scheme(self.agreement.scheme)))
         inputs = AliceInputs(
-            self.features, terms, self.coins, held_out=self.held_out, identity=self.identity
+            self.features, terms, self.entropy, held_out=self.held_out, identity=self.identity
         )
         session = alice_program(inputs)
         result = replay(session, self.conversation, verify=False, observe=keep)

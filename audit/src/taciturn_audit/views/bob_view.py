@@ -68,7 +68,7 @@ class BobView:
     agreement: Agreement
     features: FeatureTable
     labels: LabelTable = field(repr=False)
-    coins: KeyedEntropy = field(repr=False)
+    entropy: KeyedEntropy = field(repr=False)
     conversation: Transcript = field(repr=False)
     budget: float | None = None
     kept: tuple[bytes, ...] = field(default=(), repr=False)
@@ -79,7 +79,7 @@ class BobView:
     held_out: HeldOut | None = field(default=None, repr=False)
 
     @classmethod
-    def of_session(
+    def from_session(
         cls,
         transcript: Transcript,
         features: FeatureTable,
@@ -89,7 +89,7 @@ class BobView:
         budget: float | None = None,
     ) -> BobView:
         """The view of a session between machines that he recorded."""
-        agreement, coins = own_header(transcript, "bob", features)
+        agreement, entropy = own_header(transcript, "bob", features)
         if not transcript.kept and KeyOffer in map(kind_of, transcript.frames("bob")):
             raise TranscriptError(
                 "the transcript does not hold Bob's keys: an earlier version recorded it",
@@ -99,7 +99,7 @@ class BobView:
             agreement,
             features,
             labels,
-            coins,
+            entropy,
             Transcript({}, transcript.records, further=transcript.further),
             budget,
             transcript.kept,
@@ -171,15 +171,15 @@ class BobView:
         method = mechanism(self.agreement)
         ledger = Ledger(self.labels.rows, method.assumption, self.budget)
         given = self.used
-        responder = None if given is None else lambda _labels, _coins: given
-        labels = released_labels(self.labels, method, ledger, self.coins, responder)
+        responder = None if given is None else lambda _labels, _entropy: given
+        labels = released_labels(self.labels, method, ledger, self.entropy, responder)
         return BobInputs(
             self.features,
             labels,
             terms,
             method,
             ledger,
-            self.coins,
+            self.entropy,
             held_out=self.held_out,
             partners=self.partners,
         )
@@ -221,7 +221,7 @@ class BobView:
         predicted = set() if self.predictions is None else {BobSignal.PREDICTIONS}
         return frozenset({event.signal for event in self.observations} | predicted)
 
-    def of(self, kind: type[Seen]) -> tuple[Seen, ...]:
+    def of_kind(self, kind: type[Seen]) -> tuple[Seen, ...]:
         """The observations of one kind, in order."""
         return tuple(event for event in self.observations if isinstance(event, kind))
 
@@ -240,9 +240,9 @@ class BobView:
     @property
     def batches(self) -> tuple[BatchScored, ...]:
         """The scores of each batch, and what followed of them."""
-        return self.of(BatchScored)
+        return self.of_kind(BatchScored)
 
     @property
     def directions(self) -> tuple[DirectionScored, ...]:
         """The scores of each pass over all rows."""
-        return self.of(DirectionScored)
+        return self.of_kind(DirectionScored)

@@ -89,7 +89,7 @@ def pooled(views: Sequence[AliceView]) -> AliceView:
     return PooledView(
         first.agreement,
         FeatureTable(first.features.ids, columns, values),
-        first.coins,
+        first.entropy,
         Transcript(
             {},
             first.conversation.records,

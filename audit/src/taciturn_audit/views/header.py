@@ -18,8 +18,8 @@ def own_header(
     """
     header = transcript.header
     try:
-        agreement = Agreement.of(header["agreement"])
-        coins = KeyedEntropy(bytes.fromhex(header["coins"][name]))
+        agreement = Agreement.from_mapping(header["agreement"])
+        entropy = KeyedEntropy(bytes.fromhex(header["coins"][name]))
         digests = header["features_digest"]
         # Of several Alices each has her own.
         digest = digests[name] if isinstance(digests, dict) else digests
@@ -30,4 +30,4 @@ def own_header(
             "the transcript was recorded with another table of features",
             hint="give the dataset or the file that was used then, unchanged",
         )
-    return agreement, coins
+    return agreement, entropy

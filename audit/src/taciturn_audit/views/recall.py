@@ -91,7 +91,7 @@ class RecallKey:
 
     def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
         """The matrix's shape: no product will be computed."""
-        return PreparedMatrix.of(matrix, None)
+        return PreparedMatrix.from_matrix(matrix, None)
 
     def stock(self, prepared: PreparedMatrix, mask: Mask, entropy: Entropy) -> None:
         """Nothing: no answer will be made."""

@@ -27,7 +27,7 @@ class MeanResidueAttack(Attack):
 
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         """Adds up what each release says of its row."""
-        batches = view.observations.of(ResiduesSeen)
+        batches = view.observations.of_kind(ResiduesSeen)
         total = np.zeros(view.features.rows)
         seen = np.zeros(view.features.rows, dtype=bool)
         for number, batch in enumerate(batches, start=1):

@@ -83,7 +83,7 @@ class OneBit(ResidueMechanism[WordArray]):
         self.size = round(2**residue_bits * unit / self._slope)
 
     @classmethod
-    def of(cls, agreed: Agreement) -> OneBit:
+    def from_agreement(cls, agreed: Agreement) -> OneBit:
         """The mechanism of an agreement."""
         return cls(OneBitResidue(given(agreed, "epsilon")), agreed.residue_bits)
 

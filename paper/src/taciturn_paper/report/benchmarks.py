@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from taciturn.errors import counted
 from taciturn.report.blocks import Block, Page, Paragraph, Span, Table, table
-from taciturn.report.words import data_size, percent
+from taciturn.report.formatting import data_size, percent
 from taciturn_paper.report.tables import missing
 from taciturn_paper.tasks import Record
 

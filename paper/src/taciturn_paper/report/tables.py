@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from taciturn.report.blocks import Block, Paragraph, Span, Table, Tone, Words, table
-from taciturn.report.words import percent
+from taciturn.report.formatting import percent
 from taciturn_paper.tasks import Record
 
 # Where the paper's figure lies, as a sign behind it.

@@ -114,13 +114,13 @@ class BfvPublicKey:
         Refuses a matrix whose answer would leak more of it than ``LEAST_LEAK_BITS`` allows.
         """
         self.capacity.check_matrix(matrix)
-        layout, whole = Layout.of(*matrix.shape), matrix.astype(np.int64, copy=False)
+        layout, whole = Layout.for_shape(*matrix.shape), matrix.astype(np.int64, copy=False)
         self._seal.parameters.check_leak(self.capacity, layout.rows, layout.pieces)
         polynomials = [
             [self._polynomial(layout, whole[rows, terms]) for terms in layout.slices()]
             for rows in layout.groups()
         ]
-        return PreparedMatrix.of(matrix, polynomials)
+        return PreparedMatrix.from_matrix(matrix, polynomials)
 
     def _polynomial(self, layout: Layout, block: IntArray) -> _Polynomial:
         coefficients, seal = layout.polynomial(block), self.server_ops.seal
@@ -136,7 +136,7 @@ class BfvPublicKey:
     def stock(self, prepared: PreparedMatrix, mask: Mask, entropy: Entropy) -> None:
         """Make encryptions of the masks for the next answer."""
         self._check_mask(mask, prepared.rows)
-        layout = Layout.of(prepared.rows, prepared.length)
+        layout = Layout.for_shape(prepared.rows, prepared.length)
         self._covers = mask, layout, self._cover_all(mask, layout, entropy)
 
     def _taken(self, mask: Mask, layout: Layout) -> list[Cover] | None:
@@ -169,7 +169,7 @@ class BfvPublicKey:
         """``matrix @ vector + mask``, re-randomised and switched to the kept primes."""
         prepared.check(vector, mask)
         self._check_mask(mask, prepared.rows)
-        layout = Layout.of(prepared.rows, prepared.length)
+        layout = Layout.for_shape(prepared.rows, prepared.length)
         pieces = self._pieces(vector, layout)
         # Once the vector is read: a refusal does not use up what was made ahead.
         covers = self._taken(mask, layout) or self._cover_all(mask, layout, entropy)
@@ -240,7 +240,7 @@ class BfvPublicKey:
             memory,
             self.to_bytes(),
             self._engine,
-            Tiling.of(size).row_parts(self._part_tiles),
+            Tiling.for_size(size).row_parts(self._part_tiles),
         )
 
 
@@ -302,7 +302,7 @@ class BfvSecretKey:
 
     def stock(self, rows: int, length: int, entropy: Entropy) -> None:
         """Make encryptions of zero for the next vectors. SEAL draws them itself."""
-        while len(self._zeros) < Layout.of(rows, length).pieces:
+        while len(self._zeros) < Layout.for_shape(rows, length).pieces:
             self._zeros.append(self._zero())
 
     def _zero(self) -> _Zero:
@@ -318,7 +318,7 @@ class BfvSecretKey:
     def encrypt(self, vector: IntArray, rows: int, entropy: Entropy) -> EncryptedVector:
         """Encrypt each piece: a fresh encryption of zero plus the piece on the grid of q/t."""
         self.public.capacity.check_vector(vector)
-        layout = Layout.of(rows, len(vector))
+        layout = Layout.for_shape(rows, len(vector))
         pieces = [self._encrypt(vector[terms]) for terms in layout.slices()]
         return EncryptedVector(b"".join(pieces), len(vector))
 
@@ -332,7 +332,7 @@ class BfvSecretKey:
         self, vector: IntArray, size: TableSize, entropy: Entropy
     ) -> EncryptedVector:
         """One ciphertext per column tile."""
-        return self._encrypt_side(vector, Tiling.of(size).columns)
+        return self._encrypt_side(vector, Tiling.for_size(size).columns)
 
     def _encrypt_side(self, vector: IntArray, side: Side) -> EncryptedVector:
         check_table_vector(self.public.capacity, vector, side.length)
@@ -399,7 +399,7 @@ class BfvSecretKey:
 
     def decrypt_columns(self, answer: EncryptedAnswer, size: TableSize) -> IntArray:
         """The sums over rows modulo ``2^modulus_bits``, blinded as in ``decrypt_shares``."""
-        return self._decrypt_side(answer, Tiling.of(size).columns)
+        return self._decrypt_side(answer, Tiling.for_size(size).columns)
 
     def decrypt_rows(
         self, answer: EncryptedAnswer, size: TableSize, part: slice | None = None
@@ -437,7 +437,7 @@ class BfvSecretKey:
     def _checked(self, answer: EncryptedAnswer, length: int) -> tuple[Layout, ByteReader]:
         if answer.length < 1 or length < 1:
             raise CryptoError(f"an answer of {answer.length} entries to a vector of {length}")
-        layout = Layout.of(answer.length, length)
+        layout = Layout.for_shape(answer.length, length)
         entry = widths(self._blinds.primes)
         size = entry * (layout.answers * DEGREE + answer.length)
         return layout, exactly(answer.data, size, "an answer")
@@ -454,7 +454,7 @@ class BfvSecretKey:
 
 
 def _rows_of(size: TableSize, part: slice | None) -> Side:
-    tiling = Tiling.of(size)
+    tiling = Tiling.for_size(size)
     return tiling.rows.part(tiling.row_tiles(part))
 
 
@@ -477,7 +477,7 @@ class BfvScheme:
 
     def row_parts(self, size: TableSize) -> list[slice]:
         """ByteReader of at most ``part_tiles`` row tiles."""
-        return Tiling.of(size).row_parts(self.part_tiles)
+        return Tiling.for_size(size).row_parts(self.part_tiles)
 
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:
         """Check the bounds of ``parameters`` over a whole training, for the tiles in use."""
@@ -497,12 +497,12 @@ class BfvScheme:
     ) -> BfvPublicKey:
         """Read a public key received from the peer and check it, its uniform half included."""
         seal = self._seal(bits, capacity)
-        half = PublicHalf.of_bytes(data, seal, seed)
+        half = PublicHalf.from_bytes(data, seal, seed)
         return BfvPublicKey(seal, capacity, half, self.engine, self.part_tiles)
 
     def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> BfvSecretKey:
         """Read the owner's stored secret key."""
-        seeds = KeySeeds.of_bytes(data)
+        seeds = KeySeeds.from_bytes(data)
         return BfvSecretKey(
             self._seal(bits, capacity), capacity, seeds, self.engine, self.part_tiles
         )

@@ -53,7 +53,7 @@ class Layout:
 
     @classmethod
     @lru_cache(maxsize=64)
-    def of(cls, rows: int, length: int) -> Layout:
+    def for_shape(cls, rows: int, length: int) -> Layout:
         """The layout with the fewest ciphertexts; many extra pieces would add noise."""
         least = -(-length // DEGREE)
         most = min(length, most_pieces(length))
@@ -165,7 +165,7 @@ class Tiling:
 
     @classmethod
     @lru_cache(maxsize=64)
-    def of(cls, size: TableSize) -> Tiling:
+    def for_size(cls, size: TableSize) -> Tiling:
         """The tiling whose pass has the fewest bytes; where several have, the narrowest.
 
         A pass has one ciphertext each way for every row tile and every column tile, and an entry

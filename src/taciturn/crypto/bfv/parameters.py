@@ -168,7 +168,7 @@ class BfvParameters:
     def cover_bits(self, capacity: Capacity) -> float:
         """-log2 of how far a masked entry is from uniform, whatever vector it was made from.
 
-        >>> round(STANDARD.cover_bits(Wrapping.of(50, 16, 40)))
+        >>> round(STANDARD.cover_bits(Wrapping.with_modulus(50, 16, 40)))
         40
         """
         gap = _power(*self.kept) / self.plain_modulus(capacity)
@@ -192,7 +192,7 @@ class BfvParameters:
         ``size`` and ``tile`` are rows and columns. Each of the ``products`` passes answers all
         columns and all rows once.
 
-        >>> ring = Wrapping.of(59, 20, 10_000_000)
+        >>> ring = Wrapping.with_modulus(59, 20, 10_000_000)
         >>> round(STANDARD.table_leak_bits(ring, (10_000_000, 50), (8191, 1), 20))
         42
         """

@@ -114,7 +114,7 @@ class Plaintexts:
         self._version = self.save(sealapi.Plaintext("1"))[3:5]
 
     @classmethod
-    def of_encoding(cls, degree: int, modulus: int) -> Plaintexts:
+    def for_encoding(cls, degree: int, modulus: int) -> Plaintexts:
         """Plaintexts of a ring in which nothing is encrypted: it puts numbers into slots."""
         return cls(_encoding_context(degree, modulus), degree)
 

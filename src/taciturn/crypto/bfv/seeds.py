@@ -59,9 +59,9 @@ def ternary(entropy: Entropy) -> IntArray:
 
 def centred_binomial(entropy: Entropy) -> IntArray:
     """Coefficients of an error: heads less tails of 21 coins each."""
-    coins = entropy.words(DEGREE)
-    heads = np.bitwise_count(coins & _SOME).astype(np.int64)
-    tails = np.bitwise_count(coins >> np.uint64(32) & _SOME)
+    stream = entropy.words(DEGREE)
+    heads = np.bitwise_count(stream & _SOME).astype(np.int64)
+    tails = np.bitwise_count(stream >> np.uint64(32) & _SOME)
     difference: IntArray = heads - tails
     return difference
 
@@ -81,7 +81,7 @@ class KeySeeds:
         return cls(entropy.token(KEY_BYTES), public)
 
     @classmethod
-    def of_bytes(cls, data: bytes) -> KeySeeds:
+    def from_bytes(cls, data: bytes) -> KeySeeds:
         """Read the owner's stored seeds."""
         parts = exactly(data, 2 * KEY_BYTES, "a secret key")
         return cls(bytes(parts.bytes(KEY_BYTES)), bytes(parts.bytes(KEY_BYTES)))
@@ -123,7 +123,7 @@ class PublicHalf:
     seed: bytes
 
     @classmethod
-    def of_bytes(cls, data: bytes, seal: Seal, seed: bytes | None) -> PublicHalf:
+    def from_bytes(cls, data: bytes, seal: Seal, seed: bytes | None) -> PublicHalf:
         """Read a peer's public key; SEAL checks that numbers lie below their primes.
 
         ``seed`` is the one on which both agreed; None where the owner draws it.

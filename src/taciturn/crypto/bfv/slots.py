@@ -62,7 +62,7 @@ class SlotEncoder:
     def __init__(self, slots: int) -> None:
         self.slots = slots
         self.places = slice(0, DEGREE, DEGREE // slots)
-        self._seal = Plaintexts.of_encoding(slots, SLOT_MODULUS)
+        self._seal = Plaintexts.for_encoding(slots, SLOT_MODULUS)
         self._encoder = sealapi.BatchEncoder(self._seal.context)
 
     def plaintext(self, values: WordArray) -> Any:  # noqa: ANN401 - SEAL has no types
@@ -97,7 +97,7 @@ class SlotEncoders:
     def __init__(self) -> None:
         self._made: dict[int, SlotEncoder] = {}
 
-    def of(self, count: int) -> SlotEncoder:
+    def for_count(self, count: int) -> SlotEncoder:
         """The encoder for ``count`` numbers."""
         slots = slots_for(count)
         if slots not in self._made:
@@ -123,7 +123,7 @@ class BfvSlotPublicKey:
         """An empty sum."""
         if not 1 <= length <= DEGREE:
             raise CryptoError(f"sums of {length} numbers where 1 to {DEGREE} fit")
-        return BfvSlotSum(self._seal, self._server_ops, self._encoders.of(length), length)
+        return BfvSlotSum(self._seal, self._server_ops, self._encoders.for_count(length), length)
 
 
 class BfvSlotSum:
@@ -216,7 +216,7 @@ class BfvSlotSecretKey:
     def encrypt(self, values: IntArray, entropy: Entropy) -> EncryptedVector:
         """Encrypt: a fresh encryption of zero plus the numbers' polynomial on the grid of q/t."""
         check_slots(values, DEGREE, "a vector")
-        encoder = self._encoders.of(len(values))
+        encoder = self._encoders.for_count(len(values))
         polynomial = self._blinded(encoder, encoder.filled(reduced(values, SLOT_MODULUS)))
         points = self._grid.at_random(polynomial, encoder.uniform(self._entropy))
         first, seed = self._seal.seeded(self._encryptor.encrypt_zero_symmetric())
@@ -236,7 +236,7 @@ class BfvSlotSecretKey:
         """The masked sums modulo t; the same work for all of them."""
         if not 1 <= answer.length <= DEGREE:
             raise CryptoError(f"an answer of {answer.length} entries where 1 to {DEGREE} fit")
-        encoder, primes = self._encoders.of(answer.length), self._blinds.primes
+        encoder, primes = self._encoders.for_count(answer.length), self._blinds.primes
         size = (encoder.slots + DEGREE) * widths(primes)
         parts = exactly(answer.data, size, "an answer")
         blinds = encoder.uniform(self._entropy)
@@ -270,11 +270,11 @@ class BfvSlots:
     def read_public(self, data: bytes, bits: int, seed: bytes | None = None) -> BfvSlotPublicKey:
         """Read a public key received from the peer and check it, its uniform half included."""
         seal = self._seal(bits)
-        return BfvSlotPublicKey(seal, PublicHalf.of_bytes(data, seal, seed))
+        return BfvSlotPublicKey(seal, PublicHalf.from_bytes(data, seal, seed))
 
     def read_secret(self, data: bytes, bits: int) -> BfvSlotSecretKey:
         """Read the owner's stored secret key."""
-        return BfvSlotSecretKey(self._seal(bits), KeySeeds.of_bytes(data))
+        return BfvSlotSecretKey(self._seal(bits), KeySeeds.from_bytes(data))
 
     def _seal(self, bits: int) -> Seal:
         if bits != SECURITY_BITS:

@@ -54,7 +54,7 @@ def check_tables(capacity: Wrapping, size: TableSize, products: int) -> float:
 
     Arguments and result are those of ``Scheme.check_tables``.
     """
-    tiling = Tiling.of(size)
+    tiling = Tiling.for_size(size)
     return require_fit(capacity).check_table(
         capacity, (size.rows, size.columns), (tiling.height, tiling.width), products
     )
@@ -68,7 +68,7 @@ class TileRows:
     places: dict[int, slice]
 
     @classmethod
-    def of(cls, values: IntArray, side: Side, shares: Iterable[range]) -> TileRows:
+    def from_shares(cls, values: IntArray, side: Side, shares: Iterable[range]) -> TileRows:
         """Rows of these tiles, one after the other."""
         places, start = {}, 0
         for tile in (tile for share in shares for tile in share):
@@ -78,7 +78,7 @@ class TileRows:
         return cls(values, places)
 
     @classmethod
-    def of_all(cls, values: IntArray, side: Side) -> TileRows:
+    def from_table(cls, values: IntArray, side: Side) -> TileRows:
         """All rows of a table."""
         return cls(values, dict(enumerate(side.slices())))
 
@@ -218,7 +218,7 @@ class BfvRowSum:
 
     def __init__(self, table: BfvTable, mask: IntArray) -> None:
         self._table, self._mask = table, mask
-        self._totals: list[Any] = [None] * Tiling.of(table.size).columns.tiles
+        self._totals: list[Any] = [None] * Tiling.for_size(table.size).columns.tiles
         self._done = 0
 
     def add(self, vector: EncryptedVector, part: slice | None = None) -> None:
@@ -260,7 +260,7 @@ class BfvTable:
     ) -> None:
         self.size = TableSize(*whole.shape)
         self._server_ops = server_ops
-        self._tiling = Tiling.of(self.size)
+        self._tiling = Tiling.for_size(self.size)
         self._parts = parts
         tiles = [self._tiling.row_tiles(part) for part in parts]
         count = min(engine.shares(self._tiling.tiles, LEAST_SHARED_TILES), max(map(len, tiles)))
@@ -273,10 +273,10 @@ class BfvTable:
             for part, of in zip(parts, tiles, strict=True)
         }
         memory //= count
-        held = TileRows.of_all(whole, self._tiling.rows)
+        held = TileRows.from_table(whole, self._tiling.rows)
         self._worker: TableWorker | None = TableWorker(server_ops, ring, self._tiling, held, memory)
         facts = {**ring_facts(ring), **asdict(self.size), "memory": memory}
-        place = ArrayLocation.of(whole) if engine.reads_files else None
+        place = ArrayLocation.from_array(whole) if engine.reads_files else None
         self._pool = engine.pool(
             [
                 partial(_setup, key, facts, whole, place, self._tiling.rows, list(shares))
@@ -420,17 +420,19 @@ def _setup(
 def table_worker(setup: Job, server_ops: ServerOps, ring: Wrapping) -> TableWorker:
     """Make the worker of a setup; raises ``FileError`` if the table's file is another."""
     facts, source = setup.facts, setup.frames[1]
-    tiling = Tiling.of(TableSize(facts["rows"], facts["columns"]))
+    tiling = Tiling.for_size(TableSize(facts["rows"], facts["columns"]))
     if setup.name == "alice, mapped":
-        place = ArrayLocation.of_json(bytes(source).decode())
+        place = ArrayLocation.from_json(bytes(source).decode())
         whole = place.opened()
         if _sample(whole) != bytes(setup.frames[2]):
             raise FileError("the table's file has other numbers in it", where=place.path)
-        rows = TileRows.of_all(whole, tiling.rows)
+        rows = TileRows.from_table(whole, tiling.rows)
     else:
         held = np.frombuffer(source, f"<i{facts['entry_bytes']}").reshape(-1, facts["columns"])
         tiles = np.frombuffer(setup.frames[2], "<i8").reshape(-1, 2).tolist()
-        rows = TileRows.of(held, tiling.rows, [range(first, last) for first, last in tiles])
+        rows = TileRows.from_shares(
+            held, tiling.rows, [range(first, last) for first, last in tiles]
+        )
     return TableWorker(server_ops, ring, tiling, rows, facts["memory"])
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from taciturn.cli.console import Json, console, progress_bar, show
-from taciturn.cli.out import moment, typed, write_page
-from taciturn.errors import ConfigError, shown_by
+from taciturn.cli.output import moment, typed, write_page
+from taciturn.errors import ConfigError, rendering_errors_as
 from taciturn.files import require_writable, to_json, write_private
 from taciturn.version import __version__
 
@@ -68,7 +68,7 @@ def propose(
     from taciturn.jobs.agreement.propose import propose as made_by
     from taciturn.jobs.agreement.result import Proposal
     from taciturn.jobs.agreement.sign import lines_for, record_of_agreement
-    from taciturn.party.agreed import day
+    from taciturn.party.agreement_check import day
     from taciturn.party.config import PartyConfig
     from taciturn.party.identity import credentials_of
     from taciturn.party.tables import load_tables
@@ -82,7 +82,7 @@ def propose(
         )
     require_writable(out)
     settings = PartyConfig.read(config)
-    with shown_by(settings.face):
+    with rendering_errors_as(settings.syntax):
         agreement = made_by(
             settings,
             load_tables(settings),
@@ -185,7 +185,7 @@ def sign(
 
     document = AgreementFile.read(agreement)
     settings = PartyConfig.read(config, document)
-    with shown_by(settings.face):
+    with rendering_errors_as(settings.syntax):
         signers = signers_so_far(settings, document)
         require_signable(config, settings, document)
         if not yes:

@@ -16,14 +16,14 @@ from typing import Any
 import tomlkit
 
 from taciturn.errors import ConfigError
-from taciturn.faces import Hint, hyphenated
-from taciturn.party.agreed import source_columns
+from taciturn.party.agreement_check import source_columns
 from taciturn.party.agreement_file import BOB, LONGEST_PURPOSE, AgreedSide, AgreementFile
 from taciturn.party.config import UNWRITTEN, PartyConfig
 from taciturn.party.identity import credentials_of
-from taciturn.party.side import terms_of
 from taciturn.party.tables import PartyTables
+from taciturn.party.training_inputs import party_terms
 from taciturn.rng import SystemEntropy
+from taciturn.setting_syntax import Hint, hyphenated
 from taciturn.transport.tls import show_certificate
 
 VALID_DAYS = 30
@@ -93,7 +93,7 @@ def proposal_text(agreement: AgreementFile) -> str:
 
 def _agreed_values(config: PartyConfig, tables: PartyTables) -> dict[str, Any]:
     """The agreed settings with their values, as a party's file holds them."""
-    terms = terms_of(config.first, tables)
+    terms = party_terms(config.first, tables)
     agreed = terms.agreement
     values: dict[str, Any] = {
         name: list(value) if isinstance(value, tuple) else value

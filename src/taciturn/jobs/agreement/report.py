@@ -14,8 +14,7 @@ from taciturn.extras import install_hint
 from taciturn.jobs.agreement.result import AgreementRecord, Review, SideRecord, SignedAgreement
 from taciturn.report import blocks as b
 from taciturn.report.argument import SIGNED, argument
-from taciturn.report.training import exposure_facts, label_epsilon, learns_facts
-from taciturn.report.words import (
+from taciturn.report.formatting import (
     data_size,
     duration,
     footer,
@@ -24,6 +23,7 @@ from taciturn.report.words import (
     printed_date,
     share,
 )
+from taciturn.report.training import exposure_facts, label_epsilon, learns_facts
 from taciturn.results.check import (
     AT_RISK,
     CLEAR,

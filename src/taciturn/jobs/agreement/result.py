@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from taciturn.results.check import CheckResult
-from taciturn.results.outlook import ColumnExposure, Estimate, Outlook, Refusal
+from taciturn.results.cost_preview import ColumnExposure, Estimate, Outlook, Refusal
 from taciturn.results.serialise import OMITTED, Result
 
 if TYPE_CHECKING:

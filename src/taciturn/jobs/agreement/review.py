@@ -15,63 +15,63 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from taciturn import extensions
-from taciturn.engine.callbacks import Announce, silent
+from taciturn.engine.callbacks import Announce, noop
 from taciturn.engine.estimate import Columns, estimate_cost
-from taciturn.errors import ConfigError, SignatureError, TaciturnError, shown_by
+from taciturn.errors import ConfigError, SignatureError, TaciturnError, rendering_errors_as
 from taciturn.extras import EXTRAS, is_installed
-from taciturn.faces import Hint
 from taciturn.jobs.agreement.result import Review
 from taciturn.jobs.agreement.sign import opened_sum, problems, record_of_agreement, signers_so_far
 from taciturn.jobs.train import TrainingPlan
-from taciturn.party.agreed import Signer, source_columns
+from taciturn.party.agreement_check import Signer, source_columns
 from taciturn.party.agreement_file import AgreementFile
 from taciturn.party.config import PartyConfig
 from taciturn.party.identity import credentials_of
 from taciturn.results.check import CheckResult
-from taciturn.results.outlook import Estimate, Refusal
+from taciturn.results.cost_preview import Estimate, Refusal
+from taciturn.setting_syntax import Hint
 
 
 def review(
     agreement: AgreementFile,
     path: Path,
     columns: int | None = None,
-    announce: Announce = silent,
+    announce: Announce = noop,
 ) -> Review:
     """The consequences of an agreement for one side, by the side's file.
 
     ``columns`` is the number of Alice's columns at Bob, where the agreement does not say.
     """
     config = PartyConfig.read(path, agreement)
-    with shown_by(config.face):
-        prospect = TrainingPlan.of(config)
-        tables = prospect.tables
+    with rendering_errors_as(config.syntax):
+        preview = TrainingPlan.from_config(config)
+        tables = preview.tables
         assumed = _assumed_columns(config, agreement, columns)
         check = _check(config, assumed, announce)
         announce("time and traffic")
-        estimate = _estimate(prospect, assumed)
+        estimate = _estimate(preview, assumed)
         obstacles: list[TaciturnError] = []
         signers: dict[str, Signer] = {}
         try:
             signers = signers_so_far(config, agreement)
         except SignatureError as problem:
             obstacles.append(problem)
-        obstacles += problems(path, config, agreement, tables, lambda: prospect)
+        obstacles += problems(path, config, agreement, tables, lambda: preview)
         return Review(
             reviewed=agreement.path,
             role=config.role,
             name=credentials_of(config).name,
             peers=config.peers,
             agreement=record_of_agreement(agreement, signers),
-            mechanism=prospect.terms.mechanism.summary,
+            mechanism=preview.terms.mechanism.summary,
             rows=tables.train.rows,
             held_out_rows=0 if tables.held_out is None else tables.held_out.rows,
             own_columns=len(tables.preparation.columns),
             own_column_names=source_columns(tables),
-            price=prospect.outlook(),
-            columns=prospect.consent.columns_exposed(),
+            price=preview.outlook(),
+            columns=preview.consent.columns_exposed(),
             check=check,
             assumed_columns=assumed,
-            opened=opened_sum(prospect),
+            opened=opened_sum(preview),
             estimate=estimate,
             obstacles=tuple(Refusal(one.message, one.hint) for one in obstacles),
         )
@@ -111,8 +111,8 @@ def _check(config: PartyConfig, assumed: int | None, announce: Announce) -> Chec
     return result
 
 
-def _estimate(prospect: TrainingPlan, assumed: int | None) -> Estimate | None:
-    config, own, held_out = prospect.config, prospect.tables.train, prospect.tables.held_out
+def _estimate(preview: TrainingPlan, assumed: int | None) -> Estimate | None:
+    config, own, held_out = preview.config, preview.tables.train, preview.tables.held_out
     alices: Sequence[Columns] = [own]
     if assumed is not None:
         parties = len(config.parties) or 1
@@ -120,7 +120,7 @@ def _estimate(prospect: TrainingPlan, assumed: int | None) -> Estimate | None:
     elif config.parties:
         return None
     single = estimate_cost(
-        prospect.terms,
+        preview.terms,
         own.rows,
         alices,
         1 if assumed is None else own,
@@ -128,4 +128,4 @@ def _estimate(prospect: TrainingPlan, assumed: int | None) -> Estimate | None:
         table_memory=config.compute.table_memory << 20,
         cores=config.compute.cores,
     )
-    return prospect.of_all(single)
+    return preview.of_all(single)

@@ -18,7 +18,7 @@ from taciturn.errors import BudgetExceeded, OutputError, SignatureError, Tacitur
 from taciturn.files import exclusive_lock, reporting_write_errors, write_private
 from taciturn.jobs.agreement.result import AgreementRecord, OpenedSum, SideRecord, SignedAgreement
 from taciturn.jobs.train import TrainingPlan
-from taciturn.party.agreed import (
+from taciturn.party.agreement_check import (
     Signer,
     Verifier,
     misfits,
@@ -36,9 +36,9 @@ from taciturn.party.agreement_file import (
 )
 from taciturn.party.config import PartyConfig
 from taciturn.party.identity import credentials_of, signer
-from taciturn.party.side import terms_of
 from taciturn.party.tables import PartyTables, load_tables
-from taciturn.results.outlook import Refusal
+from taciturn.party.training_inputs import party_terms
+from taciturn.results.cost_preview import Refusal
 from taciturn.settings.agreement import differences
 from taciturn.transport.tls import Credentials
 from taciturn.version import __version__
@@ -79,7 +79,7 @@ def record_of_agreement(agreement: AgreementFile, signers: dict[str, Signer]) ->
 
 def signers_so_far(config: PartyConfig, agreement: AgreementFile) -> dict[str, Signer]:
     """Who has signed; every signature that is there must be right."""
-    verifier = Verifier.of(credentials_of(config), config.path(config.link.ca))
+    verifier = Verifier.from_credentials(credentials_of(config), config.path(config.link.ca))
     return verified(agreement, verifier, datetime.now(UTC), all_sides=False)
 
 
@@ -89,7 +89,7 @@ def signers_so_far(config: PartyConfig, agreement: AgreementFile) -> dict[str, S
 def require_signable(path: Path, config: PartyConfig, agreement: AgreementFile) -> None:
     """Raise the first problem that keeps this side from training by an agreement."""
     for problem in problems(
-        path, config, agreement, load_tables(config), lambda: TrainingPlan.of(config)
+        path, config, agreement, load_tables(config), lambda: TrainingPlan.from_config(config)
     ):
         raise problem
 
@@ -99,7 +99,7 @@ def problems(
     config: PartyConfig,
     agreement: AgreementFile,
     tables: PartyTables,
-    prospect: Callable[[], TrainingPlan],
+    preview: Callable[[], TrainingPlan],
 ) -> Iterator[TaciturnError]:
     """Why this side could not train by an agreement: who, when, which table, limits, settings.
 
@@ -108,7 +108,7 @@ def problems(
     checks: tuple[Callable[[], Iterable[TaciturnError]], ...] = (
         lambda: _table_problems(config, agreement, tables),
         lambda: _require_valid(agreement),
-        lambda: _limit_problems(config, prospect()),
+        lambda: _limit_problems(config, preview()),
         lambda: _setting_problems(path, config, tables),
     )
     for check in checks:
@@ -135,16 +135,16 @@ def _require_valid(agreement: AgreementFile) -> tuple[()]:
     return ()
 
 
-def _limit_problems(config: PartyConfig, prospect: TrainingPlan) -> Iterator[TaciturnError]:
+def _limit_problems(config: PartyConfig, preview: TrainingPlan) -> Iterator[TaciturnError]:
     """Whether this side's consent, Bob's ledger or Alice's score count refuse."""
     try:
-        refused = prospect.outlook().refused
+        refused = preview.outlook().refused
     except BudgetExceeded as problem:
-        problem.face = problem.face or config.face
+        problem.syntax = problem.syntax or config.syntax
         refused = Refusal(problem.message, problem.hint)
     if refused is not None:
         yield SignatureError(refused.why, where=config.where, hint=refused.way_out)
-    opened = opened_sum(prospect)
+    opened = opened_sum(preview)
     if opened is not None and opened.limit is not None and opened.then > opened.limit:
         yield SignatureError(
             f"the training gives up to {opened.this:,} scores of a row where {opened.so_far:,} "
@@ -154,12 +154,12 @@ def _limit_problems(config: PartyConfig, prospect: TrainingPlan) -> Iterator[Tac
         )
 
 
-def opened_sum(prospect: TrainingPlan) -> OpenedSum | None:
+def opened_sum(preview: TrainingPlan) -> OpenedSum | None:
     """The scores of Alice's rows that the peer has, before and after; None at Bob."""
-    budget = prospect.consent.scores
+    budget = preview.consent.scores
     if budget is None:
         return None
-    held_out, counts = prospect.tables.held_out, prospect.scores
+    held_out, counts = preview.tables.held_out, preview.scores
     this = max(counts.per_row, 0 if held_out is None else counts.per_held_out_row)
     so_far = budget.most_given()
     return OpenedSum(so_far=so_far, this=this, then=so_far + this, limit=budget.limit)
@@ -187,8 +187,8 @@ def _differences(own: PartyConfig, config: PartyConfig, tables: PartyTables) -> 
         return [f"{named.path} is another agreement: {line}" for line in changed]
     if named is None and not own.says_agreement:
         return []
-    other = terms_of(own.first, load_tables(own)).agreement
-    here = terms_of(config.first, tables).agreement.model_copy(update={"file_digest": None})
+    other = party_terms(own.first, load_tables(own)).agreement
+    here = party_terms(config.first, tables).agreement.model_copy(update={"file_digest": None})
     studies = ["{}" if one.study is None else one.study.canonical() for one in (own, config)]
     return [*differences(other.canonical(), here.canonical()), *differences(*studies)]
 

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from taciturn.cli.console import Json, show
+from taciturn.cli.dashboard import Watch, WatchPort, watched_side
 from taciturn.cli.party import NormaliseIds, stateless_side
-from taciturn.cli.watching import Watch, WatchPort, watched_side
 from taciturn.files import require_writable
 
 
@@ -61,7 +61,7 @@ def align(
     from taciturn.jobs.base import run_party
     from taciturn.party.config import PartyConfig
 
-    given = None if normalise_ids is None else Normalisation.of(normalise_ids)
+    given = None if normalise_ids is None else Normalisation.parse(normalise_ids)
     settings = PartyConfig.read(config)
     log = settings.output.log
     require_writable(list_file(settings, out, rows), settings.path(log) if log else None)

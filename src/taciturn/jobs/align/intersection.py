@@ -45,7 +45,6 @@ from taciturn.data.ids import (
     spellings,
 )
 from taciturn.errors import RemoteProtocolError, RowOrderError
-from taciturn.faces import Hint
 from taciturn.files import canonical_json
 from taciturn.jobs.align.pairwise import (
     PARTIES,
@@ -61,10 +60,11 @@ from taciturn.jobs.align.pairwise import (
 )
 from taciturn.jobs.align.result import SharedIds
 from taciturn.memmap import MEMORY, Scratch
+from taciturn.protocol.concurrent import gather
 from taciturn.protocol.messages import AlignmentEnd, CommonToAll, PublicBytes, Role
 from taciturn.protocol.steps import ONLY, Program, receive, send
-from taciturn.protocol.together import together
 from taciturn.rng import Entropy
+from taciturn.setting_syntax import Hint
 
 Accept: TypeAlias = Callable[[str, Match], None]
 """Looks at what Bob has in common with an Alice; raises where that will not do."""
@@ -91,7 +91,7 @@ class Matches:
     holders: NDArray[np.uint8] = field(repr=False)
 
     @classmethod
-    def of(cls, ids: int, pairs: Mapping[str, Match]) -> Matches:
+    def from_pairs(cls, ids: int, pairs: Mapping[str, Match]) -> Matches:
         """The matches of a Bob with ``ids`` ids."""
         holders = np.zeros(ids, np.uint8)
         for match in pairs.values():
@@ -137,12 +137,14 @@ def match_each(
     progress = _Progress(len(names))
 
     def matched(name: str) -> Program[Match]:
-        coins, report = entropy.fork(f"with {name}"), partial(progress.report, name)
-        match = yield from match_ids("bob", ids, terms, coins, spread, scratch, report)
+        stream, report = entropy.fork(f"with {name}"), partial(progress.report, name)
+        match = yield from match_ids("bob", ids, terms, stream, spread, scratch, report)
         accept(name, match)
         return match
 
-    return Matches.of(len(ids), (yield from together({name: matched(name) for name in names})))
+    return Matches.from_pairs(
+        len(ids), (yield from gather({name: matched(name) for name in names}))
+    )
 
 
 class _Progress:
@@ -164,7 +166,7 @@ def tell_common(ids: RowIds, matches: Matches) -> Program[dict[str, Alignment]]:
     Returns his alignment with each, by her name: the same rows, in the order that all have.
     """
     everywhere = matches.everywhere
-    digests = yield from together(
+    digests = yield from gather(
         {name: _tell(match, everywhere) for name, match in matches.pairs.items()}
     )
     rows = in_order_of_ids(ids, np.flatnonzero(everywhere))

@@ -23,8 +23,7 @@ from pathlib import Path
 
 from taciturn.crypto.group import library
 from taciturn.data.ids import Normalisation, RowIds
-from taciturn.errors import ConfigError, OutputError, shown_by
-from taciturn.faces import toml_value
+from taciturn.errors import ConfigError, OutputError, rendering_errors_as
 from taciturn.files import reporting_write_errors, write_private
 from taciturn.jobs.align.intersection import (
     Intersection,
@@ -45,6 +44,7 @@ from taciturn.party.log import Log
 from taciturn.protocol.events import Aligning, Event
 from taciturn.protocol.steps import Program
 from taciturn.rng import Entropy
+from taciturn.setting_syntax import toml_value
 from taciturn.version import __version__
 
 
@@ -108,7 +108,7 @@ def list_file(config: PartyConfig, out: Path | None = None, rows: Path | None = 
     else:
         name = Path(rows.name.removesuffix(".gz")).stem
         path = out or rows.with_name(f"{name}.aligned.csv")
-    with shown_by(config.face):
+    with rendering_errors_as(config.syntax):
         if rows is not None and path.resolve() == of_training.resolve():
             raise ConfigError(
                 "the list of new rows would replace the list that a training uses",

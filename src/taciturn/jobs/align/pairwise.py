@@ -51,7 +51,6 @@ from taciturn.arrays import BoolArray, IndexArray
 from taciturn.crypto.group import ELEMENT_BYTES, Scalar, hashed, raised, require_elements
 from taciturn.data.ids import RowIds
 from taciturn.errors import AgreementError, CryptoError, RemoteProtocolError, ShapeError
-from taciturn.faces import Hint
 from taciturn.memmap import MEMORY, Scratch, drop_pages, row_blocks
 from taciturn.protocol.events import Aligning
 from taciturn.protocol.handshake import require_roles
@@ -67,6 +66,7 @@ from taciturn.protocol.messages import (
 from taciturn.protocol.prediction import MODEL_KEYS, other_model
 from taciturn.protocol.steps import Program, emit, receive, send
 from taciturn.rng import Entropy
+from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import differences
 
 ElementArray: TypeAlias = NDArray[np.bytes_]

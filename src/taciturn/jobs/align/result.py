@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from taciturn.data.ids import Normalisation, Spelling, describe_spellings, further
 from taciturn.report.blocks import Block, Facts, Paragraph
-from taciturn.report.words import share, time_with_waits, traffic
+from taciturn.report.formatting import share, time_with_waits, traffic
 from taciturn.results.serialise import OMITTED, Result, Subject
 
 
@@ -102,7 +102,7 @@ def _spellings(result: AlignmentResult) -> list[Block]:
     tried = [spelling for spelling in result.spellings if low or spelling.mixed]
     if not tried:
         return []
-    better = further(Normalisation.of(result.normalise_ids), tried)
+    better = further(Normalisation.parse(result.normalise_ids), tried)
     way_out = f"; to try it, give --normalise-ids {better} on both sides"
     words = f"Of the spelling: {describe_spellings(tried, result.ids)}"
     return [Paragraph(f"{words}{way_out if any(not one.merges for one in tried) else ''}.")]

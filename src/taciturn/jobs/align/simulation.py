@@ -9,12 +9,12 @@ import polars as pl
 
 from taciturn.data.ids import NONE, Normalisation, RowIds
 from taciturn.data.source import TableSource
-from taciturn.engine.callbacks import Observer, ignore
+from taciturn.engine.callbacks import Observer, noop
 from taciturn.engine.driver import Tap
 from taciturn.engine.pair import StarTap
 from taciturn.jobs.align.intersection import IntersectionTask, MatchRequirement, terms_among
 from taciturn.jobs.align.pairwise import Alignment, Spread
-from taciturn.jobs.base import simulate
+from taciturn.jobs.base import simulate_job
 from taciturn.protocol.messages import Role
 from taciturn.protocol.steps import ONLY
 from taciturn.rng import Entropy, KeyedEntropy
@@ -42,21 +42,22 @@ def align_ids(
     entropy: Entropy | None = None,
     spread: Spread = map,
     tap: Tap | None = None,
-    observe: Observer = ignore,
+    observe: Observer = noop,
 ) -> AlignedPair:
     """Align two lists of ids.
 
     ``normalisation`` does nothing by default. ``tap`` is called with the sender and the bytes of
     each frame. Raises ``RowIdError`` where two normalised ids of one side are the same.
 
-    >>> aligned = align_ids(RowIds.of(["cy", "ann", "bea"]), RowIds.of(["bea", "dan", "cy"]))
+    >>> alice = RowIds.from_values(["cy", "ann", "bea"])
+    >>> aligned = align_ids(alice, RowIds.from_values(["bea", "dan", "cy"]))
     >>> aligned.ids.series.to_list(), aligned.alice.rows.tolist(), aligned.bob.rows.tolist()
     (['bea', 'cy'], [2, 0], [0, 2])
     """
     chosen, root = normalisation or Normalisation(), entropy or KeyedEntropy.from_system()
     listen = None if tap is None else (lambda _, sender, frame: tap(sender, frame))
     hers, his = _task("alice", (), alice, chosen, spread), _task("bob", (), bob, chosen, spread)
-    end = simulate(
+    end = simulate_job(
         {ONLY: hers.program(root.fork("alice"))},
         his.program(root.fork("bob")),
         tap=listen,
@@ -83,15 +84,16 @@ def align_lists(
     entropy: Entropy | None = None,
     spread: Spread = map,
     tap: StarTap | None = None,
-    observe: Observer = ignore,
+    observe: Observer = noop,
 ) -> AlignedStar:
     """Align the lists of several Alices with Bob's.
 
     ``tap`` is called with the link, the sender and the bytes of each frame; the rest is as in
     ``align_ids``.
 
-    >>> lists = {"alice-1": RowIds.of(["cy", "ann", "bea"]), "alice-2": RowIds.of(["bea", "ann"])}
-    >>> aligned = align_lists(lists, RowIds.of(["dan", "bea", "cy"]))
+    >>> lists = {"alice-1": RowIds.from_values(["cy", "ann", "bea"])}
+    >>> lists["alice-2"] = RowIds.from_values(["bea", "ann"])
+    >>> aligned = align_lists(lists, RowIds.from_values(["dan", "bea", "cy"]))
     >>> aligned.ids.series.to_list(), [one.rows.tolist() for one in aligned.alices.values()]
     (['bea'], [[2], [0]])
     """
@@ -99,7 +101,7 @@ def align_lists(
     names = tuple(alices)
     tasks = {name: _task("alice", names, ids, chosen, spread) for name, ids in alices.items()}
     his = _task("bob", names, bob, chosen, spread)
-    end = simulate(
+    end = simulate_job(
         {name: task.program(root.fork(name)) for name, task in tasks.items()},
         his.program(root.fork("bob")),
         tap=tap,
@@ -131,7 +133,7 @@ def align_tables(
     >>> one.rows(), two.rows()
     ([('bea', 50), ('cy', 30)], [('bea', 1), ('cy', 0)])
     """
-    chosen = Normalisation.of(normalise_ids)
+    chosen = Normalisation.parse(normalise_ids)
     hers = [TableSource.at(table).frame(text=[alice_id]) for table in alices]
     his = TableSource.at(bob).frame(text=[bob_id])
     lists = [TableSource(frame).ids(alice_id) for frame in hers]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from taciturn.crypto.signatures import Identity
+from taciturn.crypto.signatures import SigningIdentity
 from taciturn.data.tables import FeatureTable
 from taciturn.engine.callbacks import Callbacks
 from taciturn.jobs.base import Consent, SessionFacts
@@ -12,10 +12,10 @@ from taciturn.jobs.predict.side import Answer, Predicted, PredictionSide
 from taciturn.party.consent.budget import Charge
 from taciturn.party.consent.score_budget import ScoreBudget
 from taciturn.party.log import Log
-from taciturn.protocol.alice.circle import join_circle
+from taciturn.protocol.alice.party_group import join_group
 from taciturn.protocol.alice.scoring import answer_rows, score_responder
-from taciturn.protocol.circle import NO_MASKS
 from taciturn.protocol.events import ScoresDue
+from taciturn.protocol.party_group import NO_MASKS
 from taciturn.protocol.prediction import meet
 from taciturn.protocol.steps import Program, emit
 from taciturn.rng import Entropy
@@ -30,7 +30,7 @@ LEARNT = (
 class FeatureSide(PredictionSide):
     """Alice's side; ``identity`` is what one of several Alices signs with."""
 
-    identity: Identity | None = None
+    identity: SigningIdentity | None = None
     budget: ScoreBudget | None = None
 
     @property
@@ -55,8 +55,10 @@ class FeatureSide(PredictionSide):
         yield from meet("alice", used.name, table)
         if used.parties:
             name, columns = used.name.canonical(), len(table.columns)
-            circle = yield from join_circle(used.parties, name, self.identity, entropy, columns, 0)
-            masks = circle.masks.fork("prediction")
+            pairwise_masks = yield from join_group(
+                used.parties, name, self.identity, entropy, columns, 0
+            )
+            masks = pairwise_masks.masks.fork("prediction")
         yield from emit(ScoresDue(table.ids))
         weights, key = used.model.weights, used.noise_key
         offset = used.model.offset

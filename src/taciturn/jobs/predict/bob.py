@@ -10,11 +10,11 @@ from taciturn.data.tables import FeatureTable
 from taciturn.jobs.base import SessionFacts
 from taciturn.jobs.predict.side import Answer, Predicted, PredictionSide
 from taciturn.numerics.sorted_scores import Threshold, even_odds
-from taciturn.protocol.bob.circle import gather_circle
+from taciturn.protocol.bob.party_group import form_group
 from taciturn.protocol.bob.scoring import ask_rows, score_requester
+from taciturn.protocol.concurrent import gather
 from taciturn.protocol.prediction import Scored, meet
 from taciturn.protocol.steps import ONLY, Program
-from taciturn.protocol.together import together
 from taciturn.rng import Entropy
 
 
@@ -27,9 +27,9 @@ class LabelSide(PredictionSide):
     def score(self, table: FeatureTable, entropy: Entropy) -> Program[Scored]:
         """The scores of these rows, from all Alices."""
         used, names = self.used, tuple(self.used.parties) or (ONLY,)
-        hellos = yield from together({peer: meet("bob", used.name, table) for peer in names})
+        hellos = yield from gather({peer: meet("bob", used.name, table) for peer in names})
         if used.parties:
-            yield from gather_circle(used.parties, used.name.canonical(), hellos, entropy)
+            yield from form_group(used.parties, used.name.canonical(), hellos, entropy)
         weights, widths = used.model.weights, used.widths
         requester = score_requester(weights, *used.shares, used.terms, entropy, names, widths)
         return (yield from ask_rows(requester, table))

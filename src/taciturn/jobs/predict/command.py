@@ -81,7 +81,7 @@ def predict(
     from taciturn.jobs.predict.job import PredictJob
     from taciturn.party.config import PartyConfig
 
-    normalisation = None if normalise_ids is None else Normalisation.of(normalise_ids)
+    normalisation = None if normalise_ids is None else Normalisation.parse(normalise_ids)
     settings = PartyConfig.read(config)
     if aligned is not None and (id or normalise_ids is not None):
         raise ConfigError(

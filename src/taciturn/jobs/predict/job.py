@@ -23,14 +23,14 @@ from taciturn.data.ids import Normalisation
 from taciturn.jobs.base import Job
 from taciturn.jobs.predict.side import Answer, PredictionSide
 from taciturn.numerics.sorted_scores import threshold_at
-from taciturn.party.agreed import require_begun_in_time
+from taciturn.party.agreement_check import require_begun_in_time
 from taciturn.party.aligned import AlignedRows
+from taciturn.party.applied_model import AppliedModel
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.score_budget import ScoreBudget
 from taciturn.party.identity import identity_of
 from taciturn.party.link import LISTED_PREDICTION, PREDICTION
 from taciturn.party.new_rows import new_rows
-from taciturn.party.used_model import UsedModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class PredictJob(Job[Answer]):
     def prepare(self, config: PartyConfig) -> PredictionSide:
         """Read the model and the rows."""
         require_begun_in_time(config)
-        used = UsedModel.read(config, self.model)
+        used = AppliedModel.read(config, self.model)
         column, chosen = config.data.id, self.normalisation or config.normalisation
         listed = None
         if self.common is None:

@@ -6,8 +6,8 @@ from taciturn.data.ids import NONE
 from taciturn.errors import counted
 from taciturn.jobs.predict.result import PredictionResult
 from taciturn.report.blocks import Block, Facts, Paragraph, table
+from taciturn.report.formatting import traffic
 from taciturn.report.training import threshold_words
-from taciturn.report.words import traffic
 from taciturn.results.parties import ScoredRow
 
 MOST_SHOWN = 10

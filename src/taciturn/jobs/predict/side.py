@@ -15,10 +15,10 @@ from taciturn.jobs.base import SessionFacts, Side
 from taciturn.jobs.predict.result import PredictionResult
 from taciturn.model.share import ModelShare
 from taciturn.numerics.sorted_scores import even_odds
+from taciturn.party.applied_model import AppliedModel, scored_rows
 from taciturn.party.config import PartyConfig
 from taciturn.party.log import Log
 from taciturn.party.new_rows import NewRows
-from taciturn.party.used_model import UsedModel, scored_rows
 from taciturn.protocol.prediction import Scored, alignment_terms
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
@@ -67,9 +67,9 @@ class PredictionSide(Side[Predicted, Answer]):
     spread: Spread = map
 
     @property
-    def used(self) -> UsedModel:
+    def used(self) -> AppliedModel:
         """The model alone."""
-        return UsedModel(self.model, self.terms)
+        return AppliedModel(self.model, self.terms)
 
     @abstractmethod
     def score(self, table: FeatureTable, entropy: Entropy) -> Program[Scored | None]:

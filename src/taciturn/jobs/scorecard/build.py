@@ -30,7 +30,7 @@ from taciturn.jobs.scorecard.result import (
 )
 from taciturn.model.scores_file import ScoredRows
 from taciturn.model.share import ModelShare
-from taciturn.model.whole import Part
+from taciturn.model.whole import ModelPart
 from taciturn.numerics.bands import Bands, stability
 from taciturn.numerics.calibration_tests import (
     calibration_groups,
@@ -50,7 +50,7 @@ from taciturn.numerics.sorted_scores import (
     ks_point,
     roc_points,
 )
-from taciturn.party.used_model import probability_meaning
+from taciturn.party.applied_model import probability_meaning
 from taciturn.protocol.terms import Terms
 from taciturn.version import __version__
 
@@ -173,7 +173,7 @@ def _bands(chosen: int | tuple[float, ...], scores: FloatArray | None, shift: fl
             )
         edges = np.log(np.array(chosen) / (1 - np.array(chosen))) + shift
         return Bands(tuple(edges.tolist()))
-    return Bands(()) if scores is None else Bands.of_quantiles(scores, chosen)
+    return Bands(()) if scores is None else Bands.from_quantiles(scores, chosen)
 
 
 def judged_rows(
@@ -185,7 +185,7 @@ def judged_rows(
     moved the logits.
     """
     fitted = name == TRAINING
-    ranked, odds = SortedScores.of(rows.scores, rows.labels), rows.scores - shift
+    ranked, odds = SortedScores.from_scores(rows.scores, rows.labels), rows.scores - shift
     groups = calibration_groups(odds, rows.labels)
     return JudgedRows(
         name=name,
@@ -219,7 +219,7 @@ def fit_of(terms: Terms) -> Fit:
 
 def joint_coefficients(
     terms: Terms,
-    parts: Iterable[Part],
+    parts: Iterable[ModelPart],
     tables: Sequence[FeatureTable],
     scores: FloatArray,
     labels: LabelArray,
@@ -285,7 +285,7 @@ def _scores(outcome: Outcome, bob: FeatureTable, alice: FeatureTable) -> FloatAr
     return np.nan_to_num(joint_scores(alice, bob, *weights, grid, outcome.noise_keys))
 
 
-def _part(outcome: Outcome, role: str, table: FeatureTable, weights: FloatArray) -> Part:
+def _part(outcome: Outcome, role: str, table: FeatureTable, weights: FloatArray) -> ModelPart:
     columns = tuple(name for name in table.columns if name != INTERCEPT)
     rules = outcome.data.preparation.rules
     own = Preparation(tuple(rule for rule in rules if {*rule.outputs} <= {*columns}))
@@ -302,4 +302,4 @@ def _part(outcome: Outcome, role: str, table: FeatureTable, weights: FloatArray)
         rows=table.rows,
         data_digest="",
     )
-    return Part(share, weights)
+    return ModelPart(share, weights)

@@ -38,12 +38,12 @@ from taciturn.data.tables import INTERCEPT, FeatureTable
 from taciturn.jobs.scorecard.result import CoefficientTest, ColumnEffect, EffectLevel
 from taciturn.memmap import over_blocks
 from taciturn.model.share import ModelShare
-from taciturn.model.whole import Part
+from taciturn.model.whole import ModelPart
 from taciturn.numerics.information import covariance, errors_of, information, row_information, wald
 from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.scorecard import Scale
 from taciturn.report import blocks as b
-from taciturn.report.words import NONE, share
+from taciturn.report.formatting import NONE, share
 from taciturn.results.serialise import OMITTED, Result
 from taciturn.results.training import FeatureParty
 
@@ -340,7 +340,7 @@ def _product(columns: FloatArray, weights: FloatArray) -> FloatArray:
 class SideWeights:
     """A side's weights; standard errors and prepared training rows are None where not known."""
 
-    part: Part
+    part: ModelPart
     errors: FloatArray | None = None
     table: FeatureTable | None = None
 
@@ -380,7 +380,7 @@ def coefficient_tests(side: SideWeights, scale: Scale) -> tuple[CoefficientTest,
     return tuple(rows)
 
 
-def constant_points(part: Part, scale: Scale, shift: float) -> float:
+def constant_points(part: ModelPart, scale: Scale, shift: float) -> float:
     """The points of a row whose raw columns of this side are 0, or at their reference levels."""
     known = replace(part.model, weights=part.weights)
     return float(scale.points(np.array([original_offset(known)]), shift)[0])

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from taciturn.cli.console import Json, show
-from taciturn.cli.out import moment
-from taciturn.errors import ConfigError, shown_by
+from taciturn.cli.output import moment
+from taciturn.errors import ConfigError, rendering_errors_as
 from taciturn.files import require_writable, write_private
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def report(
         alice_rows=tuple(alice_rows or ()),
         alice_id=alice_id,
     )
-    with shown_by(settings.face), explained():
+    with rendering_errors_as(settings.syntax), explained():
         result = party_report(settings, request)
     if out is not None:
         result = replace(result, html=str(out))

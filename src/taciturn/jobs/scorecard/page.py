@@ -10,7 +10,7 @@ from taciturn.jobs.scorecard import plots
 from taciturn.jobs.scorecard import report as shared
 from taciturn.jobs.scorecard.result import JudgedRows, ModelReport
 from taciturn.report import blocks as b
-from taciturn.report.words import NONE, figure, footer, share
+from taciturn.report.formatting import NONE, figure, footer, share
 
 _MOST_EFFECTS = 40
 _MOST_DRAWN = 25

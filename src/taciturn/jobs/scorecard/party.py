@@ -38,11 +38,11 @@ from taciturn.jobs.scorecard.card import SideWeights, bound_errors
 from taciturn.jobs.scorecard.result import ErrorKind, ModelReport
 from taciturn.model.scores_file import ScoredRows, StoredScores, scores_path
 from taciturn.model.share import ModelShare
-from taciturn.model.whole import Part, WholeModel, whole_model
+from taciturn.model.whole import ModelPart, WholeModel, whole_model
+from taciturn.party.applied_model import model_terms
 from taciturn.party.config import PartyConfig
 from taciturn.party.new_rows import new_rows
 from taciturn.party.tables import PartyTables, load_tables
-from taciturn.party.used_model import model_terms
 from taciturn.protocol.terms import Terms
 
 _WRITTEN = "name the file of scores that taciturn predict wrote"
@@ -90,7 +90,7 @@ def _alice_report(
     return model_report(
         terms,
         request,
-        Coefficients("none", reason, (SideWeights(Part(share, share.weights)),)),
+        Coefficients("none", reason, (SideWeights(ModelPart(share, share.weights)),)),
         share,
         str(path),
         sets={},
@@ -240,7 +240,7 @@ class _LabelSide:
         if self.request.labels is None:
             return scores, None
         try:
-            ids = RowIds.of(frame["id"])
+            ids = RowIds.from_values(frame["id"])
         except DataError as problem:
             raise problem.at(str(path)) from None
         return scores, self._labels(ids, self.request.labels)
@@ -251,8 +251,8 @@ class _LabelSide:
         for name in (section.id, label):
             require_column(frame.columns, name, where=str(path))
         try:
-            known = RowIds.of(frame[section.id])
-            values = UserTable.of(section).labels.values(frame[label], known).to_numpy()
+            known = RowIds.from_values(frame[section.id])
+            values = UserTable.from_settings(section).labels.values(frame[label], known).to_numpy()
         except DataError as problem:
             raise problem.at(str(path)) from None
         labels: LabelArray = values[known.rows_of(ids, where=str(path))]
@@ -277,7 +277,7 @@ class _LabelSide:
             if share.columns:
                 reason = "The weights of Bob's columns are shared too: neither side has them."
             return Coefficients("none", reason)
-        part = Part(share, share.weights)
+        part = ModelPart(share, share.weights)
         known = self._rows_to_test(sets)
         if known is None:
             why = self.no_tables or "there are no scores of the table's rows"

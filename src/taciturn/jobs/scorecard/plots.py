@@ -22,6 +22,7 @@ from taciturn.jobs.scorecard.result import (
     JudgedRows,
 )
 from taciturn.report.blocks import printable
+from taciturn.report.formatting import share
 from taciturn.report.plots import (
     COLOURS,
     INK,
@@ -34,7 +35,6 @@ from taciturn.report.plots import (
     style,
     to_svg,
 )
-from taciturn.report.words import share
 
 _NARROW, _WIDE = 430, 860
 _DASHES = ("-", (0, (5, 2)), (0, (1, 2)))

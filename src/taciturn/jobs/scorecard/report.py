@@ -14,7 +14,7 @@ from taciturn.jobs.scorecard.result import (
 )
 from taciturn.numerics.metrics import Metrics
 from taciturn.report import blocks as b
-from taciturn.report.words import NONE, figure, percent, share
+from taciturn.report.formatting import NONE, figure, percent, share
 
 MOST_COEFFICIENTS = 30
 RULE_WORDS = {

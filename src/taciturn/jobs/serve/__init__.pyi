@@ -1,6 +1,6 @@
-from taciturn.jobs.serve.alice import Asked as Asked
 from taciturn.jobs.serve.alice import FeatureSide as FeatureSide
 from taciturn.jobs.serve.alice import RoundResponder as RoundResponder
+from taciturn.jobs.serve.alice import RowsRequest as RowsRequest
 from taciturn.jobs.serve.batcher import MOST_FAILURES as MOST_FAILURES
 from taciturn.jobs.serve.batcher import BatchResult as BatchResult
 from taciturn.jobs.serve.batcher import ScoreRequest as ScoreRequest

@@ -26,23 +26,23 @@ from taciturn.jobs.serve.rounds import (
     read_ids,
 )
 from taciturn.jobs.serve.side import ServeSide
+from taciturn.party.applied_model import AppliedModel
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.score_budget import ScoreBudget
 from taciturn.party.consent.service_budget import PartnerBudget, ServiceBudget
 from taciturn.party.identity import identity_of
 from taciturn.party.session import Meeting
-from taciturn.party.used_model import UsedModel
-from taciturn.protocol.alice.circle import join_circle
+from taciturn.protocol.alice.party_group import join_group
 from taciturn.protocol.alice.scoring import DueRows, ScoreResponder, score_responder
-from taciturn.protocol.circle import NO_MASKS, ZeroSum
 from taciturn.protocol.handshake import shake_hands
 from taciturn.protocol.messages import PublicBytes, RowsAsked, RowsDue, RowsHeld
+from taciturn.protocol.party_group import NO_MASKS, ZeroSum
 from taciturn.protocol.steps import Program, receive, require_turn, send
 from taciturn.rng import Entropy, KeyedEntropy
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RowsRequest:
     """What Bob asks for in a round."""
 
     number: int
@@ -61,14 +61,14 @@ class RoundResponder:
     masks: ZeroSum = NO_MASKS
     rounds: int = 0
 
-    def asked(self) -> Program[Asked]:
+    def asked(self) -> Program[RowsRequest]:
         """Wait for the next round."""
         message = yield from receive(RowsAsked)
         require_turn("RowsAsked", message.number, self.rounds)
         self.rounds += 1
-        return Asked(message.number, read_ids(message.ids))
+        return RowsRequest(message.number, read_ids(message.ids))
 
-    def held(self, asked: Asked, verdicts: Sequence[Verdict]) -> Program[IndexArray]:
+    def held(self, asked: RowsRequest, verdicts: Sequence[Verdict]) -> Program[IndexArray]:
         """Tell Bob which rows she has, and return the places of the rows that are due."""
         yield from send(RowsHeld(asked.number, PublicBytes(bytes(verdicts))))
         own = np.flatnonzero(np.array(verdicts) == Verdict.HELD).astype(np.int64)
@@ -80,7 +80,7 @@ class RoundResponder:
             raise RemoteProtocolError("the peer wants rows that this side does not have")
         return message.places
 
-    def give(self, asked: Asked, due: IndexArray, values: FloatArray) -> Program[None]:
+    def give(self, asked: RowsRequest, due: IndexArray, values: FloatArray) -> Program[None]:
         """Send the scores of the rows that are due, of which there is one at least."""
         ids = [asked.ids[place] for place in due.tolist()]
         masks = self.masks.fork(list_name(asked.number, ids)) if self.masks else NO_MASKS
@@ -91,7 +91,7 @@ class RoundResponder:
 class FeatureSide(ServeSide[RoundResponder]):
     """Alice, who answers Bob's rounds; ``served`` counts the scores that she gave."""
 
-    def __init__(self, config: PartyConfig, used: UsedModel, opened: ExitStack) -> None:
+    def __init__(self, config: PartyConfig, used: AppliedModel, opened: ExitStack) -> None:
         super().__init__(config, used, used.shares[0], opened)
         scores = ScoreBudget.from_config(config)
         responder = self._responder(KeyedEntropy.from_system())
@@ -136,10 +136,10 @@ class FeatureSide(ServeSide[RoundResponder]):
         hello = yield from shake_hands(ours)
         if used.parties:
             size = ours.columns, ours.magnitude_bits
-            circle = yield from join_circle(
+            pairwise_masks = yield from join_group(
                 used.parties, self.terms, self._identity, entropy, *size
             )
-            masks = circle.masks.fork("serving")
+            masks = pairwise_masks.masks.fork("serving")
         scores = self._responder(entropy)
         yield from scores.open(hello, self.rows.size)
         return RoundResponder(scores, masks)
@@ -154,7 +154,7 @@ class FeatureSide(ServeSide[RoundResponder]):
             finally:
                 self._waiting = True
 
-    def _respond(self, meeting: Meeting, responder: RoundResponder, asked: Asked) -> None:
+    def _respond(self, meeting: Meeting, responder: RoundResponder, asked: RowsRequest) -> None:
         """One round; the scores are counted before they leave."""
         self.require_in_time()
         self.rounds += 1

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from taciturn.arrays import FloatArray, IndexArray
-from taciturn.engine.callbacks import silent
+from taciturn.engine.callbacks import noop
 from taciturn.errors import RemoteProtocolError
 from taciturn.extras import explained
 from taciturn.jobs.base import RunContext
@@ -25,19 +25,19 @@ from taciturn.jobs.serve.batcher import BatchResult, RequestBatcher, ScoreReques
 from taciturn.jobs.serve.http.callers import Callers
 from taciturn.jobs.serve.rounds import ROUNDS, Verdict, block_of, write_ids
 from taciturn.jobs.serve.side import ServeSide
+from taciturn.party.applied_model import AppliedModel
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.service_budget import ServiceBudget
 from taciturn.party.consent.store import ConsentStore
 from taciturn.party.log import Log
 from taciturn.party.session import Meeting
-from taciturn.party.used_model import UsedModel
-from taciturn.protocol.bob.circle import gather_circle
+from taciturn.protocol.bob.party_group import form_group
 from taciturn.protocol.bob.scoring import ScoreRequester, score_requester
+from taciturn.protocol.concurrent import gather
 from taciturn.protocol.handshake import shake_hands
 from taciturn.protocol.messages import RowNumbers, RowsAsked, RowsDue, RowsHeld
 from taciturn.protocol.prediction import Scored
 from taciturn.protocol.steps import ONLY, Program, receive, require_turn, send
-from taciturn.protocol.together import together
 from taciturn.rng import Entropy
 
 with explained():
@@ -79,7 +79,7 @@ class RoundRequester:
         self.rounds += 1
         text = write_ids(ids)
         # Each has the question before any answer is waited for.
-        answers = yield from together(
+        answers = yield from gather(
             {name: _verdicts(RowsAsked(number, text), len(ids)) for name in names}
         )
         verdicts = tuple(
@@ -89,7 +89,7 @@ class RoundRequester:
         due = np.flatnonzero(np.array(verdicts, dtype=np.int64) == Verdict.HELD).astype(np.int64)
         if [*names] != [ONLY]:
             message = RowsDue(number, RowNumbers(due))
-            yield from together({name: send(message) for name in names})
+            yield from gather({name: send(message) for name in names})
         if not len(due):
             return Round(verdicts, due, Scored(np.empty(0)))
         scored = yield from self.scores.ask(number, values[due], block_of(len(ids)))
@@ -131,7 +131,7 @@ class LabelSide(ServeSide[RoundRequester]):
     def __init__(
         self,
         config: PartyConfig,
-        used: UsedModel,
+        used: AppliedModel,
         opened: ExitStack,
         path: Path,
         host: Callable[[ScoringApp], None] | None = None,
@@ -157,7 +157,7 @@ class LabelSide(ServeSide[RoundRequester]):
             "max_rows_per_request": serve.max_rows_per_request,
         }
         # Lines of requests are many: to the file alone.
-        self._app = ScoringApp(self._scorer, callers, about, Log.of(config, silent))
+        self._app = ScoringApp(self._scorer, callers, about, Log.from_config(config, noop))
 
     def serve(self, context: RunContext) -> None:
         """Serve callers until the process is asked to end; a thread stays with Alice."""
@@ -195,9 +195,9 @@ class LabelSide(ServeSide[RoundRequester]):
     def open(self, entropy: Entropy) -> Program[RoundRequester]:
         """Greet the Alices, and agree on keys."""
         used, names = self.used, tuple(self.used.parties) or (ONLY,)
-        hellos = yield from together({name: shake_hands(self.hello) for name in names})
+        hellos = yield from gather({name: shake_hands(self.hello) for name in names})
         if used.parties:
-            yield from gather_circle(used.parties, self.terms, hellos, entropy)
+            yield from form_group(used.parties, self.terms, hellos, entropy)
         weights, widths = used.model.weights, used.widths
         scores = score_requester(weights, *used.shares, used.terms, entropy, names, widths)
         yield from scores.open(hellos, self.rows.size)

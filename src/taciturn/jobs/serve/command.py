@@ -10,9 +10,9 @@ import typer
 
 from taciturn.cli.console import Json
 from taciturn.cli.party import shown
-from taciturn.errors import ConfigError, shown_by
-from taciturn.faces import Hint
+from taciturn.errors import ConfigError, rendering_errors_as
 from taciturn.files import to_json
+from taciturn.setting_syntax import Hint
 
 if TYPE_CHECKING:
     from taciturn.party.config import PartyConfig
@@ -50,7 +50,7 @@ def serve(
     from taciturn.party.config import PartyConfig
 
     settings = PartyConfig.read(config)
-    with shown_by(settings.face):
+    with rendering_errors_as(settings.syntax):
         if new_token is not None:
             _add_caller(settings, new_token, json)
             return

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from taciturn.jobs.base import Job
 from taciturn.jobs.serve.side import ServeSide
-from taciturn.party.agreed import require_begun_in_time
+from taciturn.party.agreement_check import require_begun_in_time
+from taciturn.party.applied_model import AppliedModel
 from taciturn.party.config import PartyConfig
 from taciturn.party.link import SERVING
-from taciturn.party.used_model import UsedModel
 
 if TYPE_CHECKING:
     from taciturn.jobs.serve.http.app import ScoringApp
@@ -35,13 +35,13 @@ class ServeJob(Job[None]):
     def prepare(self, config: PartyConfig) -> ServeSide[Any]:
         """Read the model, and open the rows and the budget."""
         require_begun_in_time(config)
-        used = UsedModel.read(config, self.model)
+        used = AppliedModel.read(config, self.model)
         with ExitStack() as opened:
             side = self._side(config, used, opened)
             side.resources = opened.pop_all()
         return side
 
-    def _side(self, config: PartyConfig, used: UsedModel, opened: ExitStack) -> ServeSide[Any]:
+    def _side(self, config: PartyConfig, used: AppliedModel, opened: ExitStack) -> ServeSide[Any]:
         # Each side loads its own programs only.
         if used.role == "alice":
             from taciturn.jobs.serve.alice import FeatureSide

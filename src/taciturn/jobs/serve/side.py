@@ -18,11 +18,11 @@ from taciturn.errors import OutputError, PeerAbsent, TaciturnError
 from taciturn.jobs.base import PreparedSide, RunContext
 from taciturn.jobs.serve.rounds import serving_terms
 from taciturn.jobs.serve.sources import ServedRows, common_ids, open_source
-from taciturn.party.agreed import require_begun_in_time
+from taciturn.party.agreement_check import require_begun_in_time
+from taciturn.party.applied_model import AppliedModel
 from taciturn.party.config import PartyConfig
 from taciturn.party.link import SERVING
 from taciturn.party.session import Meeting, PeerSession
-from taciturn.party.used_model import UsedModel
 from taciturn.protocol.handshake import PROTOCOL_VERSION
 from taciturn.protocol.messages import Hello
 from taciturn.protocol.outcome import WeightShare
@@ -53,7 +53,7 @@ class ServeSide(PreparedSide[None], Generic[C]):
     session: PeerSession
 
     def __init__(
-        self, config: PartyConfig, used: UsedModel, own: WeightShare | None, opened: ExitStack
+        self, config: PartyConfig, used: AppliedModel, own: WeightShare | None, opened: ExitStack
     ) -> None:
         self.config, self.used, self.stop = config, used, threading.Event()
         self.rows = ServedRows(own, common_ids(config))

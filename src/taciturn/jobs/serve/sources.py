@@ -22,13 +22,13 @@ from taciturn.data.ids import AS_THEY_ARE, RowIds
 from taciturn.data.prepare import prepared_table
 from taciturn.data.source import TableSource
 from taciturn.errors import ColumnError, ConfigError, DataError, MissingValueError
-from taciturn.faces import Hint
 from taciturn.jobs.serve.rounds import HEADROOM_BITS
 from taciturn.model.share import ModelShare
 from taciturn.party.aligned import AlignedRows
 from taciturn.party.config import PartyConfig
 from taciturn.party.new_rows import is_text, new_rows
 from taciturn.protocol.outcome import WeightShare
+from taciturn.setting_syntax import Hint
 
 ABSENT = "this side has none"
 # As a CSV file has numbers: no underscores, no digits of other scripts.
@@ -143,7 +143,10 @@ class Preparer:
             }
         )
         table = prepared_table(
-            self._model.preparation, frame, RowIds.of([*ids]), intercept=self._model.intercept
+            self._model.preparation,
+            frame,
+            RowIds.from_values([*ids]),
+            intercept=self._model.intercept,
         )
         return table.values
 
@@ -236,7 +239,7 @@ class DatabaseRows:
 
 def open_source(config: PartyConfig, model: ModelShare) -> RowSource:
     """The source that a party's file names."""
-    serve, dialect = config.serve, Dialect.of(config.data)
+    serve, dialect = config.serve, Dialect.from_settings(config.data)
     source = (
         config.table()
         if serve.source is None

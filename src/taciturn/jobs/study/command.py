@@ -9,12 +9,20 @@ from typing import Annotated, Any
 import typer
 
 from taciturn.cli.console import Json
+from taciturn.cli.dashboard import Watch, WatchPort, watched_bar
 from taciturn.cli.options import with_settings
-from taciturn.cli.out import Out, asked, finish, moment, planned, simulated, write_page
-from taciturn.cli.watching import Watch, WatchPort, watched_bar
-from taciturn.errors import ConfigError, shown_by
-from taciturn.faces import CommandLine, hyphenated
+from taciturn.cli.output import (
+    Out,
+    asked,
+    finish,
+    moment,
+    plan_output,
+    simulation_provenance,
+    write_page,
+)
+from taciturn.errors import ConfigError, rendering_errors_as
 from taciturn.files import require_writable
+from taciturn.setting_syntax import CommandLine, hyphenated
 
 _EXAMPLE = "use --vary l2=1e-5,1e-4,1e-3, say"
 
@@ -61,7 +69,7 @@ def study(
     from taciturn.jobs.study.result import study_rows
     from taciturn.results.parties import LedgerPlanned
 
-    plan = planned(out)
+    plan = plan_output(out)
     require_writable(html)
     wanted = {key: value for key, value in settings.items() if key != "record"}
     wanted |= {"folds": folds, "rank_by": rank_by, "processes": processes}
@@ -75,14 +83,19 @@ def study(
     varied = frozenset(name.replace("-", "_") for name in axes)
     facts = {**asked(settings), "vary": " ".join(vary), "folds": folds}
     page = watched_bar("study", watch, watch_port, facts)
-    with shown_by(_Varied(from_study=varied)), page as meter:
+    with rendering_errors_as(_Varied(from_study=varied)), page as meter:
         meter.announce("training models")
         result = api.study(vary=axes, progress=meter.progress, **wanted)
         meter.publish(study_rows(result.study))
         meter.publish(LedgerPlanned(result.ledger, settings.get("budget")))
     if html is not None:
         write_page(result.page(moment()), html, None)
-    finish(plan, result, json, lambda: simulated(settings, vary=axes, folds=folds, rank_by=rank_by))
+    finish(
+        plan,
+        result,
+        json,
+        lambda: simulation_provenance(settings, vary=axes, folds=folds, rank_by=rank_by),
+    )
 
 
 @dataclass(frozen=True, slots=True)

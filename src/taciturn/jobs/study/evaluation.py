@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def evaluated(side: StudySide, finished: FinishedStudy) -> StudyRun:
     """The result with all figures, which go into the models' files too."""
     settings = [_evaluate(side, finished, one) for one in finished.run.study.settings]
-    run = replace(finished.run, study=StudyTable.of(side.plan.study, settings))
+    run = replace(finished.run, study=StudyTable.from_settings(side.plan.study, settings))
     return run if run.study.best is None else _compared(side, run, run.study.best)
 
 
@@ -44,7 +44,7 @@ def _evaluate(side: StudySide, finished: FinishedStudy, one: StudiedSetting) -> 
         tuple(
             FoldFigures(model.scored, math.nan, math.nan, math.nan)
             if metrics is None
-            else FoldFigures.of(metrics)
+            else FoldFigures.from_metrics(metrics)
             for model, metrics in zip(folds, figures, strict=True)
         ),
         _metrics(side, whole),
@@ -80,7 +80,7 @@ def _write(side: StudySide, model: StudyModel, one: StudiedSetting, diverged: bo
 def _compared(side: StudySide, run: StudyRun, best: int) -> StudyRun:
     """What Bob's columns alone would have given, and what the partner adds."""
     # Bob alone has labels, and only he loads his programs.
-    from taciturn.protocol.bob.alone import AloneModel
+    from taciturn.protocol.bob.baseline import LabelPartyBaseline
 
     models = side.plan.models
     model = next(one for one in models if one.point.number == best and one.fold is None)
@@ -89,7 +89,9 @@ def _compared(side: StudySide, run: StudyRun, best: int) -> StudyRun:
     if tables.held_out is None or labels is None or truth is None or scores is None:
         return run
     entropy, shift = KeyedEntropy.from_system(), model.terms.log_odds_shift
-    alone = AloneModel.fit(tables.train, labels, model.terms, entropy).scores(tables.held_out)
+    alone = LabelPartyBaseline.fit(tables.train, labels, model.terms, entropy).scores(
+        tables.held_out
+    )
     return replace(
         run,
         bob_alone=evaluate(np.nan_to_num(alone), truth.values, shift),

@@ -41,14 +41,15 @@ from taciturn.jobs.study.evaluation import evaluated
 from taciturn.jobs.study.plan import StudyModel, StudyPlan, StudyTraining
 from taciturn.jobs.study.result import StudiedSetting, StudyRun, StudyTable, study_rows
 from taciturn.jobs.study.use import set_aside_models
-from taciturn.jobs.train import LINGER_SECONDS, TrainingSide, require_mechanism
+from taciturn.jobs.train import LINGER_SECONDS, JournaledTraining, require_mechanism
 from taciturn.parallel import one_thread
 from taciturn.party.config import PartyConfig
-from taciturn.party.keep import Kept
 from taciturn.party.link import TRAINING
 from taciturn.party.log import Figures, Log
 from taciturn.party.model_file import model_share, save_model, suspected_wraps
-from taciturn.party.side import TrainingInputs
+from taciturn.party.state_store import SessionState
+from taciturn.party.training_inputs import TrainingInputs
+from taciturn.protocol.concurrent import gather
 from taciturn.protocol.events import Boundary, Event, PartDone, Progress
 from taciturn.protocol.handshake import greeting, shake_hands
 from taciturn.protocol.outcome import BobTrained
@@ -56,14 +57,13 @@ from taciturn.protocol.party import PartyResult
 from taciturn.protocol.state import Load as LoadArray
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import ONLY, Program
-from taciturn.protocol.together import together
 from taciturn.results.parties import Stage, Stages
 from taciturn.results.serialise import read, record_of
 from taciturn.rng import KeyedEntropy
 
 if TYPE_CHECKING:
-    from taciturn.party.bob import BobSide
-    from taciturn.party.shelf import SealedShelf
+    from taciturn.party.array_store import EncryptedArrayStore
+    from taciturn.party.bob_inputs import BobTrainingInputs
 
 TABLE_FILE = "study.json"
 
@@ -111,7 +111,7 @@ class FinishedStudy:
     assessed: bool = True
 
 
-class StudySide(TrainingSide[FinishedStudy, StudyRun]):
+class StudySide(JournaledTraining[FinishedStudy, StudyRun]):
     """One side of a study."""
 
     plan: StudyPlan
@@ -149,26 +149,26 @@ class StudySide(TrainingSide[FinishedStudy, StudyRun]):
         config, study = self.config, self.plan.study.canonical()
         peers = config.parties if config.link.peer is None else (ONLY,)
         hello = greeting(config.role, study, self.tables.train)
-        yield from together({peer: shake_hands(hello) for peer in peers})
+        yield from gather({peer: shake_hands(hello) for peer in peers})
 
     def execute(self, session: JournaledSession) -> FinishedStudy:
         """Train all models, and write them."""
         return _Models(self, session).run()
 
-    def to_record(self, outcome: FinishedStudy, kept: Kept) -> bytes:
+    def to_record(self, outcome: FinishedStudy, kept: SessionState) -> bytes:
         """The outcome for the journal."""
         self._recall(outcome.trained, kept.results)
         return json.dumps(record_of(outcome)).encode()
 
-    def from_record(self, record: bytes, kept: Kept) -> FinishedStudy:
+    def from_record(self, record: bytes, kept: SessionState) -> FinishedStudy:
         """The outcome from the journal."""
         finished = read(FinishedStudy, json.loads(record))
         self._recall(finished.trained, kept.results)
         return finished
 
-    def _recall(self, trained: tuple[TrainedModel, ...], shelf: SealedShelf) -> None:
+    def _recall(self, trained: tuple[TrainedModel, ...], array_store: EncryptedArrayStore) -> None:
         self._scores = {
-            one.number: shelf.get(one.scores) for one in trained if one.scores is not None
+            one.number: array_store.get(one.scores) for one in trained if one.scores is not None
         }
 
     def scores_of(self, model: StudyModel) -> FloatArray | None:
@@ -201,7 +201,7 @@ class _Models:
 
     _training: StudyTraining
     _inputs: TrainingInputs
-    _bob: BobSide | None
+    _bob: BobTrainingInputs | None
     _losses: Figures
 
     def __init__(self, side: StudySide, session: JournaledSession) -> None:
@@ -217,7 +217,9 @@ class _Models:
                 if one.scores is not None:
                     # Now, rather than when the last model is trained.
                     kept.results.get(one.scores)
-            self._state = TrainingState.of_bytes(self._checkpoint["state"].encode(), kept.shelf)
+            self._state = TrainingState.from_bytes(
+                self._checkpoint["state"].encode(), kept.array_store
+            )
 
     def run(self) -> FinishedStudy:
         """Train every model and write its file; what depends on labels is left for later."""
@@ -238,7 +240,7 @@ class _Models:
         bobs = side.tables.labels is not None
         run = StudyRun(
             identity=plan.identity(),
-            study=StudyTable.of(plan.study, settings),
+            study=StudyTable.from_settings(plan.study, settings),
             scores_per_row=plan.scores.per_row,
             ledger=plan.ledger().statement() if bobs else None,
             run=session.figures(self._figures),
@@ -321,8 +323,8 @@ class _Models:
             save_model(share, side.model_path(point.number), side.log)
         scores: object = result.held_out_scores
         if result.held_out_scores is not None:
-            shelf = self._session.kept.results
-            scores = shelf.put(f"scores-{model.number}", result.held_out_scores)
+            array_store = self._session.kept.results
+            scores = array_store.put(f"scores-{model.number}", result.held_out_scores)
         points = (point.get("train_loss") for point in self._losses.curve)
         losses = tuple(float(loss) for loss in points if loss is not None)
         if isinstance(trained, BobTrained) and trained.losses:
@@ -336,10 +338,10 @@ class _Models:
 
     def _freeze(self, at: TrainingState) -> dict[str, Any]:
         """What a checkpoint holds; long arrays are on the disk before it is."""
-        shelf = _Prefixed(self._session.kept.shelf, f"model-{self._training.number}-")
+        array_store = _Prefixed(self._session.kept.array_store, f"model-{self._training.number}-")
         return {
             "number": self._training.number,
-            "state": at.to_bytes(shelf).decode("ascii"),
+            "state": at.to_bytes(array_store).decode("ascii"),
             "ledger": None if self._bob is None else self._bob.ledger.to_json(),
             "losses": self._losses.to_json(),
             "trained": [record_of(one) for one in self._trained],
@@ -349,11 +351,11 @@ class _Models:
 @dataclass(frozen=True, slots=True)
 class _Prefixed:
     # Trainings of a study have arrays of the same names.
-    shelf: SealedShelf
+    array_store: EncryptedArrayStore
     prefix: str
 
     def put(self, name: str, values: FloatArray) -> Any:  # noqa: ANN401 - JSON
-        return self.shelf.put(f"{self.prefix}{name}", values)
+        return self.array_store.put(f"{self.prefix}{name}", values)
 
     def get(self, kept: Any) -> LoadArray:  # noqa: ANN401 - JSON
-        return self.shelf.get(kept)
+        return self.array_store.get(kept)

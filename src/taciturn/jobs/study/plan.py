@@ -21,26 +21,26 @@ import numpy as np
 from taciturn.arrays import IndexArray
 from taciturn.data.ids import RowIds, filled_folds
 from taciturn.data.tables import FeatureTable, LabelTable
-from taciturn.engine.disclosure import disclosure
+from taciturn.engine.disclosure_text import disclosure_text
 from taciturn.engine.exposure import OpenedScores
-from taciturn.errors import BudgetExceeded, counted, shown_by
+from taciturn.errors import BudgetExceeded, counted, rendering_errors_as
 from taciturn.jobs.train import TrainingPlan
 from taciturn.memmap import MEMORY, Scratch, row_blocks
 from taciturn.numerics.subspace import MOST_RATIO
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import Charge
 from taciturn.party.consent.score_budget import ScoreCharge, opening_facts
-from taciturn.party.side import (
+from taciturn.party.tables import PartyTables
+from taciturn.party.training_inputs import (
     TrainingInputs,
+    party_terms,
     require_agreed_columns,
     require_agreed_rows,
     terms_for,
-    terms_of,
 )
-from taciturn.party.tables import PartyTables
 from taciturn.privacy.statement import Statement
 from taciturn.protocol.terms import Terms
-from taciturn.results.outlook import Disclosure, Estimate
+from taciturn.results.cost_preview import Disclosure, Estimate
 from taciturn.settings.study import Point, Study, named
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ class StudyTraining:
     @property
     def opened(self) -> OpenedScores:
         """The scores that it opens to Bob."""
-        return OpenedScores.of(self.terms, self.rows, self.scored)
+        return OpenedScores.from_terms(self.terms, self.rows, self.scored)
 
 
 def study_models(
@@ -202,10 +202,10 @@ class StudyPlan(TrainingPlan):
     _made: dict[int, PartyTables] = field(default_factory=dict)
 
     @classmethod
-    def of_study(cls, config: PartyConfig, study: Study, tables: PartyTables) -> StudyPlan:
+    def from_study(cls, config: PartyConfig, study: Study, tables: PartyTables) -> StudyPlan:
         """Plan the trainings on this side's table."""
         train, held_out = tables.train, tables.held_out
-        with shown_by(config.face):
+        with rendering_errors_as(config.syntax):
             require_agreed_columns(config, len(train.columns))
             require_agreed_rows(config, train.rows)
         folds = filled_folds(train.ids, study.folds, config.agreed["split_seed"])
@@ -215,7 +215,7 @@ class StudyPlan(TrainingPlan):
 
         @cache
         def of_all_rows(number: int) -> Terms:
-            return terms_of(settings[number], tables)
+            return party_terms(settings[number], tables)
 
         def terms(point: Point, rows: int) -> Terms:
             whole = of_all_rows(point.number)
@@ -302,7 +302,7 @@ class StudyPlan(TrainingPlan):
             "their models Bob takes into use later he tells Alice by using it, and is charged for."
         )
         rows = self.tables.train.rows
-        return disclosure(self.terms, rows, self.held_out_rows, self.scores, study)
+        return disclosure_text(self.terms, rows, self.held_out_rows, self.scores, study)
 
     def score_charge(self, session: str) -> ScoreCharge:
         """Alice's scores of each row, in total; the session is charged once."""

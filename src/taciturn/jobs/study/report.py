@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from taciturn.errors import counted
-from taciturn.faces import hyphenated
 from taciturn.jobs.study.result import SimulatedStudy, StudiedSetting, StudyRun, StudyTable
 from taciturn.report import blocks as b
+from taciturn.report.formatting import data_size, duration, figure, footer, share
 from taciturn.report.training import label_epsilon, partner_adds
-from taciturn.report.words import data_size, duration, figure, footer, share
+from taciturn.setting_syntax import hyphenated
 from taciturn.settings.study import shown_value
 from taciturn.version import __version__
 

@@ -29,7 +29,7 @@ class FoldFigures:
     accuracy: float
 
     @classmethod
-    def of(cls, metrics: Metrics) -> FoldFigures:
+    def from_metrics(cls, metrics: Metrics) -> FoldFigures:
         """The figures that are compared over folds."""
         return cls(metrics.rows, metrics.loss, metrics.auc, metrics.accuracy)
 
@@ -60,7 +60,7 @@ class StudiedSetting:
 
     def judged(self, folds: tuple[FoldFigures, ...], held_out: Metrics | None) -> StudiedSetting:
         """The combination with its figures: the folds', or without folds the held-out rows'."""
-        judging = folds or (() if held_out is None else (FoldFigures.of(held_out),))
+        judging = folds or (() if held_out is None else (FoldFigures.from_metrics(held_out),))
         return replace(
             self,
             folds=folds or None,
@@ -87,7 +87,7 @@ class StudyTable:
     best: int | None = field(default=None, metadata=OMITTED)
 
     @classmethod
-    def of(cls, study: Study, settings: Sequence[StudiedSetting]) -> StudyTable:
+    def from_settings(cls, study: Study, settings: Sequence[StudiedSetting]) -> StudyTable:
         """The combinations in their order, with how far each is behind the best.
 
         The first of those that rank alike is the best; none is where there are no figures.

@@ -22,9 +22,8 @@ from queue import SimpleQueue
 from typing import Any, TypeAlias
 
 from taciturn.data.ids import filled_folds
-from taciturn.engine.callbacks import ReportProgress, quietly
+from taciturn.engine.callbacks import ReportProgress, noop
 from taciturn.errors import ConfigError, LocalProtocolError
-from taciturn.faces import Hint
 from taciturn.jobs.study.plan import (
     StudyTraining,
     opened_scores,
@@ -39,6 +38,7 @@ from taciturn.protocol.agree import agree
 from taciturn.protocol.terms import Terms
 from taciturn.results.serialise import read
 from taciturn.results.training import TrainingRun
+from taciturn.setting_syntax import Hint
 from taciturn.settings.schema import Settings
 from taciturn.settings.solver import SOLVERS
 from taciturn.settings.study import Point, Study, named
@@ -54,7 +54,7 @@ def simulate_study(
     raw: Source,
     *,
     workers: int | None = None,
-    progress: ReportProgress = quietly,
+    progress: ReportProgress = noop,
 ) -> SimulatedStudy:
     """Train every model of a study; None for ``workers`` uses one process a core.
 
@@ -68,9 +68,9 @@ def simulate_study(
             setting="seeds",
             hint=Hint("leave {seeds} out"),
         )
-    coins = Coins.for_seed(base.seed)
+    entropy = Coins.for_seed(base.seed)
     settings = {point.number: _settings_at(base, point) for point in study.points}
-    data = arrange(settings[study.points[0].number], raw, coins.data)
+    data = arrange(settings[study.points[0].number], raw, entropy.data)
     rows, held_out = data.labels_train.rows, data.labels_test.rows if data.held_out else 0
     folds = filled_folds(data.labels_train.ids, study.folds, str(base.seed or 0))
     for number, own in settings.items():
@@ -78,7 +78,7 @@ def simulate_study(
         if own.solver is not None and own.l2 is None:
             penalty = SOLVERS[own.solver].default_l2(rows)
             settings[number] = own.model_copy(update={"l2": penalty})
-    pins, columns = coins.pins([name for name, _ in data.alices]), len(data.alice_train.columns)
+    pins, columns = entropy.pins([name for name, _ in data.alices]), len(data.alice_train.columns)
 
     def terms(point: Point, rows: int) -> Terms:
         return agree(settings[point.number], columns, rows, parties=pins)
@@ -98,7 +98,7 @@ def simulate_study(
             values=point.values,
             columns=columns + bob_columns,
             converged=whole.converged,
-        ).judged(tuple(FoldFigures.of(run.test) for model, run in own[:-1]), whole.test)
+        ).judged(tuple(FoldFigures.from_metrics(run.test) for model, run in own[:-1]), whole.test)
         return judged if data.held_out else replace(judged, held_out=None)
 
     return SimulatedStudy(
@@ -111,7 +111,7 @@ def simulate_study(
         held_out_rows=held_out,
         alice_columns=columns,
         bob_columns=bob_columns - data.bob_train.free,
-        study=StudyTable.of(study, [setting(point) for point in study.points]),
+        study=StudyTable.from_settings(study, [setting(point) for point in study.points]),
         scores_per_row=opened_scores(trainings, study.folds).per_row,
         ledger=planned_ledger(trainings, study.folds, bob_columns, base.delta).statement(),
         seconds=time.perf_counter() - start,
@@ -125,7 +125,7 @@ def _settings_at(base: Settings, point: Point) -> Settings:
     if given.get("solver") == "sgd" and "passes" not in point.values:
         given.pop("passes", None)
     with named(point):
-        return Settings.of(given).resolved()
+        return Settings.from_mapping(given).resolved()
 
 
 def _request(settings: Settings, training: StudyTraining, seed: int | None) -> bytes:

@@ -25,9 +25,9 @@ from taciturn.files import reporting_write_errors
 from taciturn.model.scores_file import StoredScores, scores_path
 from taciturn.model.share import ModelShare
 from taciturn.party.config import PartyConfig
-from taciturn.party.keep import state_key
 from taciturn.party.log import Log
 from taciturn.party.model_file import save_model
+from taciturn.party.state_store import state_key
 from taciturn.party.tables import load_tables
 from taciturn.results.model import UsedModel
 
@@ -91,7 +91,7 @@ def use_model(config: PartyConfig, number: int, announce: Announce) -> UsedModel
     if bob and models > 1:
         _charge(config, f"choice {number} of {share.study['session']}")
     used = replace(share, study={**share.study, "used": True})
-    save_model(used, target, Log.of(config, announce))
+    save_model(used, target, Log.from_config(config, announce))
     source = _numbered(config.path(config.output.models_folder))[number]
     # Where there are no scores the model has no page.
     with suppress(FileError):

@@ -22,7 +22,7 @@ from taciturn.data.prepare import Preparation
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import TaciturnError
-from taciturn.jobs.train import simulate, simulate_search
+from taciturn.jobs.train import simulate_search, simulate_training
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import Settings
 from taciturn.simulation import Coins
@@ -45,7 +45,7 @@ def to_bytes(data: VerticalData, folds: IndexArray) -> bytes:
     return stream.getvalue()
 
 
-def of_bytes(content: bytes) -> tuple[VerticalData, IndexArray]:
+def from_bytes(content: bytes) -> tuple[VerticalData, IndexArray]:
     """What ``to_bytes`` was given."""
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         facts = json.loads(arrays["facts"].tobytes())
@@ -83,12 +83,15 @@ def train(training: dict[str, Any], data: VerticalData, folds: IndexArray) -> di
             labels_test=data.labels_train.take(judged),
             held_out=True,
         )
-    settings, coins = Settings.of(training["settings"]), Coins.for_seed(training["seed"])
+    settings, entropy = (
+        Settings.from_mapping(training["settings"]),
+        Coins.for_seed(training["seed"]),
+    )
     try:
         if training["penalties"]:
-            runs = simulate_search(settings, data, coins, training["penalties"])
+            runs = simulate_search(settings, data, entropy, training["penalties"])
         else:
-            runs = [simulate(settings, data, coins=coins).result]
+            runs = [simulate_training(settings, data, entropy=entropy).result]
         return {"runs": [record_of(run) for run in runs]}
     except TaciturnError as problem:
         return {"problem": problem.message, "hint": problem.hint}
@@ -97,7 +100,7 @@ def train(training: dict[str, Any], data: VerticalData, folds: IndexArray) -> di
 def main() -> None:
     """Train over the connection whose file descriptor is the only argument."""
     with Connection(int(sys.argv[1])) as channel, suppress(EOFError, BrokenPipeError):
-        data, folds = of_bytes(channel.recv_bytes())
+        data, folds = from_bytes(channel.recv_bytes())
         while True:
             training = json.loads(channel.recv_bytes())
             channel.send_bytes(json.dumps(train(training, data, folds)).encode())

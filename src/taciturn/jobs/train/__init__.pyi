@@ -13,9 +13,9 @@ from taciturn.jobs.train.result import DryRun as DryRun
 from taciturn.jobs.train.result import PartyMetrics as PartyMetrics
 from taciturn.jobs.train.result import PartyRun as PartyRun
 from taciturn.jobs.train.result import Sizes as Sizes
-from taciturn.jobs.train.side import TrainingSide as TrainingSide
+from taciturn.jobs.train.side import JournaledTraining as JournaledTraining
 from taciturn.jobs.train.simulation import Outcome as Outcome
 from taciturn.jobs.train.simulation import joint_scores as joint_scores
 from taciturn.jobs.train.simulation import programs as programs
-from taciturn.jobs.train.simulation import simulate as simulate
 from taciturn.jobs.train.simulation import simulate_search as simulate_search
+from taciturn.jobs.train.simulation import simulate_training as simulate_training

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taciturn.cli.console import Json, console
-from taciturn.cli.out import Out, finish, moment, of_party, planned
+from taciturn.cli.dashboard import Watch, WatchPort, watched_side
+from taciturn.cli.output import Out, finish, moment, party_provenance, plan_output
 from taciturn.cli.party import shown, stoppable
-from taciturn.cli.watching import Watch, WatchPort, watched_side
-from taciturn.errors import ConfigError, PeerStopped, shown_by
+from taciturn.errors import ConfigError, PeerStopped, rendering_errors_as
 from taciturn.files import require_writable
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def party(
     from taciturn.jobs.train.job import DryRunJob, training_job
     from taciturn.party.config import PartyConfig
 
-    plan = planned(out)
+    plan = plan_output(out)
     settings = PartyConfig.read(config)
     output = settings.output
     require_writable(*map(settings.path, output.files), record, html)
@@ -78,7 +78,7 @@ def party(
             hint="leave it out; or write a [study] in both sides' files",
         )
     with (
-        shown_by(settings.face),
+        rendering_errors_as(settings.syntax),
         stoppable(),
         _going_on(dry_run),
         shown(settings, watched_side("party", watch, watch_port, settings)) as callbacks,
@@ -87,7 +87,7 @@ def party(
             DryRunJob() if dry_run else training_job(settings, record=record, fresh=fresh)
         )
         result = run_party(job, settings, callbacks)
-    finish(plan, result, json, lambda: of_party(settings))
+    finish(plan, result, json, lambda: party_provenance(settings))
     if html is not None:
         _write_study(result, html)
     if settings.role == "bob" and settings.output.report != "" and not dry_run:
@@ -132,7 +132,7 @@ def leave_model_page(settings: PartyConfig, config: Path) -> None:
 
 def _write_study(result: PartyRun | StudyRun | DryRun, html: Path) -> None:
     """Loaded only where a page is asked for."""
-    from taciturn.cli.out import write_page
+    from taciturn.cli.output import write_page
     from taciturn.extras import explained
 
     with explained():

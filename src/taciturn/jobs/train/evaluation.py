@@ -23,7 +23,7 @@ from taciturn.numerics.symmetry import OpenedPasses
 from taciturn.party.tables import PartyTables
 from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.party import PartyResult
-from taciturn.protocol.state import IN_TEXT, Load, Shelf, bits_of, integers_of
+from taciturn.protocol.state import INLINE, ArrayStore, Load, bits_of, integers_of
 from taciturn.protocol.terms import Terms
 from taciturn.results.serialise import read, record_of
 from taciturn.rng import Entropy
@@ -46,56 +46,58 @@ class FinishedTraining:
     opened: OpenedPasses | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, run: PartyRun, result: PartyResult, session: str) -> FinishedTraining:
+    def from_result(cls, run: PartyRun, result: PartyResult, session: str) -> FinishedTraining:
         """The end of a program; at Alice there is nothing to assess."""
         trained, scores = result.trained, (result.train_scores, result.held_out_scores)
         if not isinstance(trained, BobTrained):
             return cls(run, *scores, session)
         return cls(run, *scores, session, assessed=False, opened=trained.opened)
 
-    def to_bytes(self, shelf: Shelf = IN_TEXT) -> bytes:
+    def to_bytes(self, array_store: ArrayStore = INLINE) -> bytes:
         """The record; long arrays are kept on the shelf."""
         scores = {"train": self.train_scores, "held_out": self.held_out_scores}
         kept = {
-            name: None if values is None else shelf.put(f"{name}-end", values)
+            name: None if values is None else array_store.put(f"{name}-end", values)
             for name, values in scores.items()
         }
         rest = {"session": self.session, "assessed": self.assessed}
-        opened = None if self.opened is None else _kept(self.opened, shelf)
+        opened = None if self.opened is None else _kept(self.opened, array_store)
         record = {"run": record_of(self.run), **kept, **rest, "opened": opened}
         return json.dumps(record).encode()
 
     @classmethod
-    def of_bytes(
-        cls, data: bytes, shelf: Shelf = IN_TEXT, scratch: Scratch = MEMORY
+    def from_bytes(
+        cls, data: bytes, array_store: ArrayStore = INLINE, scratch: Scratch = MEMORY
     ) -> FinishedTraining:
         """Reads the record back; ``scratch`` holds the arrays of all passes."""
         values = json.loads(data)
         train, held_out = (
-            None if kept is None else shelf.get(kept)()
+            None if kept is None else array_store.get(kept)()
             for kept in (values["train"], values["held_out"])
         )
         run, session = read(PartyRun, values["run"]), values.get("session", "")
         # A record of an earlier version has none.
         kept = values.get("opened")
-        opened = None if kept is None else _restored(kept, shelf, scratch)
+        opened = None if kept is None else _restored(kept, array_store, scratch)
         return cls(run, train, held_out, session, values["assessed"], opened)
 
 
-def _kept(opened: OpenedPasses, shelf: Shelf) -> dict[str, Any]:
+def _kept(opened: OpenedPasses, array_store: ArrayStore) -> dict[str, Any]:
     """The passes for a record; a checkpoint has put the arrays there under the same names."""
     scores = [bits_of(values) for values in opened.scores]
     return {
         **{
-            kind: [shelf.put(f"{kind}-{number}", values) for number, values in enumerate(arrays)]
+            kind: [
+                array_store.put(f"{kind}-{number}", values) for number, values in enumerate(arrays)
+            ]
             for kind, arrays in (("direction", opened.directions), ("opened", scores))
         },
         "bits": [opened.direction_bits, opened.modulus_bits],
     }
 
 
-def _restored(kept: dict[str, Any], shelf: Shelf, scratch: Scratch) -> OpenedPasses:
-    loads = [[shelf.get(one) for one in kept[kind]] for kind in ("direction", "opened")]
+def _restored(kept: dict[str, Any], array_store: ArrayStore, scratch: Scratch) -> OpenedPasses:
+    loads = [[array_store.get(one) for one in kept[kind]] for kind in ("direction", "opened")]
     directions, scores = (_filled(one, scratch) for one in loads)
     return OpenedPasses(tuple(directions), tuple(integers_of(scores)), *kept["bits"])
 
@@ -110,11 +112,11 @@ def _filled(loads: Sequence[Load], scratch: Scratch) -> FloatArray:
 
 
 def assess(
-    finished: FinishedTraining, tables: PartyTables, terms: Terms, coins: Entropy
+    finished: FinishedTraining, tables: PartyTables, terms: Terms, entropy: Entropy
 ) -> PartyRun:
     """Bob's complete result."""
     # Bob alone has labels, and only he loads his programs.
-    from taciturn.protocol.bob.alone import AloneModel
+    from taciturn.protocol.bob.baseline import LabelPartyBaseline
 
     labels, run = tables.labels, finished.run
     if finished.opened is not None:
@@ -135,7 +137,7 @@ def assess(
     held_out, truth, scores = tables.held_out, tables.held_out_labels, finished.held_out_scores
     if held_out is None or truth is None or scores is None:
         return run
-    alone = AloneModel.fit(tables.train, labels, terms, coins).scores(held_out)
+    alone = LabelPartyBaseline.fit(tables.train, labels, terms, entropy).scores(held_out)
     return replace(
         run,
         metrics=replace(run.metrics, held_out=_figures(scores, truth.values, shift)),

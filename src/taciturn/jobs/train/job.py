@@ -12,32 +12,38 @@ import polars as pl
 
 from taciturn.arrays import FloatArray
 from taciturn.engine.callbacks import Callbacks
-from taciturn.errors import AgreementError, ConfigError, ExtensionError, FileError, shown_by
-from taciturn.faces import Hint
+from taciturn.errors import (
+    AgreementError,
+    ConfigError,
+    ExtensionError,
+    FileError,
+    rendering_errors_as,
+)
 from taciturn.files import write_private
 from taciturn.jobs.base import Job, SessionFacts, Side
 from taciturn.jobs.resumable import JournaledSession
 from taciturn.jobs.train.evaluation import FinishedTraining, assess
 from taciturn.jobs.train.result import DryRun, PartyRun, Sizes
-from taciturn.jobs.train.side import TrainingSide
-from taciturn.jobs.train.task import Training
+from taciturn.jobs.train.side import JournaledTraining
+from taciturn.jobs.train.task import TrainingTask
 from taciturn.model.share import ModelShare
 from taciturn.numerics.logistic import sigmoid
 from taciturn.parallel import one_thread
-from taciturn.party.agreed import require_begun_in_time
+from taciturn.party.agreement_check import require_begun_in_time
 from taciturn.party.config import PartyConfig
 from taciturn.party.identity import identity_of
-from taciturn.party.keep import Kept
 from taciturn.party.link import DRY_RUN, TRAINING
 from taciturn.party.log import Log
 from taciturn.party.model_file import keep_scores
 from taciturn.party.session import OPENING_SECONDS
+from taciturn.party.state_store import SessionState
 from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.party import dry_run
 from taciturn.protocol.steps import Program
 from taciturn.results.parties import Setup
 from taciturn.results.serialise import record_of
 from taciturn.rng import Entropy, KeyedEntropy
+from taciturn.setting_syntax import Hint
 
 LINGER_SECONDS = 60.0
 # What a model's file says beside the figures themselves.
@@ -84,7 +90,7 @@ class TrainJob(Job[PartyRun]):
         return TrainSide(config, record=self.record, fresh=self.fresh)
 
 
-class TrainSide(TrainingSide[FinishedTraining, PartyRun]):
+class TrainSide(JournaledTraining[FinishedTraining, PartyRun]):
     """One side of one training."""
 
     def __init__(
@@ -96,15 +102,15 @@ class TrainSide(TrainingSide[FinishedTraining, PartyRun]):
     def execute(self, session: JournaledSession) -> FinishedTraining:
         """Train, and write the model."""
         inputs, observe = self.plan.on(self.engine), self.callbacks.observe
-        return Training.resume(inputs, session, self.log, observe, self._record).run()
+        return TrainingTask.resume(inputs, session, self.log, observe, self._record).run()
 
-    def to_record(self, outcome: FinishedTraining, kept: Kept) -> bytes:
+    def to_record(self, outcome: FinishedTraining, kept: SessionState) -> bytes:
         """The outcome for the journal."""
-        return outcome.to_bytes(kept.shelf)
+        return outcome.to_bytes(kept.array_store)
 
-    def from_record(self, record: bytes, kept: Kept) -> FinishedTraining:
+    def from_record(self, record: bytes, kept: SessionState) -> FinishedTraining:
         """The outcome from the journal."""
-        return FinishedTraining.of_bytes(record, kept.shelf, kept.scratch)
+        return FinishedTraining.from_bytes(record, kept.array_store, kept.scratch)
 
     def assess(self, outcome: FinishedTraining, entropy: KeyedEntropy) -> FinishedTraining:
         """Bob's figures, which go into his model's file too."""
@@ -171,7 +177,7 @@ class DryRunJob(Job[DryRun]):
         """Read this side's table, as a training does."""
         require_mechanism(config)
         if config.study is None:
-            training: TrainingSide[Any, Any] = TrainSide(config)
+            training: JournaledTraining[Any, Any] = TrainSide(config)
         else:
             # Loaded here: most sessions train one model.
             from taciturn.jobs.study import StudySide
@@ -185,7 +191,7 @@ class DryRunJob(Job[DryRun]):
 class DryRunSide(Side[PeerShape, DryRun]):
     """One side of a dry run."""
 
-    training: TrainingSide[Any, Any]
+    training: JournaledTraining[Any, Any]
 
     @property
     def setup(self) -> Setup:
@@ -247,7 +253,7 @@ def require_mechanism(config: PartyConfig) -> None:
     """Raise where this side lacks the agreed mechanism; the peer is told its name."""
     name = config.agreed["mechanism"]
     try:
-        with shown_by(config.face):
+        with rendering_errors_as(config.syntax):
             mechanism_class(name)
     except ConfigError as problem:
         raise problem.telling_peer(_lack(name, problem)) from None

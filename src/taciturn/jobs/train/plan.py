@@ -22,22 +22,21 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from taciturn.engine.callbacks import Announce, Publish, silent, unpublished
-from taciturn.engine.disclosure import disclosure
+from taciturn.engine.callbacks import Announce, Publish, noop
+from taciturn.engine.disclosure_text import disclosure_text
 from taciturn.engine.exposure import OpenedScores, column_exposure
 from taciturn.errors import BudgetExceeded, ConfigError, TaciturnError
-from taciturn.faces import Hint
 from taciturn.jobs.resumable import BudgetCheck
 from taciturn.party.config import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, PartyConfig
 from taciturn.party.consent.budget import Charge
 from taciturn.party.consent.score_budget import ScoreBudget, ScoreCharge, opening_facts
 from taciturn.party.roles import MOST_COLUMNS
-from taciturn.party.side import TrainingInputs, terms_of
 from taciturn.party.tables import PartyTables, load_tables
+from taciturn.party.training_inputs import TrainingInputs, party_terms
 from taciturn.privacy.events import NonPrivate
+from taciturn.privacy.quality_release import TOLD, release_event
 from taciturn.privacy.statement import Statement
-from taciturn.privacy.told_quality import TOLD, release_event
-from taciturn.results.outlook import (
+from taciturn.results.cost_preview import (
     ColumnExposure,
     Disclosure,
     Estimate,
@@ -46,6 +45,7 @@ from taciturn.results.outlook import (
     Refusal,
 )
 from taciturn.results.parties import LedgerPlanned, ScoresOpened
+from taciturn.setting_syntax import Hint
 
 if TYPE_CHECKING:
     from taciturn.party.consent.label_budget import LabelCharge, Release
@@ -61,15 +61,15 @@ class TrainingPlan(TrainingInputs):
     """
 
     @classmethod
-    def of(cls, config: PartyConfig, tables: PartyTables | None = None) -> TrainingPlan:
+    def from_config(cls, config: PartyConfig, tables: PartyTables | None = None) -> TrainingPlan:
         """The plan of a party's file; its table is read where ``tables`` is None."""
         tables = tables or load_tables(config.first)
         if config.study is not None:
             # Loaded here: most files train one model.
             from taciturn.jobs.study import StudyPlan
 
-            return StudyPlan.of_study(config, config.study, tables)
-        return cls(config, tables, terms_of(config, tables))
+            return StudyPlan.from_study(config, config.study, tables)
+        return cls(config, tables, party_terms(config, tables))
 
     @property
     def held_out_rows(self) -> int:
@@ -79,7 +79,7 @@ class TrainingPlan(TrainingInputs):
     @property
     def scores(self) -> OpenedScores:
         """The scores that are opened to Bob."""
-        return OpenedScores.of(self.terms, self.tables.train.rows, self.held_out_rows)
+        return OpenedScores.from_terms(self.terms, self.tables.train.rows, self.held_out_rows)
 
     @property
     def consent(self) -> FeatureConsent | LabelConsent:
@@ -92,7 +92,7 @@ class TrainingPlan(TrainingInputs):
 
     def disclosure(self) -> Disclosure:
         """What each side receives."""
-        return disclosure(self.terms, self.tables.train.rows, self.held_out_rows)
+        return disclosure_text(self.terms, self.tables.train.rows, self.held_out_rows)
 
     def outlook(self) -> Outlook:
         """Cost and disclosure; BudgetExceeded where the training would end with it on its way."""
@@ -141,7 +141,7 @@ class TrainingPlan(TrainingInputs):
 def _refusal(problem: TaciturnError | None, config: PartyConfig) -> Refusal | None:
     if problem is None:
         return None
-    problem.face = config.face
+    problem.syntax = config.syntax
     return Refusal(problem.message, problem.hint)
 
 
@@ -195,7 +195,7 @@ class FeatureConsent:
     def publish(self, publish: Publish) -> None:
         """Publish how many scores are opened, now and before."""
         # Reading the store takes time that nobody who listens to nothing should wait.
-        if publish is not unpublished:
+        if publish is not noop:
             counts, scores = self.plan.scores, self.scores
             given = scores.most_given()
             publish(ScoresOpened(counts.per_row, counts.in_all, given, scores.limit))
@@ -253,7 +253,7 @@ class FeatureConsent:
     @cached_property
     def scores(self) -> ScoreBudget:
         """Alice's count of the scores that the peer was given."""
-        return self._budget(silent)
+        return self._budget(noop)
 
     def _budget(self, announce: Announce) -> ScoreBudget:
         return ScoreBudget.from_config(self.config, announce)

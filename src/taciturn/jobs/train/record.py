@@ -13,35 +13,37 @@ from taciturn.data.split import VerticalData
 from taciturn.data.tables import LabelTable
 from taciturn.engine.transcript import Header, Transcript
 from taciturn.errors import ConfigError, DataError, TranscriptError
-from taciturn.faces import Hint
 from taciturn.results.serialise import read, record_of
 from taciturn.results.training import TrainingRun
+from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import Settings
 from taciturn.simulation import Coins, DataCoins
 
 
-def header_of(settings: Settings, agreement: Agreement, coins: Coins, data: VerticalData) -> Header:
+def header_of(
+    settings: Settings, agreement: Agreement, entropy: Coins, data: VerticalData
+) -> Header:
     """The header of a simulated run."""
     return {
         "kind": "simulation",
         "agreement": agreement.model_dump(),
         "settings": settings.model_dump(),
-        "coins": coins.data.to_dict() | {"alice": coins.alice.key.hex()},
+        "coins": entropy.data.to_dict() | {"alice": entropy.alice.key.hex()},
         "features_digest": data.alice_train.digest(),
-        **_of_several(coins, data),
+        **_of_several(entropy, data),
     }
 
 
-def _of_several(coins: Coins, data: VerticalData) -> Header:
+def _of_several(entropy: Coins, data: VerticalData) -> Header:
     """In the order of their links, several Alices; and the coins and the table of each."""
     tables = data.alice_train_parts
     if not tables:
         return {}
-    keys = {name: coins.of_alice(name).key.hex() for name in tables}
+    keys = {name: entropy.of_alice(name).key.hex() for name in tables}
     return {
         "parties": [*tables],
-        "coins": coins.data.to_dict() | keys,
+        "coins": entropy.data.to_dict() | keys,
         "features_digest": {name: table.digest() for name, table in tables.items()},
     }
 
@@ -56,12 +58,12 @@ class RecordedRun:
     """A transcript's header and footer, understood."""
 
     settings: Settings
-    coins: DataCoins
+    entropy: DataCoins
     result: TrainingRun
     labels_digest: str
 
     @classmethod
-    def of(cls, transcript: Transcript) -> RecordedRun:
+    def from_transcript(cls, transcript: Transcript) -> RecordedRun:
         """Reads what a transcript says of its run, or raises ``TranscriptError``."""
         header, footer = transcript.header, transcript.footer
         if header.get("kind") == "party":
@@ -77,8 +79,8 @@ class RecordedRun:
             )
         try:
             run = cls(
-                settings=Settings.of(header["settings"]),
-                coins=DataCoins.of_header(header),
+                settings=Settings.from_mapping(header["settings"]),
+                entropy=DataCoins.from_header(header),
                 result=read(TrainingRun, footer["record"]),
                 labels_digest=str(footer["labels_digest"]),
             )

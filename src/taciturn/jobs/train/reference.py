@@ -12,7 +12,7 @@ import numpy as np
 from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable
-from taciturn.numerics.likelihood import of_labels, weighted_likelihood
+from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.numerics.sgd import train_centralised
 from taciturn.numerics.whole_table import fit_in_clear, fit_on_schedule, optimum, penalised_loss
@@ -88,7 +88,7 @@ def _compare_optimum(data: VerticalData, terms: Terms, weights: FloatArray) -> C
     """The same solver in clear, with the true labels; and how far the model is from the best."""
     labels, agreed, free = data.labels_train.values, terms.agreement, data.bob_train.free
     weighted = partial(weighted_likelihood, class_weight=agreed.class_weight)
-    true = of_labels(labels, weighted)
+    true = label_likelihood(labels, weighted)
     alice, bob = data.alice_train.values, data.bob_train.values
     if mechanism(agreed).shares_scores:
         heaviest = max(agreed.class_weight or (1.0,))

@@ -6,7 +6,7 @@ import math
 
 from taciturn.errors import counted
 from taciturn.jobs.train.result import DryRun, PartyRun
-from taciturn.privacy.told_quality import ToldQuality
+from taciturn.privacy.quality_release import ToldQuality
 from taciturn.report.blocks import (
     NO_BREAK,
     Block,
@@ -15,6 +15,7 @@ from taciturn.report.blocks import (
     Words,
     table,
 )
+from taciturn.report.formatting import data_size, figure, share, time_with_waits, traffic
 from taciturn.report.training import (
     arrived,
     base_rate,
@@ -28,8 +29,7 @@ from taciturn.report.training import (
     symmetry_blocks,
     threshold_words,
 )
-from taciturn.report.words import data_size, figure, share, time_with_waits, traffic
-from taciturn.results.outlook import Estimate
+from taciturn.results.cost_preview import Estimate
 from taciturn.results.serialise import record_of
 
 MOST_SHOWN = 10

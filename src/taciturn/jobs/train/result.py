@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from taciturn.numerics.metrics import AddedAuc, Metrics
 from taciturn.numerics.sorted_scores import Threshold
 from taciturn.numerics.symmetry import Symmetry
+from taciturn.privacy.quality_release import ToldQuality
 from taciturn.privacy.statement import Statement
-from taciturn.privacy.told_quality import ToldQuality
-from taciturn.results.outlook import ColumnExposure, Estimate, Outlook
+from taciturn.results.cost_preview import ColumnExposure, Estimate, Outlook
 from taciturn.results.parties import CurvePoint, Identity, PartyFigures
 from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result, Subject, key
 from taciturn.results.training import FeatureParty

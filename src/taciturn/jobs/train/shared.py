@@ -26,7 +26,7 @@ from taciturn.results.training import ReleasedModel, SharedScores, SharedWeights
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedModel:
     """Both shares of each Alice's weights, and of Bob's where those are shared too.
 
     ``bob`` is his share of all of their weights, one Alice's after the other's. ``of_bob`` are the
@@ -39,7 +39,7 @@ class Shared:
     of_bob: tuple[WeightShare, WeightShare] | None = None
 
     @classmethod
-    def of(cls, alices: Iterable[Trained], bob: BobTrained) -> Shared | None:
+    def from_trained(cls, alices: Iterable[Trained], bob: BobTrained) -> SharedModel | None:
         """Both shares, where the training left any."""
         parties = tuple(alices)
         hers = tuple(alice.share for alice in parties if alice.share is not None)

@@ -1,4 +1,4 @@
-"""``TrainingSide``: what one side of a training and one side of a study have in common."""
+"""``JournaledTraining``: what one side of a training and one side of a study have in common."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from taciturn.errors import AgreementError
 from taciturn.jobs.resumable import BudgetCheck, ResumableSide, SessionOutcome
 from taciturn.jobs.train.plan import TrainingPlan
 from taciturn.numerics.sorted_scores import Threshold, chosen, even_odds, threshold_at
-from taciturn.party.agreed import require_fit, require_signed
+from taciturn.party.agreement_check import require_fit, require_signed
 from taciturn.party.compute import engine_of
 from taciturn.party.config import PartyConfig
-from taciturn.party.keep import boot
 from taciturn.party.log import Log
-from taciturn.party.prepared import PreparedFolder
+from taciturn.party.prepared_cache import PreparedCache
+from taciturn.party.state_store import boot
 from taciturn.party.tables import PartyTables, load_tables
 from taciturn.protocol.agree import unused
 from taciturn.protocol.handshake import PROTOCOL_VERSION
@@ -41,18 +41,18 @@ _FREE_LIMITS = {
 }
 
 
-class TrainingSide(ResumableSide[O, R]):
+class JournaledTraining(ResumableSide[O, R]):
     """One side of a session that trains, prepared; O is what the session ends with."""
 
     def __init__(self, config: PartyConfig, *, fresh: bool = False) -> None:
         self.fresh = fresh
         self.engine: Engine | None = None
-        self.log, self.callbacks = Log.of(config, SILENT.announce), SILENT
+        self.log, self.callbacks = Log.from_config(config, SILENT.announce), SILENT
         self._signers = require_signed(config)
-        self._prepared = PreparedFolder(config.path(config.state.folder) / "prepared")
+        self._prepared = PreparedCache(config.path(config.state.folder) / "prepared")
         tables = load_tables(config.first, self._prepared)
         require_fit(config, tables)
-        self.plan = TrainingPlan.of(config, tables)
+        self.plan = TrainingPlan.from_config(config, tables)
 
     @property
     def config(self) -> PartyConfig:

@@ -25,16 +25,15 @@ from taciturn.crypto.registry import cluster_on_this_machine, on_engine, scheme
 from taciturn.data.prepare import RawData
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable
-from taciturn.engine.callbacks import Observer, ignore
+from taciturn.engine.callbacks import Observer, noop
 from taciturn.engine.estimate import estimate_cost
 from taciturn.engine.exposure import OpenedScores, sums_alone
 from taciturn.engine.pair import run_star
 from taciturn.engine.transcript import Recorder, Transcript, TranscriptFile
 from taciturn.errors import DivergenceError
-from taciturn.faces import Hint
 from taciturn.jobs.train.record import footer_of, header_of
 from taciturn.jobs.train.reference import Comparison, compare
-from taciturn.jobs.train.shared import Shared
+from taciturn.jobs.train.shared import SharedModel
 from taciturn.numerics.convergence import assess_convergence
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.logistic import row_products, training_loss
@@ -50,7 +49,7 @@ from taciturn.protocol.agree import agree, unused
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.party import alice_program
 from taciturn.protocol.alice.score_noise import ScoreNoise
-from taciturn.protocol.bob.alone import AloneModel
+from taciturn.protocol.bob.baseline import LabelPartyBaseline
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.labels import released_labels
 from taciturn.protocol.bob.party import bob_program
@@ -62,8 +61,9 @@ from taciturn.protocol.party import PartyResult
 from taciturn.protocol.scores import at_scale, require_finite
 from taciturn.protocol.steps import ONLY, Program
 from taciturn.protocol.terms import Terms
-from taciturn.results.outlook import Estimate
+from taciturn.results.cost_preview import Estimate
 from taciturn.results.training import FeatureParty, HiddenBatches, TrainingRun
+from taciturn.setting_syntax import Hint
 from taciturn.settings.schema import Settings
 from taciturn.simulation import Coins, Source, arrange
 
@@ -90,26 +90,26 @@ class Outcome:
     transcript: Transcript | None = field(default=None, repr=False)
 
 
-def simulate(
+def simulate_training(
     settings: Settings,
     raw: Source,
     *,
     keep: bool = False,
     record: Path | None = None,
-    observe: Observer = ignore,
-    coins: Coins | None = None,
+    observe: Observer = noop,
+    entropy: Coins | None = None,
 ) -> Outcome:
     """Train once.
 
     ``keep`` keeps the transcript in memory, ``record`` writes it to a file. None for ``coins``
     takes the seed's, or the operating system's.
     """
-    coins = coins or Coins.for_seed(settings.seed)
+    entropy = entropy or Coins.for_seed(settings.seed)
     # A name that is unknown is said before a large file is read.
     mechanism_class(settings.mechanism), scheme(settings.scheme)
-    data = arrange(settings, raw, coins.data)
-    terms = terms_of(settings, data, coins)
-    header = header_of(settings, terms.agreement, coins, data)
+    data = arrange(settings, raw, entropy.data)
+    terms = simulated_terms(settings, data, entropy)
+    header = header_of(settings, terms.agreement, entropy, data)
     recorder = Recorder(terms.agreement.alices)
     with (
         one_thread(),
@@ -117,25 +117,25 @@ def simulate(
     ):
         taps: list[LinkTap] = ([recorder] if keep else []) + ([file] if file is not None else [])
         with _at_work(settings, terms, observe) as terms_at_work:
-            (outcome,) = _Run(settings, terms_at_work, data, coins).outcomes(taps, observe)
+            (outcome,) = _Run(settings, terms_at_work, data, entropy).outcomes(taps, observe)
         if file is not None:
             file.conclude(footer_of(outcome.result, data.labels_train))
     return replace(outcome, transcript=recorder.finish(header)) if keep else outcome
 
 
 def simulate_search(
-    settings: Settings, data: VerticalData, coins: Coins, penalties: Sequence[float]
+    settings: Settings, data: VerticalData, entropy: Coins, penalties: Sequence[float]
 ) -> list[TrainingRun]:
     """Train a model for each of several penalties, in one search; ``settings`` have the rest."""
-    terms = terms_of(settings, data, coins).over(penalties)
-    with one_thread(), _at_work(settings, terms, ignore) as terms_at_work:
-        outcomes = _Run(settings, terms_at_work, data, coins).outcomes([], ignore)
+    terms = simulated_terms(settings, data, entropy).over(penalties)
+    with one_thread(), _at_work(settings, terms, noop) as terms_at_work:
+        outcomes = _Run(settings, terms_at_work, data, entropy).outcomes([], noop)
         return [outcome.result for outcome in outcomes]
 
 
-def terms_of(settings: Settings, data: VerticalData, coins: Coins) -> Terms:
+def simulated_terms(settings: Settings, data: VerticalData, entropy: Coins) -> Terms:
     """What the parties of a simulation share, the keys of several Alices included."""
-    pins = coins.pins([name for name, _ in data.alices])
+    pins = entropy.pins([name for name, _ in data.alices])
     columns, rows = len(data.alice_train.columns), data.labels_train.rows
     # Tables that are given as they are know it better than the settings.
     settings = settings.model_copy(update={"intercept": data.intercept})
@@ -144,10 +144,10 @@ def terms_of(settings: Settings, data: VerticalData, coins: Coins) -> Terms:
 
 def estimate(settings: Settings, raw: RawData) -> Estimate:
     """Duration and traffic, measured on a sample of the rows or in the first iterations."""
-    coins = Coins.for_seed(settings.seed)
-    data = arrange(settings, raw, coins.data)
+    entropy = Coins.for_seed(settings.seed)
+    data = arrange(settings, raw, entropy.data)
     return estimate_cost(
-        terms_of(settings, data, coins),
+        simulated_terms(settings, data, entropy),
         data.labels_train.rows,
         [*data.alice_train_parts.values()] or [data.alice_train],
         data.bob_train,
@@ -177,7 +177,7 @@ class _Run:
     settings: Settings
     terms: Terms
     data: VerticalData
-    coins: Coins
+    entropy: Coins
 
     def outcomes(self, taps: list[LinkTap], observe: Observer) -> Iterator[Outcome]:
         """One for each model that the conversation trains."""
@@ -198,7 +198,7 @@ class _Run:
         data, terms, batches = self.data, self.terms, spoken.batches
         ledger, meter, weights = spoken.ledger, spoken.meter, terms.agreement.class_weight
         bob = cast(BobTrained, bobs.trained)
-        shared = Shared.of([alice.trained for alice in alices.values()], bob)
+        shared = SharedModel.from_trained([alice.trained for alice in alices.values()], bob)
         own = np.concatenate([alice.trained.weights for alice in alices.values()])
         hers = own if shared is None else shared.weights
         his = bob.weights if shared is None or shared.bob_weights is None else shared.bob_weights
@@ -218,7 +218,9 @@ class _Run:
         whole, wanted = np.concatenate([hers, his]), self.settings.compare_optimum
         comparison = compare(data, terms, batches.rows, whole, wanted)
         labels, held_out, shift = data.labels_train, data.labels_test, terms.log_odds_shift
-        alone = AloneModel.fit(data.bob_train, labels, terms, self.coins.bob).scores(data.bob_test)
+        alone = LabelPartyBaseline.fit(data.bob_train, labels, terms, self.entropy.bob).scores(
+            data.bob_test
+        )
         # Where no loss is seen on the way, a simulation still knows the end.
         end = training_loss(train, labels.values, weights)
         losses = bob.losses or batches.losses()
@@ -297,7 +299,7 @@ class _Run:
         rows, settings = self.data.labels_train.rows, self.settings
         ledger = Ledger(rows, self._assumption, settings.budget, settings.delta)
         memory = settings.table_memory << 20
-        alices, bob = programs(self.data, self.terms, self.coins, ledger, memory)
+        alices, bob = programs(self.data, self.terms, self.entropy, ledger, memory)
         meter = observe.meter = _Meter([*alices], taps)
         # A diverging training overflows; the programs refuse what comes of it, in words.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -339,11 +341,11 @@ class _Run:
 
 def _exposed(terms: Terms, data: VerticalData) -> ExposedColumns:
     held_out = data.labels_test.rows if data.held_out else 0
-    opened = OpenedScores.of(terms, data.labels_train.rows, held_out)
+    opened = OpenedScores.from_terms(terms, data.labels_train.rows, held_out)
     return ExposedColumns(opened.per_row, opened.in_all)
 
 
-def _unhidden(terms: Terms, shared: Shared | None) -> tuple[str, ...]:
+def _unhidden(terms: Terms, shared: SharedModel | None) -> tuple[str, ...]:
     """Said where the ledger rests on an encryption that this run did not have."""
     if shared is None or terms.scheme.protects:
         return ()
@@ -371,7 +373,7 @@ def feature_parties(data: VerticalData) -> tuple[FeatureParty, ...] | None:
     return tuple(FeatureParty(*pair) for pair in pairs) or None
 
 
-def require_arrived(run: TrainingRun) -> None:
+def raise_if_diverged(run: TrainingRun) -> None:
     """Refuses a model that is worse than none, unless noise has made it so."""
     if not run.diverged or not mechanism_class(run.mechanism).lossless:
         return
@@ -389,19 +391,19 @@ def require_arrived(run: TrainingRun) -> None:
 def programs(
     data: VerticalData,
     terms: Terms,
-    coins: Coins,
+    entropy: Coins,
     ledger: Ledger,
     table_memory: int = DEFAULT_TABLE_MEMORY,
 ) -> tuple[dict[str, Program[PartyResult]], Program[PartyResult]]:
     """Each Alice's session by her name, and Bob's, from the first message to the last."""
-    alices, bob = inputs_of(data, terms, coins, ledger, table_memory)
+    alices, bob = inputs_of(data, terms, entropy, ledger, table_memory)
     return {name: alice_program(inputs) for name, inputs in alices.items()}, bob_program(bob)
 
 
 def inputs_of(
     data: VerticalData,
     terms: Terms,
-    coins: Coins,
+    entropy: Coins,
     ledger: Ledger,
     table_memory: int = DEFAULT_TABLE_MEMORY,
 ) -> tuple[dict[str, AliceInputs], BobInputs[Mechanism]]:
@@ -412,21 +414,21 @@ def inputs_of(
         name: AliceInputs(
             table,
             terms,
-            coins.of_alice(name),
+            entropy.of_alice(name),
             held_out=test[name] if data.held_out else None,
             table_memory=table_memory,
-            identity=coins.identity_of(name),
+            identity=entropy.identity_of(name),
         )
         for name, table in train.items()
     }
     method = terms.mechanism
     return alices, BobInputs(
         data.bob_train,
-        released_labels(data.labels_train, method, ledger, coins.bob),
+        released_labels(data.labels_train, method, ledger, entropy.bob),
         terms,
         method,
         ledger,
-        coins.bob,
+        entropy.bob,
         held_out=HeldOut(data.bob_test, data.labels_test) if data.held_out else None,
         table_memory=table_memory,
         partners=tuple(alices),

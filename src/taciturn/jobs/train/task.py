@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from taciturn.arrays import FloatArray
-from taciturn.engine.callbacks import Observer
+from taciturn.engine.callbacks import Observer, noop
 from taciturn.errors import StateError
-from taciturn.faces import Hint
 from taciturn.jobs.resumable import JournaledSession
 from taciturn.jobs.train.evaluation import FinishedTraining
 from taciturn.jobs.train.result import ColumnImportance, PartyMetrics, PartyRun
 from taciturn.party.log import Figures, Log
 from taciturn.party.model_file import model_share, save_model, suspected_wraps
-from taciturn.party.playback import unheard, unnoted
-from taciturn.party.side import TrainingInputs
+from taciturn.party.training_inputs import TrainingInputs
 from taciturn.protocol.events import Boundary, Event, Progress
 from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.party import PartyResult
@@ -28,22 +26,23 @@ from taciturn.protocol.state import TrainingState
 from taciturn.results.parties import QUALITY_LEARNT
 from taciturn.results.serialise import record_of
 from taciturn.rng import KeyedEntropy
+from taciturn.setting_syntax import Hint
 from taciturn.version import __version__
 
 if TYPE_CHECKING:
     from taciturn.engine.transcript import TranscriptFile
-    from taciturn.party.bob import BobSide
+    from taciturn.party.bob_inputs import BobTrainingInputs
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Training:
+class TrainingTask:
     """One training, from its checkpoint to its model file; ``bob`` is None at Alice."""
 
     inputs: TrainingInputs
     session: JournaledSession
     log: Log
     observe: Observer
-    bob: BobSide | None
+    bob: BobTrainingInputs | None
     figures: Figures
     recording: TranscriptFile | None
 
@@ -55,7 +54,7 @@ class Training:
         log: Log,
         observe: Observer,
         record: Path | None,
-    ) -> Training:
+    ) -> TrainingTask:
         """As the checkpoint left it; ``record`` is the file of this side's transcript."""
         body, entropy, tables, terms = (
             session.checkpoint,
@@ -75,17 +74,19 @@ class Training:
     def run(self) -> FinishedTraining:
         """Train and write the model; what depends on labels is left for later."""
         inputs, session, recording = self.inputs, self.session, self.recording
-        body, shelf = session.checkpoint, session.kept.shelf
-        state = None if body is None else TrainingState.of_bytes(body["state"].encode(), shelf)
+        body, array_store = session.checkpoint, session.kept.array_store
+        state = (
+            None if body is None else TrainingState.from_bytes(body["state"].encode(), array_store)
+        )
         program = inputs.program(session.entropy, self.bob, state, session.kept.scratch)
         with recording or nullcontext():
             result = session.execute(
                 program,
                 self._observe,
                 self._freeze,
-                tap=recording or unheard,
+                tap=recording or noop,
                 # What Alice saw is told without her key: it stays out of the file.
-                note=unnoted if recording is None or self.bob is None else recording.kept,
+                note=noop if recording is None or self.bob is None else recording.kept,
             )
             self.figures.finish(result.trained)
             share = model_share(inputs, self.bob, result, session.meeting.name)
@@ -95,7 +96,7 @@ class Training:
                 recording.conclude({"session": share.session})
         self.log("model written", file=output)
         self._log_end(result)
-        return FinishedTraining.of(self._result(result), result, share.session)
+        return FinishedTraining.from_result(self._result(result), result, share.session)
 
     def _log_end(self, result: PartyResult) -> None:
         if result.quality is not None:
@@ -111,7 +112,7 @@ class Training:
         return PartyRun(
             identity=self.inputs.identity(),
             model=str(config.path(config.output.model)),
-            parties=self.inputs.feature_parties(trained.company.widths),
+            parties=self.inputs.feature_parties(trained.group_shape.widths),
             stopped=None if trained.stopped is None else trained.stopped.value,
             metrics=PartyMetrics(curve=figures.curve or None),
             suspected_wraps=suspected_wraps(terms, trained),
@@ -134,7 +135,7 @@ class Training:
     def _freeze(self, at: TrainingState) -> dict[str, Any]:
         """What a checkpoint holds; long arrays are on the disk before it is."""
         return {
-            "state": at.to_bytes(self.session.kept.shelf).decode("ascii"),
+            "state": at.to_bytes(self.session.kept.array_store).decode("ascii"),
             "ledger": None if self.bob is None else self.bob.ledger.to_json(),
             "recorded": None if self.recording is None else self.recording.position(),
             "figures": self.figures.to_json(),

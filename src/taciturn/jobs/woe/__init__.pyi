@@ -1,5 +1,5 @@
+from taciturn.jobs.woe.alice import DisclosedColumn as DisclosedColumn
 from taciturn.jobs.woe.alice import FeatureInputs as FeatureInputs
-from taciturn.jobs.woe.alice import ToldColumn as ToldColumn
 from taciturn.jobs.woe.alice import answer as answer
 from taciturn.jobs.woe.alice import hidden as hidden
 from taciturn.jobs.woe.bins import Bins as Bins

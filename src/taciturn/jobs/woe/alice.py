@@ -34,7 +34,6 @@ from taciturn.arrays import IntArray
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY, PublicKey, TableSize
 from taciturn.data.ids import RowIds
 from taciturn.errors import ConfigError, RemoteProtocolError
-from taciturn.faces import Hint
 from taciturn.jobs.woe.bins import Bins
 from taciturn.jobs.woe.terms import (
     MOST_BINS,
@@ -48,6 +47,7 @@ from taciturn.jobs.woe.terms import (
 )
 from taciturn.protocol.alice.batch_seed import agree_seed
 from taciturn.protocol.batch_seed import key_seed
+from taciturn.protocol.encoded_table import EncodedTable
 from taciturn.protocol.handshake import PROTOCOL_VERSION, shake_hands
 from taciturn.protocol.messages import (
     BinnedColumn,
@@ -56,9 +56,9 @@ from taciturn.protocol.messages import (
     KeyOffer,
     SealedLabels,
 )
-from taciturn.protocol.prepared import Prepared
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
 from taciturn.rng import Entropy
+from taciturn.setting_syntax import Hint
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -83,7 +83,7 @@ class FeatureInputs:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class ToldColumn:
+class DisclosedColumn:
     """A column as Bob sees it, with Alice's own ``name`` and ``labels``."""
 
     bins: Bins
@@ -93,13 +93,13 @@ class ToldColumn:
     @property
     def sized(self) -> SizedColumn:
         """What Bob learns in clear."""
-        return SizedColumn.of(self.bins)
+        return SizedColumn.from_bins(self.bins)
 
 
-def answer(inputs: FeatureInputs) -> Program[tuple[ToldColumn, ...]]:
+def answer(inputs: FeatureInputs) -> Program[tuple[DisclosedColumn, ...]]:
     """Sum Bob's encrypted labels in each bin; returns the columns as sent, with her own names."""
     _require_some(inputs.columns, inputs.size)
-    told_columns = tuple(ToldColumn(one, one.name, one.labels) for one in inputs.columns)
+    told_columns = tuple(DisclosedColumn(one, one.name, one.labels) for one in inputs.columns)
     if not inputs.names:
         told_columns = hidden(inputs.columns, inputs.entropy.fork("order of bins"))
     columns = [column.bins for column in told_columns]
@@ -125,31 +125,31 @@ def answer(inputs: FeatureInputs) -> Program[tuple[ToldColumn, ...]]:
     yield from emit(BinsDue(inputs.ids, len(columns), size.columns))
     for number, column in enumerate(told_columns):
         yield from send(BinnedColumn(number, len(columns), column.sized.to_text()))
-    coins = inputs.entropy.fork("bin sums")
+    entropy = inputs.entropy.fork("bin sums")
     if terms.scheme.whole_tables:
-        yield from _answer_table(key, one_hot(columns), terms, coins, inputs.memory)
+        yield from _answer_table(key, one_hot(columns), terms, entropy, inputs.memory)
     else:
-        yield from _answer_parts(key, one_hot(columns), terms, coins)
+        yield from _answer_parts(key, one_hot(columns), terms, entropy)
     return told_columns
 
 
-def hidden(columns: Sequence[Bins], coins: Entropy) -> tuple[ToldColumn, ...]:
+def hidden(columns: Sequence[Bins], entropy: Entropy) -> tuple[DisclosedColumn, ...]:
     """Columns and bins under numbers, in random order."""
-    places = coins.fork("columns").permutation(len(columns))
+    places = entropy.fork("columns").permutation(len(columns))
     return tuple(
-        _renumbered(columns[place], number, coins.fork(f"bins of {number}"))
+        _renumbered(columns[place], number, entropy.fork(f"bins of {number}"))
         for number, place in enumerate(places.tolist(), 1)
     )
 
 
-def _renumbered(column: Bins, number: int, coins: Entropy) -> ToldColumn:
+def _renumbered(column: Bins, number: int, entropy: Entropy) -> DisclosedColumn:
     count = len(column.labels)
-    order = coins.permutation(count)
+    order = entropy.permutation(count)
     numbers = tuple(map(str, range(1, count + 1)))
     codes = order[column.codes]
     bins = Bins(f"alice.{number}", numbers, codes, ordered=False, merged=column.merged)
     own = tuple(column.labels[place] for place in np.argsort(order).tolist())
-    return ToldColumn(bins, column.name, own)
+    return DisclosedColumn(bins, column.name, own)
 
 
 def _require_some(columns: Sequence[Bins], size: TableSize) -> None:
@@ -171,12 +171,12 @@ def _require_some(columns: Sequence[Bins], size: TableSize) -> None:
 
 
 def _answer_table(
-    key: PublicKey, whole: IntArray, terms: WoeTerms, coins: Entropy, memory: int
+    key: PublicKey, whole: IntArray, terms: WoeTerms, entropy: Entropy, memory: int
 ) -> Program[None]:
-    prepared = Prepared(whole, memory)
+    prepared = EncodedTable(whole, memory)
     try:
         table = prepared.under(key)
-        total = table.sum_over_rows(np.zeros(whole.shape[1], dtype=np.int64), coins)
+        total = table.sum_over_rows(np.zeros(whole.shape[1], dtype=np.int64), entropy)
         for number, part in enumerate(terms.parts(table.size)):
             sent = yield from _labels(number, part)
             total.add(sent.labels, part)
@@ -187,13 +187,13 @@ def _answer_table(
 
 
 def _answer_parts(
-    key: PublicKey, whole: IntArray, terms: WoeTerms, coins: Entropy
+    key: PublicKey, whole: IntArray, terms: WoeTerms, entropy: Entropy
 ) -> Program[None]:
     rows, bins = whole.shape
     ring, parts = terms.ring(rows), terms.parts(TableSize(rows, bins))
     left = np.zeros(bins, dtype=np.int64)
     for number, part in enumerate(parts):
-        own = coins.fork(f"part {number}")
+        own = entropy.fork(f"part {number}")
         # Masks that add up to zero, so that no part's counts are told.
         last = number == len(parts) - 1
         mask = ring.centred(-left) if last else ring.draw(bins, own.fork("masks"))

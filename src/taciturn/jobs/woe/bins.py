@@ -25,7 +25,7 @@ from taciturn.data.fitting import EVERY, PrepareSettings, fit_column, of_column
 from taciturn.data.ids import RowIds
 from taciturn.data.rules import MISSING, OTHER, BinnedRule, CategoricalRule, NumericRule
 from taciturn.errors import DataError
-from taciturn.faces import Hint
+from taciturn.setting_syntax import Hint
 
 DEFAULT_BINS = 10
 LEAST_ROWS = 50

@@ -66,12 +66,12 @@ def ask(inputs: LabelInputs) -> Program[Counts]:
     size = TableSize(labels.rows, hello.columns)
     # What leaves next depends on labels, and is under his key alone.
     inputs.ledger.charge(CiphertextsOnly(), EVERY_ROW)
-    coins = inputs.entropy.fork("labels")
+    entropy = inputs.entropy.fork("labels")
     values = labels.values.astype(np.int64)
     if terms.scheme.whole_tables:
-        ones = yield from _ask_table(key, values, size, terms, coins)
+        ones = yield from _ask_table(key, values, size, terms, entropy)
     else:
-        ones = yield from _ask_parts(key, values, size, terms, coins)
+        ones = yield from _ask_parts(key, values, size, terms, entropy)
     return Counts(_split(columns, ones), int(values.sum()))
 
 
@@ -79,7 +79,7 @@ def _offered(terms: WoeTerms, rows: int, seed: bytes, entropy: Entropy) -> Progr
     ring, half = terms.ring(rows), key_seed(seed, "bob")
     scheme, bits = terms.scheme, terms.key_bits
     keys: OwnKeys = OwnKeys(
-        lambda coins: scheme.generate(bits, ring, coins.fork("key"), half),
+        lambda stream: scheme.generate(bits, ring, stream.fork("key"), half),
         lambda data: scheme.read_secret(data, bits, ring),
         single_use=False,
     )
@@ -95,7 +95,7 @@ def _columns(rows: int, bins: int) -> Program[list[SizedColumn]]:
         count = message.columns if not columns else count
         if message.columns != count or not 1 <= count <= MOST_COLUMNS:
             raise RemoteProtocolError(f"the peer is said to have {message.columns} columns")
-        columns.append(SizedColumn.of_text(message.text, rows))
+        columns.append(SizedColumn.from_text(message.text, rows))
     named = sum(len(column.labels) for column in columns)
     if named != bins:
         raise RemoteProtocolError(f"the peer's columns have {named} bins where {bins} were said")
@@ -103,11 +103,11 @@ def _columns(rows: int, bins: int) -> Program[list[SizedColumn]]:
 
 
 def _ask_table(
-    key: SecretKey, values: IntArray, size: TableSize, terms: WoeTerms, coins: Entropy
+    key: SecretKey, values: IntArray, size: TableSize, terms: WoeTerms, entropy: Entropy
 ) -> Program[IntArray]:
     for number, part in enumerate(terms.parts(size)):
         # Each as soon as it is there: Alice is at work on it while he is at the next.
-        vector = key.encrypt_rows(values[part], size, coins, part)
+        vector = key.encrypt_rows(values[part], size, entropy, part)
         yield from send(SealedLabels(number, vector))
     message = yield from receive(BinSums)
     require_turn("BinSums", message.part, 0)
@@ -115,13 +115,13 @@ def _ask_table(
 
 
 def _ask_parts(
-    key: SecretKey, values: IntArray, size: TableSize, terms: WoeTerms, coins: Entropy
+    key: SecretKey, values: IntArray, size: TableSize, terms: WoeTerms, entropy: Entropy
 ) -> Program[IntArray]:
     ring = terms.ring(size.rows)
     total = np.zeros(size.columns, dtype=np.int64)
     for number, part in enumerate(terms.parts(size)):
         rows = part.stop - part.start
-        vector = key.encrypt(values[part], size.columns, coins.fork(f"part {number}"))
+        vector = key.encrypt(values[part], size.columns, entropy.fork(f"part {number}"))
         yield from send(SealedLabels(number, vector))
         message = yield from receive(BinSums)
         require_turn("BinSums", message.part, number)

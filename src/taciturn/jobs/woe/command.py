@@ -11,11 +11,20 @@ import typer
 
 from taciturn.cli.console import Json, progress_bar
 from taciturn.cli.options import with_settings
-from taciturn.cli.out import Origin, Out, Plan, finish, of_party, planned, simulated, untrained
+from taciturn.cli.output import (
+    Out,
+    OutputPlan,
+    Provenance,
+    finish,
+    party_provenance,
+    plan_output,
+    simulation_provenance,
+    without_training,
+)
 from taciturn.cli.party import stateless_side
 from taciturn.errors import ConfigError
-from taciturn.faces import Hint, hyphenated
 from taciturn.files import require_writable, write_private, write_text
+from taciturn.setting_syntax import Hint, hyphenated
 
 if TYPE_CHECKING:
     from taciturn.jobs.woe.result import WoeResult
@@ -73,7 +82,7 @@ def woe(
 
     taciturn woe alice.toml --min-rows 200 --share-names
     """
-    plan = planned(out)
+    plan = plan_output(out)
     require_writable(html)
     if party is not None:
         _refuse_settings(settings)
@@ -92,14 +101,14 @@ def woe(
         "min_rows": result.min_rows,
         "share_names": share_names,
     }
-    _show(result, html, plan, json, lambda: simulated(settings, **beside))
+    _show(result, html, plan, json, lambda: simulation_provenance(settings, **beside))
 
 
 def _run_side(
     party: Path,
     options: tuple[float | None, int | None, bool | None],
     html: Path | None,
-    plan: Plan | None,
+    plan: OutputPlan | None,
     json: bool,
 ) -> None:
     # Imported here: the transport takes a second to load.
@@ -110,15 +119,15 @@ def _run_side(
     config = PartyConfig.read(party)
     with stateless_side("woe", config) as callbacks:
         result = run_party(WoeJob(WoeOptions(*options)), config, callbacks)
-    _show(result, html, plan, json, lambda: of_party(config))
+    _show(result, html, plan, json, lambda: party_provenance(config))
 
 
 def _show(
     result: WoeResult,
     html: Path | None,
-    plan: Plan | None,
+    plan: OutputPlan | None,
     json: bool,
-    origin: Callable[[], Origin],
+    origin: Callable[[], Provenance],
 ) -> None:
     made = datetime.now(UTC).isoformat(timespec="seconds")
     if html is not None:
@@ -131,7 +140,7 @@ def _show(
         plan,
         result,
         json,
-        lambda: untrained(origin()),
+        lambda: without_training(origin()),
     )
 
 

@@ -27,15 +27,14 @@ from taciturn.data.prepare import ChosenRows
 from taciturn.data.tables import LabelTable
 from taciturn.data.user_table import UserRows
 from taciturn.engine.callbacks import Callbacks
-from taciturn.errors import AgreementError, ConfigError, shown_by
-from taciturn.faces import COMMAND_LINE, Hint
+from taciturn.errors import AgreementError, ConfigError, rendering_errors_as
 from taciturn.files import canonical_json
 from taciturn.jobs.base import Consent, Job, SessionFacts, Side
 from taciturn.jobs.woe.bins import CutTable, cut_table, default_least, no_bins
 from taciturn.jobs.woe.result import WoeColumn, WoeResult, WoeTables, woe_result
 from taciturn.jobs.woe.terms import BinsDue, Counts, WoeTerms
 from taciturn.jobs.woe.weights import DEFAULT_SMOOTHING, check_smoothing
-from taciturn.party.agreed import own_side, require_begun_in_time
+from taciturn.party.agreement_check import own_side, require_begun_in_time
 from taciturn.party.compute import engine_of
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import Namespace
@@ -44,15 +43,16 @@ from taciturn.party.consent.store import ConsentStore
 from taciturn.party.identity import credentials_of
 from taciturn.party.link import WOE
 from taciturn.party.log import Log
-from taciturn.party.side import require_agreed_rows, terms_for
 from taciturn.party.tables import chosen_rows, raw_table
+from taciturn.party.training_inputs import require_agreed_rows, terms_for
 from taciturn.privacy.sealed import ASSUMPTION
 from taciturn.protocol.messages import Role
 from taciturn.protocol.steps import Program
 from taciturn.rng import Entropy
+from taciturn.setting_syntax import COMMAND_LINE, Hint
 
 if TYPE_CHECKING:
-    from taciturn.jobs.woe.alice import ToldColumn
+    from taciturn.jobs.woe.alice import DisclosedColumn
     from taciturn.privacy.ledger import Ledger
 
 _TABLE = "table"
@@ -163,7 +163,7 @@ class WoeJob(Job[WoeResult]):
 
     def prepare(self, config: PartyConfig) -> FeatureSide | LabelSide:
         """Read this side's table; BudgetExceeded where no table is left for the partner."""
-        with shown_by(config.face):
+        with rendering_errors_as(config.syntax):
             _require_two(config)
             self.options.require_own(config.role)
             require_begun_in_time(config)
@@ -211,7 +211,7 @@ class _WoeSide(Side[T, WoeResult]):
 
 
 @dataclass(slots=True)
-class FeatureSide(_WoeSide["tuple[ToldColumn, ...]"]):
+class FeatureSide(_WoeSide["tuple[DisclosedColumn, ...]"]):
     """Alice's columns in bins of at least ``least`` rows; ``memory`` is for her encoded table."""
 
     ids: RowIds = field(repr=False)
@@ -238,7 +238,7 @@ class FeatureSide(_WoeSide["tuple[ToldColumn, ...]"]):
             given = self.budget.charge(GivenTable(len(event.ids), event.columns, event.bins))
             self.tables = WoeTables(given, self.budget.limit)
 
-    def program(self, entropy: Entropy) -> Program[tuple[ToldColumn, ...]]:
+    def program(self, entropy: Entropy) -> Program[tuple[DisclosedColumn, ...]]:
         """Sum Bob's encrypted labels in each bin."""
         # Each side loads its own programs only.
         from taciturn.jobs.woe.alice import FeatureInputs, answer
@@ -248,7 +248,7 @@ class FeatureSide(_WoeSide["tuple[ToldColumn, ...]"]):
             FeatureInputs(self.ids, columns, self.terms, entropy, self.names, self.memory)
         )
 
-    def conclude(self, outcome: tuple[ToldColumn, ...], session: SessionFacts) -> WoeResult:
+    def conclude(self, outcome: tuple[DisclosedColumn, ...], session: SessionFacts) -> WoeResult:
         """Alice's result: what Bob learnt, and no count."""
         columns = tuple(_sized(column, hidden=not self.names) for column in outcome)
         session.log("weights of evidence", rows=len(self.ids), columns=len(columns))
@@ -354,7 +354,7 @@ def _terms(config: PartyConfig, rows: int) -> WoeTerms:
     agreed = terms_for(one, one.alice_columns or 1, rows).agreement.canonical()
     settings = one.settings()
     # Not the agreement's own: a mechanism that encrypts nothing has none there.
-    return WoeTerms.of(scheme(settings.scheme), settings.key_bits, agreed)
+    return WoeTerms.for_scheme(scheme(settings.scheme), settings.key_bits, agreed)
 
 
 def _agreed_columns(
@@ -369,7 +369,7 @@ def _agreed_columns(
             yield raw.columns[name].gather(rows.rows)
 
 
-def _sized(given: ToldColumn, *, hidden: bool) -> WoeColumn:
+def _sized(given: DisclosedColumn, *, hidden: bool) -> WoeColumn:
     """A column as Alice described it, with her own names where those are hidden from Bob."""
     column = given.sized
     own = (given.name, given.labels) if hidden else None

@@ -16,7 +16,7 @@ from taciturn.jobs.woe.weights import (
 )
 from taciturn.privacy.sealed import ASSUMPTION
 from taciturn.report import blocks as b
-from taciturn.report.words import data_size, duration, epsilon, figure, footer, share
+from taciturn.report.formatting import data_size, duration, epsilon, figure, footer, share
 from taciturn.results.serialise import OMITTED, Result, Subject
 from taciturn.version import __version__
 

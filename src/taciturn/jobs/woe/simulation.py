@@ -13,12 +13,11 @@ from taciturn.data.ids import RowIds
 from taciturn.data.prepare import RawData
 from taciturn.data.split import random_partition, split_columns
 from taciturn.data.tables import LabelTable
-from taciturn.engine.callbacks import Observer, ignore
+from taciturn.engine.callbacks import Observer, noop
 from taciturn.engine.driver import Tap
 from taciturn.errors import ConfigError
-from taciturn.faces import Hint
-from taciturn.jobs.base import Simulated, simulate
-from taciturn.jobs.woe.alice import ToldColumn
+from taciturn.jobs.base import Simulated, simulate_job
+from taciturn.jobs.woe.alice import DisclosedColumn
 from taciturn.jobs.woe.bins import DEFAULT_BINS, CutTable, cut_table, no_bins
 from taciturn.jobs.woe.job import FeatureSide, LabelSide, WoeOptions, weighed
 from taciturn.jobs.woe.result import WoeResult, woe_result
@@ -26,6 +25,7 @@ from taciturn.jobs.woe.terms import Counts, WoeTerms
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.sealed import ASSUMPTION
 from taciturn.protocol.steps import ONLY
+from taciturn.setting_syntax import Hint
 from taciturn.settings.schema import Settings
 from taciturn.simulation import Coins
 
@@ -42,7 +42,7 @@ class TrainingRows:
     names: tuple[str, ...]
 
     @classmethod
-    def of(cls, settings: Settings, raw: RawData, coins: Coins) -> TrainingRows:
+    def from_settings(cls, settings: Settings, raw: RawData, stream: Coins) -> TrainingRows:
         """The rows and Alice's columns, as the settings divide them."""
         if settings.parties > 1:
             raise ConfigError(
@@ -52,7 +52,7 @@ class TrainingRows:
             )
         rows = np.arange(raw.rows)
         if not raw.whole:
-            entropy = coins.data.split.fork("rows")
+            entropy = stream.data.split.fork("rows")
             rows = random_partition(raw.rows, settings.test_fraction, entropy).train
         names = _wanted(raw)
         split = split_columns(settings.alice_columns, names, names)
@@ -93,15 +93,18 @@ def simulate_woe(
     settings: Settings,
     raw: RawData,
     options: WoeOptions,
-    observe: Observer = ignore,
+    observe: Observer = noop,
 ) -> WoeResult:
     """Count Bob's labels in Alice's bins, and compute their weights; names are shown by default."""
-    start, coins = time.perf_counter(), Coins.for_seed(settings.seed)
-    terms = WoeTerms.of(scheme(settings.scheme), settings.key_bits)
-    rows, names = TrainingRows.of(settings, raw, coins), options.share_names is not False
+    start, entropy = time.perf_counter(), Coins.for_seed(settings.seed)
+    terms = WoeTerms.for_scheme(scheme(settings.scheme), settings.key_bits)
+    rows, names = (
+        TrainingRows.from_settings(settings, raw, entropy),
+        options.share_names is not False,
+    )
     least = options.least(len(rows.rows))
     cut, labels = rows.cut(least), rows.labels
-    end, ledger = converse(cut, labels, terms, coins, names=names, observe=observe)
+    end, ledger = converse(cut, labels, terms, entropy, names=names, observe=observe)
     return woe_result(
         weighed(end.bob, options.effective_smoothing),
         terms,
@@ -124,18 +127,18 @@ def converse(
     cut: CutTable,
     labels: LabelTable,
     terms: WoeTerms,
-    coins: Coins,
+    entropy: Coins,
     *,
     names: bool,
-    observe: Observer = ignore,
+    observe: Observer = noop,
     tap: Tap | None = None,
-) -> tuple[Simulated[tuple[ToldColumn, ...], Counts], Ledger]:
+) -> tuple[Simulated[tuple[DisclosedColumn, ...], Counts], Ledger]:
     """Run both programs against each other; ``names`` says whether Bob learns names and edges."""
     alice = FeatureSide(terms, labels.ids, cut, names=names)
     bob = LabelSide(terms, labels, Ledger(labels.rows, ASSUMPTION))
     listen = None if tap is None else (lambda _, sender, frame: tap(sender, frame))
-    end = simulate(
-        {ONLY: alice.program(coins.alice)}, bob.program(coins.bob), tap=listen, observe=observe
+    end = simulate_job(
+        {ONLY: alice.program(entropy.alice)}, bob.program(entropy.bob), tap=listen, observe=observe
     )
     end.bob.require_possible()
     return end, bob.ledger

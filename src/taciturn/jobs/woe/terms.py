@@ -61,7 +61,7 @@ class WoeTerms:
     agreed: str = field(default="{}", repr=False)
 
     @classmethod
-    def of(cls, scheme: Scheme, key_bits: int | None, agreed: str = "{}") -> WoeTerms:
+    def for_scheme(cls, scheme: Scheme, key_bits: int | None, agreed: str = "{}") -> WoeTerms:
         """The terms with the scheme's usual key size, where none is given."""
         bits = scheme.key_bits[0] if key_bits is None else key_bits
         if bits not in scheme.key_bits:
@@ -82,7 +82,7 @@ class WoeTerms:
         """The smallest ring in which every sum of the labels has its own value."""
         bits = max(_LEAST_BITS, rows.bit_length() + 1)
         terms = rows if self.scheme.whole_tables else min(rows, SEALED_CHUNK_ROWS)
-        return Wrapping.of(bits, 1, terms)
+        return Wrapping.with_modulus(bits, 1, terms)
 
     def parts(self, size: TableSize) -> list[slice]:
         """The parts of the rows whose labels travel together."""
@@ -104,7 +104,7 @@ class SizedColumn:
     ordered: bool
 
     @classmethod
-    def of(cls, bins: Bins) -> SizedColumn:
+    def from_bins(cls, bins: Bins) -> SizedColumn:
         """A column that she cut."""
         return cls(_short(bins.name), tuple(map(_short, bins.labels)), bins.rows, bins.ordered)
 
@@ -122,7 +122,7 @@ class SizedColumn:
         return zip(self.labels, self.rows.tolist(), strict=True)
 
     @classmethod
-    def of_text(cls, text: str, rows: int) -> SizedColumn:
+    def from_text(cls, text: str, rows: int) -> SizedColumn:
         """A column as the peer described it."""
         try:
             record = json.loads(text)

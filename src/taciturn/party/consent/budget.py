@@ -18,10 +18,10 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from taciturn.data.ids import RowIds
 from taciturn.errors import BudgetExceeded
-from taciturn.faces import Hint
 from taciturn.files import canonical_json
 from taciturn.party.consent.records import Account, Records, Tags, Values
 from taciturn.party.consent.store import ConsentStore
+from taciturn.setting_syntax import Hint
 
 SESSION = "session"
 """The kind of the entries that name charged sessions."""

@@ -25,21 +25,21 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 
-from taciturn.engine.callbacks import Announce, silent
+from taciturn.engine.callbacks import Announce, noop
 from taciturn.errors import FileError
-from taciturn.faces import Hint
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import SESSION, Charge, Namespace, RowBudget
 from taciturn.party.consent.records import Account, Records, Values
 from taciturn.party.consent.store import ConsentStore
-from taciturn.party.keep import key_place, state_key
+from taciturn.party.state_store import key_place, state_key
 from taciturn.privacy.events import NonPrivate, PrivacyEvent
 from taciturn.privacy.ledger import DEFAULT_DELTA, Ledger
 from taciturn.privacy.prices import EVENTS, price
 from taciturn.privacy.registry import MECHANISMS
 from taciturn.privacy.statement import Statement
 from taciturn.protocol.terms import Terms
-from taciturn.results.outlook import LedgerAccount
+from taciturn.results.cost_preview import LedgerAccount
+from taciturn.setting_syntax import Hint
 
 _HISTORY, _FACT, _KEY = "history", "fact", "key"
 _ROUNDING = 1e-9
@@ -72,7 +72,7 @@ class LabelBudget(RowBudget[Mapping[Release, int]]):
     delta: float = DEFAULT_DELTA
 
     @classmethod
-    def from_config(cls, config: PartyConfig, announce: Announce = silent) -> LabelBudget:
+    def from_config(cls, config: PartyConfig, announce: Announce = noop) -> LabelBudget:
         """Bob's budget for this peer and his label; nothing is created here."""
         # A look must not make a key: without a store none is needed.
         key = state_key(config)[0] if key_place(config)[0].exists() else b""

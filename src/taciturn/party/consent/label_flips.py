@@ -29,7 +29,6 @@ import numpy as np
 
 from taciturn.data.tables import LabelTable
 from taciturn.errors import FileError, PrivacyError
-from taciturn.faces import Hint
 from taciturn.files import canonical_json
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import Namespace
@@ -38,6 +37,7 @@ from taciturn.party.consent.records import Account, Records, Values
 from taciturn.party.consent.store import ConsentStore
 from taciturn.privacy.base import LabelFlips
 from taciturn.rng import Entropy
+from taciturn.setting_syntax import Hint
 
 _FACT, _SET = "fact", "set"
 
@@ -205,4 +205,4 @@ def _digests_in(values: Values) -> Values:
 
 
 def _table(labels: LabelTable, answers: Values) -> LabelTable:
-    return LabelTable.of(answers.astype(np.int8), ids=labels.ids)
+    return LabelTable.from_data(answers.astype(np.int8), ids=labels.ids)

@@ -15,14 +15,14 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
-from taciturn.engine.callbacks import Announce, silent
+from taciturn.engine.callbacks import Announce, noop
 from taciturn.engine.exposure import OpenedScores
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import SESSION, Charge, Namespace, RowBudget
 from taciturn.party.consent.records import Account, Values
 from taciturn.party.consent.store import ConsentStore
 from taciturn.protocol.terms import Terms
-from taciturn.results.outlook import ExposedSession
+from taciturn.results.cost_preview import ExposedSession
 
 ScoreCharge: TypeAlias = Charge[int]
 """The number of scores of each row that are about to be opened."""
@@ -48,7 +48,7 @@ class ScoreBudget(RowBudget[int]):
     limit: int | None = None
 
     @classmethod
-    def from_config(cls, config: PartyConfig, announce: Announce = silent) -> ScoreBudget:
+    def from_config(cls, config: PartyConfig, announce: Announce = noop) -> ScoreBudget:
         """Alice's budget for this peer."""
         store = ConsentStore.from_config(config, announce)
         return cls(store, config.peer, config.privacy.scores_per_row)

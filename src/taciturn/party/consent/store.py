@@ -25,7 +25,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from taciturn.engine.callbacks import Announce, silent
+from taciturn.engine.callbacks import Announce, noop
 from taciturn.errors import FileError, StateError
 from taciturn.files import reporting_write_errors, sync_folder, write_private
 from taciturn.party.config import PartyConfig
@@ -53,10 +53,10 @@ class ConsentStore:
     path: Path
     # A charge of ten million rows holds the lock for some ten seconds.
     wait_seconds: float = 60.0
-    announce: Announce = silent
+    announce: Announce = noop
 
     @classmethod
-    def from_config(cls, config: PartyConfig, announce: Announce = silent) -> ConsentStore:
+    def from_config(cls, config: PartyConfig, announce: Announce = noop) -> ConsentStore:
         """The store of a party; StateError where files of earlier versions are in its place."""
         path = config.consent_file
         for former in map(config.path, _FORMER_FILES[config.role]):

@@ -1,5 +1,4 @@
 from taciturn.protocol.alice.batch_seed import agree_seed as agree_seed
-from taciturn.protocol.alice.circle import join_circle as join_circle
 from taciturn.protocol.alice.inputs import AliceInputs as AliceInputs
 from taciturn.protocol.alice.opening import greet as greet
 from taciturn.protocol.alice.opening import greet_with_table as greet_with_table
@@ -7,6 +6,7 @@ from taciturn.protocol.alice.opening import with_key as with_key
 from taciturn.protocol.alice.opening import with_seed as with_seed
 from taciturn.protocol.alice.party import alice_program as alice_program
 from taciturn.protocol.alice.party import dry_run as dry_run
+from taciturn.protocol.alice.party_group import join_group as join_group
 from taciturn.protocol.alice.product import unmasked_product as unmasked_product
 from taciturn.protocol.alice.quality import hear as hear
 from taciturn.protocol.alice.registry import TRAININGS as TRAININGS

@@ -6,8 +6,8 @@ from taciturn.arrays import FloatArray
 from taciturn.errors import RemoteProtocolError
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.score_noise import ScoreNoise
-from taciturn.protocol.circle import NO_MASKS, ZeroSum
 from taciturn.protocol.messages import EpochVerdict
+from taciturn.protocol.party_group import NO_MASKS, ZeroSum
 from taciturn.protocol.scores import scores_message
 from taciturn.protocol.steps import Program, receive, require_turn, send
 
@@ -20,7 +20,7 @@ def report(
     if held_out is None:
         return False
     grid, own = inputs.terms.score_grid, masks.fork(f"held out {iteration}")
-    noise = ScoreNoise.of_pass(inputs.noise_key, iteration)
+    noise = ScoreNoise.for_pass(inputs.noise_key, iteration)
     scores = held_out.values @ weights + noise.reals(held_out.ids, held_out.values, grid)
     yield from send(scores_message(iteration, scores, grid, own))
     if inputs.terms.agreement.patience is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
-from taciturn.crypto.signatures import Identity
+from taciturn.crypto.signatures import SigningIdentity
 from taciturn.data.tables import FeatureTable
 from taciturn.memmap import MEMORY, Scratch
 from taciturn.protocol.alice.score_noise import noise_key
@@ -30,7 +30,7 @@ class AliceInputs:
     held_out: FeatureTable | None = None
     table_memory: int = DEFAULT_TABLE_MEMORY
     scratch: Scratch = MEMORY
-    identity: Identity | None = None
+    identity: SigningIdentity | None = None
 
     @property
     def noise_key(self) -> bytes:

@@ -12,10 +12,10 @@ import numpy as np
 
 from taciturn.crypto.base import PublicKey
 from taciturn.protocol.alice.batch_seed import agree_seed
-from taciturn.protocol.alice.circle import join_circle
 from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.party_group import join_group
 from taciturn.protocol.alice.whitened import WhitenedTable
-from taciturn.protocol.handshake import circle_terms, open_training
+from taciturn.protocol.handshake import group_terms, open_training
 from taciturn.protocol.messages import KeyOffer
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program, receive
@@ -38,9 +38,9 @@ def greet(
     agreed = inputs.terms.agreement
     if agreed.parties is None:
         return state
-    circle = yield from join_circle(
+    pairwise_masks = yield from join_group(
         agreed.parties,
-        circle_terms(inputs.terms, inputs.features),
+        group_terms(inputs.terms, inputs.features),
         inputs.identity,
         inputs.entropy,
         columns,
@@ -50,11 +50,11 @@ def greet(
     # All Alices have the same scales: those of the largest value of all.
     return replace(
         state,
-        magnitude_bits=circle.magnitude_bits,
-        seed=circle.seed,
-        widths=circle.widths,
-        sizes=circle.sizes,
-        circle=circle,
+        magnitude_bits=pairwise_masks.magnitude_bits,
+        seed=pairwise_masks.seed,
+        widths=pairwise_masks.widths,
+        sizes=pairwise_masks.sizes,
+        pairwise_masks=pairwise_masks,
     )
 
 
@@ -66,7 +66,7 @@ def greet_with_table(inputs: AliceInputs) -> Program[tuple[TrainingState, Whiten
     whitens would show in the sums who has which columns.
     """
     if inputs.terms.agreement.parties is None:
-        table = WhitenedTable.of(inputs)
+        table = WhitenedTable.from_inputs(inputs)
         return inputs.resume or (yield from greet(inputs, table.magnitude_bits)), table
     state = inputs.resume
     if state is None:
@@ -88,6 +88,6 @@ def with_key(inputs: AliceInputs, state: TrainingState) -> Program[tuple[Trainin
 
 def with_seed(inputs: AliceInputs, state: TrainingState) -> Program[TrainingState]:
     """The state with the seed of the batches; several Alices have one already."""
-    if inputs.resume is not None or state.circle is not None:
+    if inputs.resume is not None or state.pairwise_masks is not None:
         return state
     return replace(state, seed=(yield from agree_seed(inputs.entropy)))

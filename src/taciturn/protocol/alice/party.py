@@ -11,9 +11,9 @@ from taciturn.protocol.alice.opening import greet
 from taciturn.protocol.alice.quality import hear
 from taciturn.protocol.alice.registry import TRAININGS
 from taciturn.protocol.alice.scoring import answer_rows, score_responder
-from taciturn.protocol.circle import masks_of
 from taciturn.protocol.outcome import Trained
 from taciturn.protocol.party import PartyResult, compare_held_out
+from taciturn.protocol.party_group import masks_of
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
 from taciturn.protocol.table_shape import table_sizes
@@ -38,14 +38,14 @@ def alice_program(inputs: AliceInputs) -> Program[PartyResult]:
 def _answer_scores(inputs: AliceInputs, trained: Trained, model: str) -> Program[None]:
     """Her part of the scores of a model; ``model`` keeps entropy and masks of several apart."""
     terms, held_out = inputs.terms, inputs.held_out
-    masks, key = masks_of(trained.circle, terms.agreement.parties), inputs.noise_key
+    masks, key = masks_of(trained.pairwise_masks, terms.agreement.parties), inputs.noise_key
     share, bobs = trained.share, trained.bob_share
     if share is not None and bobs is None:
         # The size that Bob hears here is that of the held-out rows, whatever the training's was.
         share = replace(share, magnitude_bits=0)
-    coins = inputs.entropy.fork(f"held out{model}")
+    entropy = inputs.entropy.fork(f"held out{model}")
     offset = centring_offset(trained.weights, trained.means) if share is None else 0.0
-    responder = score_responder(trained.weights, share, bobs, key, terms, coins, offset)
+    responder = score_responder(trained.weights, share, bobs, key, terms, entropy, offset)
     # From shares training rows are not scored: each score costs an encrypted product.
     if share is None:
         yield from answer_rows(responder, inputs.features, masks.fork("training rows"))

@@ -27,11 +27,11 @@ def unmasked_product(
     """
     # Before waiting, not after: Bob is at work on his residues meanwhile.
     mask = key.draw_mask(matrix.rows, entropy.fork(f"masks {iteration}"))
-    coins = entropy.fork(f"obfuscators {iteration}")
-    key.stock(matrix, mask, coins)
+    stream = entropy.fork(f"obfuscators {iteration}")
+    key.stock(matrix, mask, stream)
     sent = yield from receive(EncryptedResidues)
     require_turn("EncryptedResidues", sent.iteration, iteration)
-    answer = key.masked_product(matrix, sent.residues, mask, coins)
+    answer = key.masked_product(matrix, sent.residues, mask, stream)
     yield from send(MaskedGradient(iteration, answer))
     revealed = yield from receive(RevealedGradient)
     require_turn("RevealedGradient", revealed.iteration, iteration)

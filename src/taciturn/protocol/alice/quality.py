@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from taciturn.errors import RemoteProtocolError
-from taciturn.privacy.told_quality import ToldQuality, release_event, told_quality
+from taciturn.privacy.quality_release import ToldQuality, release_event, told_quality
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.messages import HeldOutQuality
 from taciturn.protocol.observations import QualityTold

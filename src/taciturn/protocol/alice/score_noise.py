@@ -62,7 +62,7 @@ class ScoreNoise:
         self._key = hmac.digest(key, _PERSON + about, "sha256")
 
     @classmethod
-    def of_pass(cls, key: bytes, number: int) -> ScoreNoise:
+    def for_pass(cls, key: bytes, number: int) -> ScoreNoise:
         """The noise of held-out scores after one pass or epoch, whose model nobody keeps."""
         return cls(key, purpose=f"pass {number}")
 

@@ -47,13 +47,13 @@ from taciturn.protocol.alice.batch_seed import agree_seed
 from taciturn.protocol.alice.score_noise import ScoreNoise
 from taciturn.protocol.alice.sealed import Keys, own_scores, receive_weights
 from taciturn.protocol.batch_seed import key_seed
-from taciturn.protocol.circle import NO_MASKS, ZeroSum
 from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands
 from taciturn.protocol.keyrings import OwnKeys, PeerKeys, own_keys, peer_keys
 from taciturn.protocol.messages import Hello, SealedScores
-from taciturn.protocol.mutual import Matrix, Question, exchange
+from taciturn.protocol.mutual import MaskedMatrix, VectorRequest, exchange
 from taciturn.protocol.outcome import WeightShare
+from taciturn.protocol.party_group import NO_MASKS, ZeroSum
 from taciturn.protocol.prediction import (
     SEALED_CHUNK_ROWS,
     ScoringSide,
@@ -153,7 +153,7 @@ class SealedResponder(ScoreResponder):
         """Send ``<X_A v + X_A u + e>``, filled up with random entries to the size of the block."""
         scales, ring, rows = self.own.scales, self._keys.ring, len(due.values)
         key, vector = yield from self._vector(due)
-        coins = self._entropy.fork(f"scores {due.number}")
+        entropy = self._entropy.fork(f"scores {due.number}")
         whole = scales.feature_grid.rounded(due.values)
         noise = self._noise.draw(due.ids, whole, scales.score_unit)
         if due.block is not None:
@@ -162,11 +162,11 @@ class SealedResponder(ScoreResponder):
         own = own_scores(ring, whole, self.own.values, due.masks, noise)
         # A vector of Bob's choice brings the rows into the entries of others, also of those that
         # only fill up: these say nothing.
-        own[rows:] = ring.draw(len(own) - rows, coins.fork("padding"))
+        own[rows:] = ring.draw(len(own) - rows, entropy.fork("padding"))
         table = key.table(whole, 0)
         try:
             for part in self._terms.scheme.row_parts(table.size):
-                product = table.product(vector, own[part], coins, part)
+                product = table.product(vector, own[part], entropy, part)
                 # Each as soon as it is there: Bob is at work on it while she is at the next.
                 yield from send(SealedScores(due.number, product))
         finally:
@@ -220,19 +220,19 @@ class MutualResponder(ScoreResponder):
         scales, number = self.own.scales, due.number
         whole = scales.feature_grid.nearest(due.values)
         noise = self._noise.draw(due.ids, whole.astype(np.int64), scales.score_unit)
-        coins = self._entropy.fork(f"scores {number}")
-        masked = yield from self._ask_masked(len(whole), number, coins)
+        entropy = self._entropy.fork(f"scores {number}")
+        masked = yield from self._ask_masked(len(whole), number, entropy)
         # Within the mask: no plaintext that Bob decrypts is without it.
         mask = self._ring.centred(self._ring.product(whole, self.own.values) + masked + noise)
-        matrix = Matrix((yield from self._theirs.receive()), whole, mask)
-        yield from exchange(2 * number + 1, None, matrix, coins.fork("own"))
+        matrix = MaskedMatrix((yield from self._theirs.receive()), whole, mask)
+        yield from exchange(2 * number + 1, None, matrix, entropy.fork("own"))
 
-    def _ask_masked(self, rows: int, number: int, coins: Entropy) -> Program[IntArray | int]:
+    def _ask_masked(self, rows: int, number: int, entropy: Entropy) -> Program[IntArray | int]:
         """What her share of Bob's weights adds to the scores, under a mask of his."""
         if self._hers is None:
             return 0
-        question = Question((yield from self._hers.offer(coins)), self._bobs.values, rows)
-        return (yield from exchange(2 * number, question, None, coins.fork("his")))
+        question = VectorRequest((yield from self._hers.offer(entropy)), self._bobs.values, rows)
+        return (yield from exchange(2 * number, question, None, entropy.fork("his")))
 
 
 def score_responder(

@@ -13,7 +13,7 @@ from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import EncryptedAnswer, EncryptedVector, Table, Wrapping
 from taciturn.errors import RemoteProtocolError
 from taciturn.protocol.batch_seed import key_seed
-from taciturn.protocol.circle import NO_MASKS, ZeroSum
+from taciturn.protocol.encoded_table import EncodedTable
 from taciturn.protocol.keyrings import PeerKeys
 from taciturn.protocol.messages import (
     EncryptedResidues,
@@ -22,10 +22,10 @@ from taciturn.protocol.messages import (
     SealedScores,
     SealedWeights,
 )
-from taciturn.protocol.prepared import Prepared
+from taciturn.protocol.party_group import NO_MASKS, ZeroSum
+from taciturn.protocol.step_progress import StepProgress
 from taciturn.protocol.steps import Program, receive, require_turn, send
 from taciturn.protocol.terms import Terms
-from taciturn.protocol.turn import Turn
 from taciturn.rng import Entropy
 
 
@@ -51,12 +51,12 @@ def answer_sum(
     table: Table,
     parts: list[slice],
     due: type[SealedResidues] | type[EncryptedResidues],
-    turn: Turn,
+    turn: StepProgress,
     mask: IntArray,
-    coins: Entropy,
+    entropy: Entropy,
 ) -> Program[EncryptedAnswer]:
     """A table's product over all rows with the vector that Bob sends part by part, and a mask."""
-    total = table.sum_over_rows(mask, coins)
+    total = table.sum_over_rows(mask, entropy)
     for done, part in enumerate(parts, 1):
         sent = yield from receive(due)
         require_turn(due.__name__, sent.iteration, turn.number)
@@ -72,10 +72,10 @@ def answer_sum(
 
 def answer_table_scores(
     keys: Keys,
-    prepared: Prepared,
+    prepared: EncodedTable,
     share: IntArray,
-    turn: Turn,
-    coins: Entropy,
+    turn: StepProgress,
+    entropy: Entropy,
     masks: ZeroSum = NO_MASKS,
     noise: IntArray | None = None,
 ) -> Program[None]:
@@ -91,7 +91,7 @@ def answer_table_scores(
     weights = yield from receive_weights(turn.number, len(share))
     parts = keys.scheme.row_parts(table.size)
     for done, part in enumerate(parts, 1):
-        answer = table.product(weights, own[part], coins, part)
+        answer = table.product(weights, own[part], entropy, part)
         # Each as soon as it is there: Bob is at work on it while she is at the next.
         yield from send(SealedScores(turn.number, answer))
         yield from turn.report(1, done, len(parts))

@@ -35,7 +35,7 @@ _NONE = np.empty(0, dtype=np.uint64)
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class SigmoidResponder:
     """Alice's answers under Bob's ``key``, whose scheme is ``slots``; shares live in ``ring``."""
 
     key: SlotPublicKey
@@ -53,9 +53,9 @@ class Answers:
         """
         shares, losses = np.empty(len(scores), dtype=np.int64), list[WordArray]()
         for block in slot_blocks(self.slots, len(scores), sigmoid.entries):
-            coins = self.entropy.fork(f"waves {number} {block.rows.start}")
-            of_loss = coins.fork("loss")
-            tables = [sigmoid.table(scores[block.rows], coins.fork("table"))]
+            entropy = self.entropy.fork(f"waves {number} {block.rows.start}")
+            of_loss = entropy.fork("loss")
+            tables = [sigmoid.table(scores[block.rows], entropy.fork("table"))]
             if loss_unit is not None:
                 of_table = of_loss.fork("table")
                 tables.append(sigmoid.loss_table(scores[block.rows], loss_unit, of_table))
@@ -66,7 +66,7 @@ class Answers:
                 phases = sized_vector(message.phases, block.length)
                 for total, part in zip(totals, parts, strict=True):
                     total.add(part, phases)
-            answer, taken = self._masked(totals[0], block, coins)
+            answer, taken = self._masked(totals[0], block, entropy)
             shares[block.rows] = self._whole(taken)
             yield from send(ResidueShares(number, answer))
             if loss_unit is not None:
@@ -91,23 +91,23 @@ class Answers:
         """
         shares, (rows, entries) = np.empty(shape[0], dtype=np.uint64), shape
         for block in slot_blocks(self.slots, rows, entries):
-            coins = self.entropy.fork(f"{purpose} {number} {block.rows.start}")
+            entropy = self.entropy.fork(f"{purpose} {number} {block.rows.start}")
             total = self.key.sum_of(block.length)
             for vector in block.vectors(numbers(block.rows)):
                 message = yield from receive(Segments)
                 require_turn("Segments", message.iteration, number)
                 total.add(vector, sized_vector(message.marks, block.length))
-            answer, shares[block.rows] = self._masked(total, block, coins)
+            answer, shares[block.rows] = self._masked(total, block, entropy)
             yield from send(CarryShares(number, answer))
         return shares
 
     def _masked(
-        self, total: SlotSum, block: SlotBlock, coins: Entropy
+        self, total: SlotSum, block: SlotBlock, entropy: Entropy
     ) -> tuple[EncryptedAnswer, WordArray]:
         """The masked sum, and her shares of the rows' sums: minus those of the masks."""
         modulus = self.slots.modulus
-        masks = coins.fork("masks").integers(modulus, block.length)
-        answer = total.masked(masks.view(np.int64), coins)
+        masks = entropy.fork("masks").integers(modulus, block.length)
+        answer = total.masked(masks.view(np.int64), entropy)
         return answer, np.uint64(modulus) - block.sums(masks, modulus)
 
     def _whole(self, taken: WordArray) -> IntArray:

@@ -23,11 +23,11 @@ from taciturn.protocol.alice.held_out import report
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet, with_seed
 from taciturn.protocol.batches import Batch
-from taciturn.protocol.circle import masks_of
 from taciturn.protocol.events import Boundary
 from taciturn.protocol.messages import NoisyResidues, RealResidues, ResidueReply
 from taciturn.protocol.observations import ResiduesSeen
 from taciturn.protocol.outcome import StopReason, Trained
+from taciturn.protocol.party_group import masks_of
 from taciturn.protocol.scores import scores_message
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
 from taciturn.protocol.terms import Terms
@@ -39,7 +39,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     state = inputs.resume or (yield from greet(inputs))
     state = yield from with_seed(inputs, state)
     plan = terms.plan(state.seed, features.rows)
-    masks = masks_of(state.circle, terms.agreement.parties)
+    masks = masks_of(state.pairwise_masks, terms.agreement.parties)
 
     rate, penalty = terms.rate, terms.penalty
     weights = state.weights
@@ -56,8 +56,8 @@ def train(inputs: AliceInputs) -> Program[Trained]:
                 weights,
                 batch.iteration,
                 StopReason.PEER,
-                circle=state.circle,
-                company=state.company,
+                pairwise_masks=state.pairwise_masks,
+                group_shape=state.group_shape,
             )
         residues, event = release
         yield from emit(
@@ -70,10 +70,12 @@ def train(inputs: AliceInputs) -> Program[Trained]:
                 weights,
                 batch.iteration + 1,
                 StopReason.PEER,
-                circle=state.circle,
-                company=state.company,
+                pairwise_masks=state.pairwise_masks,
+                group_shape=state.group_shape,
             )
-    return Trained(weights, plan.iterations, circle=state.circle, company=state.company)
+    return Trained(
+        weights, plan.iterations, pairwise_masks=state.pairwise_masks, group_shape=state.group_shape
+    )
 
 
 def _released(

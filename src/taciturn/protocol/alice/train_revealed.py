@@ -23,10 +23,10 @@ from taciturn.protocol.alice.held_out import report
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet, with_key, with_seed
 from taciturn.protocol.alice.product import unmasked_product
-from taciturn.protocol.circle import masks_of
 from taciturn.protocol.events import Boundary
 from taciturn.protocol.observations import GradientSeen
 from taciturn.protocol.outcome import StopReason, Trained
+from taciturn.protocol.party_group import masks_of
 from taciturn.protocol.scores import scores_message
 from taciturn.protocol.steps import Program, emit, send
 
@@ -38,7 +38,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     state, key = yield from with_key(inputs, state)
     state = yield from with_seed(inputs, state)
     plan = terms.plan(state.seed, features.rows)
-    masks = masks_of(state.circle, terms.agreement.parties)
+    masks = masks_of(state.pairwise_masks, terms.agreement.parties)
 
     rate, penalty, grid = terms.rate, terms.penalty, terms.feature_grid
     weights = state.weights
@@ -59,7 +59,9 @@ def train(inputs: AliceInputs) -> Program[Trained]:
                 weights,
                 batch.iteration + 1,
                 StopReason.PEER,
-                circle=state.circle,
-                company=state.company,
+                pairwise_masks=state.pairwise_masks,
+                group_shape=state.group_shape,
             )
-    return Trained(weights, plan.iterations, circle=state.circle, company=state.company)
+    return Trained(
+        weights, plan.iterations, pairwise_masks=state.pairwise_masks, group_shape=state.group_shape
+    )

@@ -14,12 +14,11 @@ import numpy as np
 
 from taciturn.crypto.base import PublicKey, SecretKey, SlotPublicKey
 from taciturn.errors import StateError
-from taciturn.faces import Hint
 from taciturn.numerics.shared_fraction import momentum
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import with_seed
 from taciturn.protocol.alice.sealed import revealed_share
-from taciturn.protocol.alice.slots import Answers
+from taciturn.protocol.alice.slots import SigmoidResponder
 from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.events import Boundary
 from taciturn.protocol.handshake import open_training
@@ -38,6 +37,7 @@ from taciturn.protocol.observations import ShareRevealed
 from taciturn.protocol.outcome import Trained
 from taciturn.protocol.state import MutualState, TrainingState
 from taciturn.protocol.steps import Program, emit, receive, send
+from taciturn.setting_syntax import Hint
 
 _NO_WEIGHTS = np.empty(0)
 
@@ -49,12 +49,12 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     plan, state, mutual = opened.plan, opened.state, opened.mutual
     ring, fraction, count = plan.ring(plan.alice), plan.fraction(raises=True), plan.alice.count
     # Beside centred columns Bob's intercept does not count.
-    table = OwnTable.of(inputs.features, plan, plan.bob.count - terms.centred)
+    table = OwnTable.from_features(inputs.features, plan, plan.bob.count - terms.centred)
     asking = None if opened.own is None else (opened.own, plan.size(plan.bob))
     tables = Tables(ring, asking, (table, opened.bobs), inputs.table_memory, entropy)
-    answers = Answers(opened.waves, plan.slots, ring, entropy)
+    answers = SigmoidResponder(opened.waves, plan.slots, ring, entropy)
     sums = SharedSums(plan.sums, fraction, answers.shared_products)
-    point = Point.of_state(state, mutual)
+    point = Point.from_state(state, mutual)
     try:
         for number in range(state.iteration, plan.passes):
             yield from emit(Boundary(point.kept(state, mutual, number)))
@@ -105,7 +105,7 @@ def _opened(inputs: AliceInputs) -> Program[_Opened]:
     size = whitened_bits(features, terms)
     hello = yield from open_training("alice", terms, features, size)
     bob = Columns(hello.columns, hello.magnitude_bits)
-    plan = TablePlan.of(terms, features.rows, Columns(len(features.columns), size), bob)
+    plan = TablePlan.from_terms(terms, features.rows, Columns(len(features.columns), size), bob)
     state = TrainingState(0, _NO_WEIGHTS, columns=bob.count, magnitude_bits=size)
     state = yield from with_seed(inputs, state)
     bobs = yield from receive_key(terms, plan.ring(plan.alice), key_seed(state.seed, "bob"))
@@ -140,7 +140,9 @@ def _resumed(inputs: AliceInputs, state: TrainingState) -> _Opened:
         )
     scheme, bits = terms.scheme, terms.agreement.key_bits
     alice = Columns(len(features.columns), state.magnitude_bits)
-    plan = TablePlan.of(terms, features.rows, alice, Columns(state.columns, mutual.bob_bits))
+    plan = TablePlan.from_terms(
+        terms, features.rows, alice, Columns(state.columns, mutual.bob_bits)
+    )
     own = None
     if plan.bob.count:
         own = scheme.read_secret(mutual.alice_key, bits, plan.ring(plan.bob))

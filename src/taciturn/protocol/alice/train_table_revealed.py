@@ -34,7 +34,7 @@ from taciturn.protocol.alice.opening import greet_with_table
 from taciturn.protocol.alice.score_noise import ScoreNoise
 from taciturn.protocol.alice.sealed import Keys, answer_sum
 from taciturn.protocol.alice.whitened import WhitenedTable
-from taciturn.protocol.circle import masks_of
+from taciturn.protocol.encoded_table import EncodedTable
 from taciturn.protocol.events import Boundary
 from taciturn.protocol.messages import (
     EncryptedResidues,
@@ -43,11 +43,11 @@ from taciturn.protocol.messages import (
 )
 from taciturn.protocol.observations import MomentsSeen
 from taciturn.protocol.outcome import Trained
-from taciturn.protocol.prepared import Prepared
+from taciturn.protocol.party_group import masks_of
 from taciturn.protocol.scores import scores_message
+from taciturn.protocol.step_progress import StepProgress
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
 from taciturn.protocol.terms import Terms
-from taciturn.protocol.turn import Turn
 from taciturn.rng import Entropy
 
 
@@ -55,7 +55,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     """Trains Alice's weights, one per column."""
     terms = inputs.terms
     state, table = yield from greet_with_table(inputs)
-    masks = masks_of(state.circle, terms.agreement.parties)
+    masks = masks_of(state.pairwise_masks, terms.agreement.parties)
     # Several Alices send their scores in the same parts.
     widest = table.widest or table.whole.shape[1]
     keys = Keys(terms, table.ring, None, state.key)
@@ -64,7 +64,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     held_out = inputs.scored_each_epoch
     others = None if held_out is None else table.others(held_out, inputs.scratch)
     passes, scales, product = terms.rounds, table.scales, np.empty(0, dtype=np.int64)
-    prepared = Prepared(table.whole, inputs.table_memory)
+    prepared = EncodedTable(table.whole, inputs.table_memory)
     try:
         for number in range(state.iteration, passes + 1):
             yield from emit(Boundary(state.at(number, state.weights)))
@@ -87,7 +87,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
                     yield from send(scores_message(number, scores, grid, own))
                 if held_out is None or others is None:
                     continue
-                noise = ScoreNoise.of_pass(inputs.noise_key, number)
+                noise = ScoreNoise.for_pass(inputs.noise_key, number)
                 drawn = noise.reals(held_out.ids, others, grid)
                 for part, scores in _scores(terms, table, others, product, widest, drawn):
                     own = masks.fork(f"held out {number} {part}")
@@ -97,8 +97,8 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     return Trained(
         table.weights(product),
         passes,
-        circle=state.circle,
-        company=state.company,
+        pairwise_masks=state.pairwise_masks,
+        group_shape=state.group_shape,
         means=table.whitening.means,
     )
 
@@ -106,7 +106,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
 def _unmasked_sum(
     terms: Terms,
     key: PublicKey,
-    prepared: Prepared,
+    prepared: EncodedTable,
     table: WhitenedTable,
     number: int,
     entropy: Entropy,
@@ -114,9 +114,9 @@ def _unmasked_sum(
     """``X~^T a`` in exact integers: the encrypted round trip."""
     ring, columns = table.ring, table.whole.shape[1]
     mask = ring.draw(columns, entropy.fork(f"masks {number}"))
-    rows, coins = prepared.under(key), entropy.fork(f"obfuscators {number}")
-    parts, turn = terms.scheme.row_parts(rows.size), Turn(number, terms.rounds)
-    answer = yield from answer_sum(rows, parts, EncryptedResidues, turn, mask, coins)
+    rows, stream = prepared.under(key), entropy.fork(f"obfuscators {number}")
+    parts, turn = terms.scheme.row_parts(rows.size), StepProgress(number, terms.rounds)
+    answer = yield from answer_sum(rows, parts, EncryptedResidues, turn, mask, stream)
     yield from send(MaskedGradient(number, answer))
     revealed = yield from receive(RevealedGradient)
     require_turn("RevealedGradient", revealed.iteration, number)

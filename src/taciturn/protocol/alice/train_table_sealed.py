@@ -41,15 +41,15 @@ from taciturn.protocol.alice.sealed import (
     revealed_share,
 )
 from taciturn.protocol.alice.whitened import WhitenedTable
-from taciturn.protocol.circle import ZeroSum, masks_of
+from taciturn.protocol.encoded_table import EncodedTable
 from taciturn.protocol.events import Boundary
 from taciturn.protocol.messages import SealedGradient, SealedResidues
 from taciturn.protocol.observations import ShareRevealed
 from taciturn.protocol.outcome import Trained, WeightShare
-from taciturn.protocol.prepared import Prepared
+from taciturn.protocol.party_group import ZeroSum, masks_of
 from taciturn.protocol.state import TrainingState
+from taciturn.protocol.step_progress import StepProgress
 from taciturn.protocol.steps import Program, emit, send
-from taciturn.protocol.turn import Turn
 
 _NO_WEIGHTS = np.empty(0)
 
@@ -61,7 +61,9 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     state, keys = yield from _open(inputs, table, state)
     passes, models = terms.rounds, terms.agreement.models
     shares: list[IntArray] = []
-    conversation = _Passes(inputs, table, keys, masks_of(state.circle, terms.agreement.parties))
+    conversation = _Passes(
+        inputs, table, keys, masks_of(state.pairwise_masks, terms.agreement.parties)
+    )
     try:
         for number in range(state.iteration, passes + models):
             if number <= passes:
@@ -85,8 +87,8 @@ def train(inputs: AliceInputs) -> Program[Trained]:
             weights,
             passes,
             share=WeightShare(share, table.scales, table.whitening, table.magnitude_bits),
-            circle=state.circle,
-            company=state.company.of_model(number),
+            pairwise_masks=state.pairwise_masks,
+            group_shape=state.group_shape.of_model(number),
             means=table.whitening.means,
         )
         for number, share in enumerate(shares)
@@ -113,34 +115,34 @@ class _Passes:
     ) -> None:
         self._inputs, self._table, self._keys, self._masks = inputs, table, keys, masks
         self._passes = inputs.terms.rounds
-        self._rows = Prepared(table.whole, inputs.table_memory)
+        self._rows = EncodedTable(table.whole, inputs.table_memory)
         # By the name of their entropy: the rows whose scores Bob asks for.
         self._scored = {"scores": self._rows}
         if inputs.scored_each_epoch is not None:
             others = table.others(inputs.scored_each_epoch, inputs.scratch)
-            self._scored["held out"] = Prepared(others, inputs.table_memory)
+            self._scored["held out"] = EncodedTable(others, inputs.table_memory)
 
     def answer_sum(self, number: int, given: IntArray) -> Program[None]:
         key = yield from self._keys.receive()
-        coins, rows = self._inputs.entropy.fork(f"step {number}"), self._rows.under(key)
+        entropy, rows = self._inputs.entropy.fork(f"step {number}"), self._rows.under(key)
         parts = self._keys.scheme.row_parts(rows.size)
-        turn = Turn(number, self._passes)
-        answer = yield from answer_sum(rows, parts, SealedResidues, turn, given, coins)
+        turn = StepProgress(number, self._passes)
+        answer = yield from answer_sum(rows, parts, SealedResidues, turn, given, entropy)
         yield from send(SealedGradient(number, answer))
 
     def answer_scores(self, number: int, share: IntArray) -> Program[None]:
         for name, prepared in self._scored.items():
-            coins = self._inputs.entropy.fork(f"{name} {number}")
-            turn = Turn(number, self._passes if name == "scores" else None)
+            entropy = self._inputs.entropy.fork(f"{name} {number}")
+            turn = StepProgress(number, self._passes if name == "scores" else None)
             masks = self._masks.fork(f"{name} {number}")
             noise = self._noise(number) if name == "held out" else None
-            yield from answer_table_scores(self._keys, prepared, share, turn, coins, masks, noise)
+            yield from answer_table_scores(self._keys, prepared, share, turn, entropy, masks, noise)
 
     def _noise(self, number: int) -> IntArray | None:
         held_out = self._inputs.scored_each_epoch
         if held_out is None:
             return None
-        noise = ScoreNoise.of_pass(self._inputs.noise_key, number)
+        noise = ScoreNoise.for_pass(self._inputs.noise_key, number)
         unit = self._table.scales.score_unit
         return noise.draw(held_out.ids, self._scored["held out"].whole, unit)
 

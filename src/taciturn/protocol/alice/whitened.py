@@ -47,14 +47,14 @@ class WhitenedTable:
     widest: int = 0
 
     @classmethod
-    def of(cls, inputs: AliceInputs) -> WhitenedTable:
+    def from_inputs(cls, inputs: AliceInputs) -> WhitenedTable:
         """Whitens and rounds Alice's table."""
         features, agreed = inputs.features, inputs.terms.agreement
         if agreed.reveal_epsilon is not None:
             table = cls._bounded(inputs)
         else:
             means = inputs.terms.means_of(features.values)
-            whitening = Whitening.of(features.values, agreed.l2, means=means)
+            whitening = Whitening.fit(features.values, agreed.l2, means=means)
             table = cls._rounded(inputs, whitening)
         size = TableSize(*table.whole.shape)
         inputs.terms.scheme.check_tables(table.ring, size, agreed.rounds + agreed.models)
@@ -64,7 +64,7 @@ class WhitenedTable:
     def among(cls, inputs: AliceInputs, state: TrainingState) -> WhitenedTable:
         """The table of one of several Alices, on the scales of all: divided, and not whitened."""
         features, terms = inputs.features, inputs.terms
-        shape, columns = TableShape.of(features.rows, state), len(features.columns)
+        shape, columns = TableShape.from_state(features.rows, state), len(features.columns)
         scales, factor = shape.scales(terms), 2.0 ** -(shape.divisor_bits or 0)
         bits, means = shape.magnitude_bits, terms.means_of(features.values)
         grid = _Grid(None, scales, bits, inputs.scratch, "whitened", factor=factor, means=means)
@@ -90,7 +90,7 @@ class WhitenedTable:
     @classmethod
     def _bounded(cls, inputs: AliceInputs) -> WhitenedTable:
         """Within the public bounds for which the noise of a told model is made."""
-        bounded = BoundedTable.of(
+        bounded = BoundedTable.from_table(
             inputs.features.values, inputs.terms.agreement.l2, scratch=inputs.scratch
         )
         bits = _bits_of(bounded.values)
@@ -168,8 +168,8 @@ def largest_bits(features: FeatureTable, terms: Terms) -> int:
     if not terms.whole_table:
         return magnitude_bits(features.largest)
     if terms.agreement.reveal_epsilon is not None:
-        return _bits_of(BoundedTable.of(values, l2).values)
-    return _bits_of(values, Whitening.of(values, l2, means=terms.means_of(values)))
+        return _bits_of(BoundedTable.from_table(values, l2).values)
+    return _bits_of(values, Whitening.fit(values, l2, means=terms.means_of(values)))
 
 
 def _bits_of(values: FloatArray, whitening: Whitening | None = None) -> int:
@@ -184,7 +184,7 @@ def _bits(values: FloatArray) -> int:
     """The least b with all values below 2^b, and all rows no longer than 2^(b + 1).
 
     A direction's weights are at most 2 long, so that its scores lie within ``4 2^b``, for which
-    ``Scales.of_table`` has room.
+    ``Scales.for_table`` has room.
     """
     longest = float(np.sqrt(np.einsum("ij,ij->i", values, values).max(initial=0.0)))
     largest = magnitude_bits(float(np.abs(values).max(initial=0.0)))
@@ -193,4 +193,4 @@ def _bits(values: FloatArray) -> int:
 
 def _scales(inputs: AliceInputs, bits: int) -> Scales:
     rows, columns = inputs.features.values.shape
-    return Scales.of_table(inputs.terms.agreement, rows, columns, bits)
+    return Scales.for_table(inputs.terms.agreement, rows, columns, bits)

@@ -1,5 +1,4 @@
 from taciturn.protocol.bob.batch_seed import agree_seed as agree_seed
-from taciturn.protocol.bob.circle import gather_circle as gather_circle
 from taciturn.protocol.bob.forecast import forecast as forecast_ledger
 from taciturn.protocol.bob.inputs import BobInputs as BobInputs
 from taciturn.protocol.bob.labels import released_labels as released_labels
@@ -14,6 +13,7 @@ from taciturn.protocol.bob.partners import Partner as Partner
 from taciturn.protocol.bob.partners import Partners as Partners
 from taciturn.protocol.bob.party import bob_program as bob_program
 from taciturn.protocol.bob.party import dry_run as dry_run
+from taciturn.protocol.bob.party_group import form_group as form_group
 from taciturn.protocol.bob.registry import TRAININGS as TRAININGS
 from taciturn.protocol.bob.scoring import MutualRequester as MutualRequester
 from taciturn.protocol.bob.scoring import RevealedRequester as RevealedRequester

@@ -17,8 +17,8 @@ import numpy as np
 from taciturn.privacy.base import GradientMechanism
 from taciturn.privacy.events import NonPrivate, PrivacyEvent
 from taciturn.privacy.ledger import DEFAULT_DELTA, Ledger
+from taciturn.privacy.quality_release import TOLD, release_event
 from taciturn.privacy.sealed import noisy_release
-from taciturn.privacy.told_quality import TOLD, release_event
 from taciturn.protocol.bob.held_out import STOPS_BY_LABELS
 from taciturn.protocol.bob.sealed import price_of_share
 from taciturn.protocol.bob.train_residues import TRUE_UPDATES

@@ -14,15 +14,15 @@ from taciturn.crypto.base import SecretKey
 from taciturn.data.tables import FeatureTable
 from taciturn.privacy.base import Mechanism
 from taciturn.protocol.bob.batch_seed import agree_seed
-from taciturn.protocol.bob.circle import gather_circle
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.partners import send_all
-from taciturn.protocol.handshake import PeerTable, circle_terms, open_training
+from taciturn.protocol.bob.party_group import form_group
+from taciturn.protocol.concurrent import gather
+from taciturn.protocol.handshake import PeerTable, group_terms, open_training
 from taciturn.protocol.messages import KeyOffer, PublicBytes
 from taciturn.protocol.state import TrainingState
-from taciturn.protocol.steps import ONLY, Program, keep
+from taciturn.protocol.steps import ONLY, Program, persist
 from taciturn.protocol.terms import Terms
-from taciturn.protocol.together import together
 from taciturn.rng import Entropy
 
 
@@ -49,12 +49,12 @@ def open_all(
         return replace(state, columns=hello.columns, magnitude_bits=hello.magnitude_bits)
     # How many columns one of them has is not agreed on: only their number in all.
     single = replace(peer, columns=None)
-    hellos = yield from together(
+    hellos = yield from gather(
         {name: open_training("bob", terms, features, peer=single) for name in names}
     )
     peer.require_total(sum(hello.columns for hello in hellos.values()))
-    members, seed = yield from gather_circle(
-        terms.agreement.parties, circle_terms(terms, features), hellos, entropy
+    members, seed = yield from form_group(
+        terms.agreement.parties, group_terms(terms, features), hellos, entropy
     )
     return replace(
         state,
@@ -76,7 +76,7 @@ def with_key(
         return state, scheme.read_secret(state.key, bits, capacity)
     key = scheme.generate(bits, capacity, inputs.entropy.fork("key"))
     # Whatever a scheme draws its keys from: after a stop it is this one.
-    kept = yield from keep(key.to_bytes())
+    kept = yield from persist(key.to_bytes())
     if kept != key.to_bytes():
         key = scheme.read_secret(kept, bits, capacity)
     yield from send_all(inputs.partners, KeyOffer(PublicBytes(key.public.to_bytes())))

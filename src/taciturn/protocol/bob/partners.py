@@ -1,8 +1,8 @@
 """Bob's partners: one Alice, or several that he asks at once.
 
 What is said to one Alice stands in the files of the conversations; here is what it means to say it
-to all. Scores of several Alices come under masks (``taciturn.protocol.circle``) and add up: only
-their sum is a score.
+to all. Scores of several Alices come under masks (``taciturn.protocol.party_group``) and add up:
+only their sum is a score.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ import numpy as np
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.fixedpoint import FixedPoint
+from taciturn.protocol.concurrent import gather, with_peer
 from taciturn.protocol.messages import MaskedScores, Message
 from taciturn.protocol.scores import receive_scores
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import ONLY, Program, receive, require_turn, send
-from taciturn.protocol.together import together, with_peer
 from taciturn.rng import Entropy
 
 R = TypeVar("R")
@@ -39,7 +39,7 @@ class Partner:
         width: int = self.place.stop - self.place.start
         return width
 
-    def coins(self, entropy: Entropy) -> Entropy:
+    def entropy(self, entropy: Entropy) -> Entropy:
         """Bob's coins for what he says to her: no two vectors are encrypted with the same."""
         return entropy if self.name == ONLY else entropy.fork(f"for {self.name}")
 
@@ -51,10 +51,10 @@ class Partners:
     all: tuple[Partner, ...]
 
     @classmethod
-    def of(cls, names: Sequence[str], widths: Sequence[int]) -> Partners:
+    def from_widths(cls, names: Sequence[str], widths: Sequence[int]) -> Partners:
         """Those of these names, who have so many columns each.
 
-        >>> [partner.place for partner in Partners.of(["alice-1", "alice-2"], [3, 2]).all]
+        >>> [partner.place for partner in Partners.from_widths(["alice-1", "alice-2"], [3, 2]).all]
         [slice(0, 3, None), slice(3, 5, None)]
         """
         stops = np.cumsum(widths).tolist()
@@ -63,9 +63,9 @@ class Partners:
         return cls(tuple(Partner(*pair) for pair in zip(names, places, strict=True)))
 
     @classmethod
-    def of_training(cls, names: Sequence[str], state: TrainingState) -> Partners:
+    def for_training(cls, names: Sequence[str], state: TrainingState) -> Partners:
         """Those of a training, after the greetings."""
-        return cls.of(names, state.widths or (state.columns,))
+        return cls.from_widths(names, state.widths or (state.columns,))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -80,7 +80,7 @@ class Partners:
     def ask(self, question: Callable[[Partner], Program[R]]) -> Program[list[R]]:
         """The answers of all Alices to the same conversation, held with all at once."""
         programs = {partner.name: question(partner) for partner in self.all}
-        return [*(yield from together(programs)).values()]
+        return [*(yield from gather(programs)).values()]
 
 
 def send_all(names: Sequence[str], message: Message) -> Program[None]:
@@ -100,7 +100,7 @@ def receive_all_scores(
 
 def _masked_sum(names: Sequence[str], iteration: int, rows: int) -> Program[IntArray]:
     """Scores modulo 2^64: the masks of all Alices cancel."""
-    answers = yield from together({name: _one_masked(iteration, rows) for name in names})
+    answers = yield from gather({name: _one_masked(iteration, rows) for name in names})
     total = np.zeros(rows, dtype=np.int64)
     for numbers in answers.values():
         total += numbers

@@ -11,12 +11,12 @@ from taciturn.protocol.bob.opening import open_all
 from taciturn.protocol.bob.quality import tell
 from taciturn.protocol.bob.registry import TRAININGS
 from taciturn.protocol.bob.scoring import ask_rows, score_requester
+from taciturn.protocol.concurrent import gather
 from taciturn.protocol.handshake import PeerTable
 from taciturn.protocol.party import PartyResult, compare_held_out
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
-from taciturn.protocol.together import together
 from taciturn.rng import Entropy
 
 
@@ -25,13 +25,19 @@ def bob_program(inputs: BobInputs[Mechanism]) -> Program[PartyResult]:
     held_out = None if inputs.held_out is None else inputs.held_out.features
     names, terms = inputs.partners, inputs.terms
     if inputs.resume is None:
-        yield from together({name: compare_held_out("bob", held_out) for name in names})
+        yield from gather({name: compare_held_out("bob", held_out) for name in names})
     trained = yield from TRAININGS[terms.conversation](inputs)
     results = []
     for number, model in enumerate((trained, *trained.further)):
-        coins = inputs.entropy.fork("held out" if number == 0 else f"held out, model {number}")
+        entropy = inputs.entropy.fork("held out" if number == 0 else f"held out, model {number}")
         requester = score_requester(
-            model.weights, model.share, model.bob_share, terms, coins, names, model.company.widths
+            model.weights,
+            model.share,
+            model.bob_share,
+            terms,
+            entropy,
+            names,
+            model.group_shape.widths,
         )
         scores = held_out_scores = None
         # From shares training rows are not scored: each score costs an encrypted product.
@@ -53,5 +59,5 @@ def dry_run(
     entropy: Entropy,
 ) -> Program[TrainingState]:
     """The greetings of several Alices, without training; checks that all sides fit."""
-    yield from together({name: compare_held_out("bob", held_out) for name in names})
+    yield from gather({name: compare_held_out("bob", held_out) for name in names})
     return (yield from open_all(terms, features, peer, names, entropy))

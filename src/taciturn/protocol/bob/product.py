@@ -10,9 +10,9 @@ from taciturn.errors import RemoteProtocolError
 from taciturn.privacy.base import GradientMechanism, MaskedProduct
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.partners import Partner, Partners
+from taciturn.protocol.concurrent import with_peer
 from taciturn.protocol.messages import EncryptedResidues, MaskedGradient, RevealedGradient
 from taciturn.protocol.steps import Program, receive, require_turn, send
-from taciturn.protocol.together import with_peer
 
 
 def released_product(
@@ -28,10 +28,10 @@ def released_product(
     ``encoded`` are the residues on their grid, and ``rows`` those whose labels the product depends
     on.
     """
-    coins = inputs.entropy.fork(f"encryption {iteration}")
+    entropy = inputs.entropy.fork(f"encryption {iteration}")
 
     def ask_product(partner: Partner) -> Program[MaskedProduct]:
-        own = partner.coins(coins)
+        own = partner.entropy(entropy)
         vector = key.encrypt(encoded, partner.columns, own)
         yield from send(EncryptedResidues(iteration, vector))
         # Before waiting, not after: Alice is at work on her product meanwhile.
@@ -53,7 +53,7 @@ def release_products(
     """Returns to each Alice what is hers, as one release."""
     noise = inputs.entropy.fork(f"noise {iteration}")
     released = [
-        inputs.mechanism.release(masked, partner.coins(noise))
+        inputs.mechanism.release(masked, partner.entropy(noise))
         for partner, masked in zip(partners.all, products, strict=True)
     ]
     # Exactly what leaves is what is charged, and before it leaves: together they tell of each row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from taciturn.arrays import EVERY_ROW, FloatArray
 from taciturn.privacy.base import Mechanism
-from taciturn.privacy.told_quality import TOLD, ToldQuality, release, told_quality
+from taciturn.privacy.quality_release import TOLD, ToldQuality, release, told_quality
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.partners import send_all
 from taciturn.protocol.messages import HeldOutQuality
@@ -16,8 +16,8 @@ def tell(inputs: BobInputs[Mechanism], scores: FloatArray | None) -> Program[Tol
     agreed, held_out = inputs.terms.agreement, inputs.held_out
     if agreed.share_metrics != "quality" or scores is None or held_out is None:
         return None
-    epsilon, coins = agreed.metrics_epsilon, inputs.entropy.fork("told quality")
-    quality = release(scores, held_out.labels.values, epsilon, coins)
+    epsilon, entropy = agreed.metrics_epsilon, inputs.entropy.fork("told quality")
+    quality = release(scores, held_out.labels.values, epsilon, entropy)
     if epsilon is None:
         inputs.ledger.taint(TOLD)
     inputs.ledger.charge(quality.event, EVERY_ROW)

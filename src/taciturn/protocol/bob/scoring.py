@@ -21,11 +21,12 @@ from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.bob.batch_seed import agree_seed
 from taciturn.protocol.bob.partners import Partner, Partners, receive_all_scores
 from taciturn.protocol.bob.sealed import Keys, receive_table_scores
+from taciturn.protocol.concurrent import gather
 from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands
 from taciturn.protocol.keyrings import OwnKeys, PeerKeys, own_keys, peer_keys
 from taciturn.protocol.messages import Hello, SealedWeights
-from taciturn.protocol.mutual import Matrix, Question, exchange
+from taciturn.protocol.mutual import MaskedMatrix, VectorRequest, exchange
 from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.prediction import (
     SEALED_CHUNK_ROWS,
@@ -35,10 +36,9 @@ from taciturn.protocol.prediction import (
     require_columns,
     shared_terms,
 )
+from taciturn.protocol.step_progress import StepProgress
 from taciturn.protocol.steps import ONLY, Program, emit, send
 from taciturn.protocol.terms import Terms
-from taciturn.protocol.together import together
-from taciturn.protocol.turn import Turn
 from taciturn.rng import Entropy
 
 # Of one Alice's scores, which travel as they are.
@@ -94,7 +94,7 @@ class SealedRequester(ScoreRequester):
     ) -> None:
         self._weights, self._share, self._terms = weights, share, terms
         self._partners, self.names = partners, partners.names
-        self._coins = {partner.name: partner.coins(entropy) for partner in partners.all}
+        self._entropy = {partner.name: partner.entropy(entropy) for partner in partners.all}
         self.stated = shared_terms(terms, share.scales, "predict-sealed")
         self._keys: dict[str, Keys] = {}
         # The key of each vector that is with an Alice, by her name and the size of a block.
@@ -107,7 +107,7 @@ class SealedRequester(ScoreRequester):
     def _open(self, partner: Partner, hello: Hello) -> Program[None]:
         require_columns(hello, partner.columns)
         ring = self._share.scales.ring(hello.magnitude_bits, partner.columns)
-        seed = yield from agree_seed(self._coins[partner.name])
+        seed = yield from agree_seed(self._entropy[partner.name])
         self._keys[partner.name] = Keys(self._terms, ring, seed)
 
     def ask(self, number: int, values: FloatArray, block: int | None = None) -> Program[Scored]:
@@ -128,7 +128,7 @@ class SealedRequester(ScoreRequester):
         size = TableSize(rows if block is None else block, partner.columns)
         key = yield from self._key(partner, size, number, block)
         keys = self._keys[partner.name]
-        return (yield from receive_table_scores(keys, key, size, Turn(number)))[:rows]
+        return (yield from receive_table_scores(keys, key, size, StepProgress(number)))[:rows]
 
     def _key(
         self, partner: Partner, size: TableSize, number: int, block: int | None
@@ -136,9 +136,9 @@ class SealedRequester(ScoreRequester):
         if (partner.name, block) in self._sent:
             return self._sent[partner.name, block]
         use = f"scores {number}" if block is None else f"vector {block}"
-        coins = self._coins[partner.name].fork(use)
-        key = yield from self._keys[partner.name].offer(coins)
-        vector = key.encrypt_columns(self._share.values[partner.place], size, coins)
+        entropy = self._entropy[partner.name].fork(use)
+        key = yield from self._keys[partner.name].offer(entropy)
+        vector = key.encrypt_columns(self._share.values[partner.place], size, entropy)
         yield from send(SealedWeights(number, vector))
         if block is not None:
             self._sent[partner.name, block] = key
@@ -176,20 +176,22 @@ class MutualRequester(ScoreRequester):
         """Decrypt whole scores under his mask, and take it off."""
         scales, ring = self._alices.scales, self._ring
         whole = scales.feature_grid.nearest(values)
-        coins = self._entropy.fork(f"scores {number}")
-        masks = yield from self._answer_masked(whole, number, coins)
-        question = Question((yield from self._his.offer(coins)), self._alices.values, len(whole))
-        theirs = yield from exchange(2 * number + 1, question, None, coins.fork("hers"))
+        entropy = self._entropy.fork(f"scores {number}")
+        masks = yield from self._answer_masked(whole, number, entropy)
+        question = VectorRequest(
+            (yield from self._his.offer(entropy)), self._alices.values, len(whole)
+        )
+        theirs = yield from exchange(2 * number + 1, question, None, entropy.fork("hers"))
         total = ring.centred(theirs - masks + ring.product(whole, self.own.values))
         return Scored(scales.scores(total), scales.suspected(total), scales.doubtful(total))
 
-    def _answer_masked(self, whole: FloatArray, number: int, coins: Entropy) -> Program[IntArray]:
+    def _answer_masked(self, whole: FloatArray, number: int, entropy: Entropy) -> Program[IntArray]:
         """Answer for Alice's share of his weights, under his masks; returns the masks."""
         if self._hers is None:
             return np.zeros(len(whole), dtype=np.int64)
-        masks = self._ring.draw(len(whole), coins.fork("masks"))
-        matrix = Matrix((yield from self._hers.receive()), whole, masks)
-        yield from exchange(2 * number, None, matrix, coins.fork("own"))
+        masks = self._ring.draw(len(whole), entropy.fork("masks"))
+        matrix = MaskedMatrix((yield from self._hers.receive()), whole, masks)
+        yield from exchange(2 * number, None, matrix, entropy.fork("own"))
         return masks
 
 
@@ -209,7 +211,7 @@ def score_requester(
     if share is None:
         return RevealedRequester(weights, names, terms.score_grid)
     if own is None:
-        partners = Partners.of(names, widths or (len(share.values),))
+        partners = Partners.from_widths(names, widths or (len(share.values),))
         return SealedRequester(weights, share, terms, entropy, partners)
     return MutualRequester(share, own, terms, entropy)
 
@@ -219,7 +221,7 @@ def ask_rows(requester: ScoreRequester, features: FeatureTable) -> Program[Score
     table = requester.whitened(features)
     size = requester.size_of(table)
     ours = greeting("bob", requester.stated, table, size)
-    hellos = yield from together({name: shake_hands(ours) for name in requester.names})
+    hellos = yield from gather({name: shake_hands(ours) for name in requester.names})
     yield from requester.open(hellos, size)
     scores, suspected_wraps = np.empty(table.rows), 0
     for number, rows in chunks(table.rows, requester.chunk_rows):

@@ -13,16 +13,16 @@ from taciturn.privacy.model_release import ModelRelease
 from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.partners import Partners
+from taciturn.protocol.concurrent import with_peer
 from taciturn.protocol.keyrings import OwnKeys
 from taciturn.protocol.messages import (
     RevealedShare,
     SealedScores,
     SealedWeights,
 )
+from taciturn.protocol.step_progress import StepProgress
 from taciturn.protocol.steps import ONLY, Program, receive, require_turn, send
 from taciturn.protocol.terms import Terms
-from taciturn.protocol.together import with_peer
-from taciturn.protocol.turn import Turn
 from taciturn.rng import Entropy
 
 
@@ -37,7 +37,7 @@ class Keys(OwnKeys):
         half = None if seed is None else key_seed(seed, "bob")
         scheme, bits = terms.scheme, terms.agreement.key_bits
         super().__init__(
-            lambda coins: scheme.generate(bits, ring, coins.fork("key"), half),
+            lambda entropy: scheme.generate(bits, ring, entropy.fork("key"), half),
             lambda data: scheme.read_secret(data, bits, ring),
             single_use=bool(terms.agreement.fresh_keys),
             kept=kept,
@@ -46,7 +46,7 @@ class Keys(OwnKeys):
 
 
 def ask_table_scores(
-    keys: Keys, share: IntArray, size: TableSize, turn: Turn, coins: Entropy
+    keys: Keys, share: IntArray, size: TableSize, turn: StepProgress, entropy: Entropy
 ) -> Program[IntArray]:
     """Alice's part of the scores of all rows of a table, which she sends part by part.
 
@@ -54,13 +54,13 @@ def ask_table_scores(
 
     ``share`` is his share of her weights, and ``coins`` are for this product alone.
     """
-    key = yield from keys.offer(coins)
-    yield from send(SealedWeights(turn.number, key.encrypt_columns(share, size, coins)))
+    key = yield from keys.offer(entropy)
+    yield from send(SealedWeights(turn.number, key.encrypt_columns(share, size, entropy)))
     return (yield from receive_table_scores(keys, key, size, turn))
 
 
 def receive_table_scores(
-    keys: Keys, key: SecretKey, size: TableSize, turn: Turn
+    keys: Keys, key: SecretKey, size: TableSize, turn: StepProgress
 ) -> Program[IntArray]:
     """The scores that Alice sends part by part, decrypted with ``key``."""
     values: IntArray = np.empty(size.rows, dtype=np.int64)
@@ -85,7 +85,7 @@ def release_share(
     """Reveals his share of Alice's weights, to each of several hers; charged before it leaves."""
     price = price_of_share(inputs.mechanism)
     inputs.ledger.charge(price, EVERY_ROW)
-    for partner in (partners or Partners.of((ONLY,), (len(share),))).all:
+    for partner in (partners or Partners.from_widths((ONLY,), (len(share),))).all:
         revealed = Released(share[partner.place], price)
         yield from with_peer(partner.name, send(RevealedShare(revealed)))
 

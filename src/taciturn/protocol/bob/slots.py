@@ -26,12 +26,12 @@ from taciturn.protocol.mutual import (
     sized_answer,
     slot_blocks,
 )
-from taciturn.protocol.steps import Program, keep, receive, require_turn, send
+from taciturn.protocol.steps import Program, persist, receive, require_turn, send
 from taciturn.rng import Entropy
 
 
 @dataclass(frozen=True, slots=True)
-class Questions:
+class SigmoidRequester:
     """Bob's questions under his ``key``, whose scheme is ``slots``; shares live in ``ring``."""
 
     key: SlotSecretKey
@@ -59,9 +59,9 @@ class Questions:
             if sent is not None:
                 # Minus: a residue is y - sigma(z).
                 phases = sigmoid.phases(scores[sent.rows], -2.0 * np.abs(halves[sent.rows]))
-                coins = self.entropy.fork(f"waves {number} {sent.rows.start}")
+                entropy = self.entropy.fork(f"waves {number} {sent.rows.start}")
                 for at, vector in enumerate(sent.vectors(phases)):
-                    encrypted = self.key.encrypt(vector, coins.fork(f"{at}"))
+                    encrypted = self.key.encrypt(vector, entropy.fork(f"{at}"))
                     yield from send(Phases(number, encrypted))
             if answered is not None:
                 message = yield from receive(ResidueShares)
@@ -91,9 +91,9 @@ class Questions:
         sums, (rows, entries) = np.empty(shape[0], dtype=np.uint64), shape
         for sent, answered in _turns(slot_blocks(self.slots, rows, entries)):
             if sent is not None:
-                coins = self.entropy.fork(f"{purpose} {number} {sent.rows.start}")
+                entropy = self.entropy.fork(f"{purpose} {number} {sent.rows.start}")
                 for at, vector in enumerate(sent.vectors(numbers(sent.rows))):
-                    encrypted = self.key.encrypt(vector, coins.fork(f"{at}"))
+                    encrypted = self.key.encrypt(vector, entropy.fork(f"{at}"))
                     yield from send(Segments(number, encrypted))
             if answered is not None:
                 message = yield from receive(CarryShares)
@@ -122,7 +122,7 @@ def offer_slot_key(
     """A new key for products number by number, sent to Alice; ``seed`` makes its uniform half."""
     key = slots.generate(bits, entropy.fork("waves key"), seed)
     # Whatever a scheme draws its keys from: after a stop it is this one.
-    kept = yield from keep(key.to_bytes())
+    kept = yield from persist(key.to_bytes())
     if kept != key.to_bytes():
         key = slots.read_secret(kept, bits)
     yield from send(KeyOffer(PublicBytes(key.public.to_bytes())))

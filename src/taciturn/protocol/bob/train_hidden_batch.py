@@ -36,7 +36,7 @@ def train(inputs: BobInputs[Hybrid]) -> Program[BobTrained]:
     # Before the key leaves: a design that asks for too few rows ends the training here.
     mechanism.design.require(fewest, features.rows)
     state, key = yield from with_key(inputs, state)
-    partners = Partners.of_training(inputs.partners, state)
+    partners = Partners.for_training(inputs.partners, state)
 
     rate, penalty = terms.rate, terms.penalty
     per_epoch = terms.per_epoch(features.rows)
@@ -44,8 +44,8 @@ def train(inputs: BobInputs[Hybrid]) -> Program[BobTrained]:
     weights, losses, redraws = state.weights, state.losses, 0
     for iteration in range(state.iteration, iterations):
         yield from emit(Boundary(state.at(iteration, weights, losses)))
-        coins = inputs.entropy.fork(f"batch {iteration}")
-        batch = draw_batch(mechanism.design, fewest, features.rows, coins)
+        entropy = inputs.entropy.fork(f"batch {iteration}")
+        batch = draw_batch(mechanism.design, fewest, features.rows, entropy)
         redraws += batch.redraws
         yield from _offer(iteration, batch, mechanism, inputs.ledger)
         theirs = yield from receive_scores(iteration, len(batch.asked))

@@ -14,7 +14,6 @@ import numpy as np
 from taciturn.arrays import EVERY_ROW, ByteLabels, FloatArray
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import BudgetExceeded, PrivacyError
-from taciturn.faces import Hint
 from taciturn.numerics.logistic import gradient, residue, sigmoid
 from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.events import PrivacyEvent
@@ -33,6 +32,7 @@ from taciturn.protocol.scores import require_finite
 from taciturn.protocol.steps import Program, emit
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
+from taciturn.setting_syntax import Hint
 
 TRUE_UPDATES = (
     "no protection: Bob updates his own weights with true residues, "
@@ -63,7 +63,9 @@ def train(inputs: BobInputs[ResidueMechanism[Any]]) -> Program[BobTrained]:
         # Asked before anything is drawn: Alice is told when the budget ended, and nothing else.
         if not ledger.affords(mechanism.event, batch.rows):
             yield from send_all(names, BudgetSpent(batch.iteration))
-            return BobTrained(weights, batch.iteration, StopReason.BUDGET, company=state.company)
+            return BobTrained(
+                weights, batch.iteration, StopReason.BUDGET, group_shape=state.group_shape
+            )
         scores, truth = require_finite(theirs + rows @ weights), inputs.labels.values[batch.rows]
         ledger.charge(mechanism.event, batch.rows)
         message, released = release(batch, scores, truth)
@@ -81,9 +83,9 @@ def train(inputs: BobInputs[ResidueMechanism[Any]]) -> Program[BobTrained]:
             losses, stop = yield from watch(inputs, weights, losses, batch.iteration)
             if stop:
                 return BobTrained(
-                    weights, batch.iteration + 1, StopReason.LOSS, company=state.company
+                    weights, batch.iteration + 1, StopReason.LOSS, group_shape=state.group_shape
                 )
-    return BobTrained(weights, plan.iterations, company=state.company)
+    return BobTrained(weights, plan.iterations, group_shape=state.group_shape)
 
 
 def _require_charged(event: PrivacyEvent, mechanism: ResidueMechanism[Any]) -> None:
@@ -117,8 +119,8 @@ class _Release:
         self, batch: Batch, scores: FloatArray, labels: ByteLabels
     ) -> tuple[NoisyResidues | RealResidues, FloatArray]:
         if self._terms.agreement.noise == "continuous":
-            coins = self._entropy.fork(f"continuous {batch.iteration}")
-            real = self._mechanism.release_real(residue(scores, labels), coins)
+            entropy = self._entropy.fork(f"continuous {batch.iteration}")
+            real = self._mechanism.release_real(residue(scores, labels), entropy)
             return RealResidues(batch.iteration, real), real.value
         grid = self._terms.residue_grid
         # The label moves the integer by exactly 2^bits; rounding y - f whole might move it by more.

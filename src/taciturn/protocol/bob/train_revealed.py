@@ -27,7 +27,7 @@ def train(inputs: BobInputs[GradientMechanism]) -> Program[BobTrained]:
     state, key = yield from with_key(inputs, state)
     state = yield from with_seed(inputs, state)
     plan = terms.plan(state.seed, features.rows)
-    names, partners = inputs.partners, Partners.of_training(inputs.partners, state)
+    names, partners = inputs.partners, Partners.for_training(inputs.partners, state)
 
     rate, penalty, grid = terms.rate, terms.penalty, terms.residue_grid
     weights, losses = state.weights, state.losses
@@ -52,6 +52,6 @@ def train(inputs: BobInputs[GradientMechanism]) -> Program[BobTrained]:
             losses, stop = yield from watch(inputs, weights, losses, batch.iteration)
             if stop:
                 return BobTrained(
-                    weights, batch.iteration + 1, StopReason.LOSS, company=state.company
+                    weights, batch.iteration + 1, StopReason.LOSS, group_shape=state.group_shape
                 )
-    return BobTrained(weights, plan.iterations, company=state.company)
+    return BobTrained(weights, plan.iterations, group_shape=state.group_shape)

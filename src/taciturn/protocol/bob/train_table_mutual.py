@@ -18,14 +18,13 @@ import numpy as np
 from taciturn.arrays import IntArray
 from taciturn.crypto.base import PublicKey, SecretKey, SlotSecretKey
 from taciturn.errors import RemoteProtocolError, StateError
-from taciturn.faces import Hint
 from taciturn.numerics.shared_fraction import momentum
 from taciturn.privacy.base import EncryptedMechanism
 from taciturn.protocol.batch_seed import key_seed
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.opening import with_seed
 from taciturn.protocol.bob.sealed import release_share
-from taciturn.protocol.bob.slots import Questions, offer_slot_key
+from taciturn.protocol.bob.slots import SigmoidRequester, offer_slot_key
 from taciturn.protocol.events import Boundary, Progress
 from taciturn.protocol.handshake import open_training
 from taciturn.protocol.messages import GivenShare
@@ -42,6 +41,7 @@ from taciturn.protocol.mutual_table import (
 from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.state import MutualState, TrainingState
 from taciturn.protocol.steps import Program, emit, receive
+from taciturn.setting_syntax import Hint
 
 _NO_WEIGHTS = np.empty(0)
 
@@ -55,15 +55,15 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
     opened = yield from _opened(inputs)
     plan, state, mutual = opened.plan, opened.state, opened.mutual
     ring, fraction, count = plan.ring(plan.alice), plan.fraction(raises=False), plan.alice.count
-    table = None if opened.hers is None else OwnTable.of(features, plan, count)
+    table = None if opened.hers is None else OwnTable.from_features(features, plan, count)
     holding = None if table is None or opened.hers is None else (table, opened.hers)
     asking = opened.own, plan.size(plan.alice)
     tables = Tables(ring, asking, holding, inputs.table_memory, entropy)
-    questions = Questions(opened.waves, plan.slots, ring, entropy)
+    questions = SigmoidRequester(opened.waves, plan.slots, ring, entropy)
     sums = SharedSums(plan.sums, fraction, questions.shared_products)
     # The residue of a score of zero is half the weight of its class, with the label's sign.
     halves = inputs.mechanism.residue(np.zeros(features.rows), inputs.labels.values)
-    point = Point.of_state(state, mutual)
+    point = Point.from_state(state, mutual)
     try:
         for number in range(state.iteration, plan.passes):
             yield from emit(Boundary(point.kept(state, mutual, number)))
@@ -122,7 +122,7 @@ def _opened(inputs: BobInputs[EncryptedMechanism]) -> Program[_Opened]:
     size = whitened_bits(features, terms)
     hello = yield from open_training("bob", terms, features, size, inputs.peer)
     alice = Columns(hello.columns, hello.magnitude_bits)
-    plan = TablePlan.of(terms, features.rows, alice, Columns(len(features.columns), size))
+    plan = TablePlan.from_terms(terms, features.rows, alice, Columns(len(features.columns), size))
     state = TrainingState(0, _NO_WEIGHTS, columns=alice.count, magnitude_bits=alice.bits)
     state = yield from with_seed(inputs, state)
     own = yield from offer_key(terms, plan.ring(alice), entropy, key_seed(state.seed, "bob"))
@@ -156,7 +156,7 @@ def _resumed(inputs: BobInputs[EncryptedMechanism], state: TrainingState) -> _Op
     scheme, bits = terms.scheme, terms.agreement.key_bits
     alice = Columns(state.columns, state.magnitude_bits)
     bob = Columns(len(features.columns), mutual.bob_bits)
-    plan = TablePlan.of(terms, features.rows, alice, bob)
+    plan = TablePlan.from_terms(terms, features.rows, alice, bob)
     hers = None
     if bob.count:
         hers = scheme.read_public(mutual.alice_key, bits, plan.ring(bob))

@@ -1,7 +1,8 @@
 """Bob's side of newton in which Alice learns a sum over all rows in every pass.
 
-The chart of messages stands in Alice's file, the search in ``taciturn.protocol.bob.passes``. What
-he returns passes through his mechanism and is charged before it is sent.
+The chart of messages stands in Alice's file, the search in
+``taciturn.protocol.bob.subspace_search``. What he returns passes through his mechanism and is
+charged before it is sent.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from taciturn.protocol.bob.partners import (
     Partners,
     receive_all_scores,
 )
-from taciturn.protocol.bob.passes import Measured, search
 from taciturn.protocol.bob.product import masked_answer, release_products
 from taciturn.protocol.bob.sealed import Keys
+from taciturn.protocol.bob.subspace_search import DirectionScores, search
 from taciturn.protocol.messages import EncryptedResidues
 from taciturn.protocol.outcome import BobTrained
+from taciturn.protocol.step_progress import StepProgress
 from taciturn.protocol.steps import Program, send
 from taciturn.protocol.table_shape import TableShape
-from taciturn.protocol.turn import Turn
 from taciturn.rng import Entropy
 
 
@@ -35,8 +36,8 @@ def train(inputs: BobInputs[GradientMechanism]) -> Program[BobTrained]:
     """Trains Bob's weights, one per column, and answers Alice."""
     terms, rows = inputs.terms, inputs.features.rows
     state = inputs.resume or (yield from greet(inputs))
-    partners = Partners.of_training(inputs.partners, state)
-    shape = TableShape.of(rows, state)
+    partners = Partners.for_training(inputs.partners, state)
+    shape = TableShape.from_state(rows, state)
     scales = shape.scales(terms)
     keys = Keys(terms, shape.ring(scales), None, state.key)
     key = yield from keys.offer(inputs.entropy, inputs.partners)
@@ -46,7 +47,7 @@ def train(inputs: BobInputs[GradientMechanism]) -> Program[BobTrained]:
     searched = yield from search(inputs, state, scales, answers.effect, price)
     (solution,) = searched.solutions
     yield from answers.release_sum(terms.rounds, solution.combination)
-    return BobTrained(solution.weights, terms.rounds, company=state.company)
+    return BobTrained(solution.weights, terms.rounds, group_shape=state.group_shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,33 +57,33 @@ class _Answers:
     partners: Partners
     shape: TableShape
 
-    def effect(self, number: int, direction: IntArray) -> Program[Measured]:
+    def effect(self, number: int, direction: IntArray) -> Program[DirectionScores]:
         yield from self.release_sum(number, direction)
         scores = yield from self._receive_scores(number, self.shape.rows)
         held_out = self.inputs.scored_each_epoch
         if held_out is None:
-            return Measured(scores)
+            return DirectionScores(scores)
         rows = held_out.features.rows
-        return Measured(scores, (yield from self._receive_scores(number, rows)))
+        return DirectionScores(scores, (yield from self._receive_scores(number, rows)))
 
     def release_sum(self, number: int, direction: IntArray) -> Program[None]:
-        coins = self.inputs.entropy.fork(f"encryption {number}")
+        entropy = self.inputs.entropy.fork(f"encryption {number}")
         products = yield from self.partners.ask(
-            lambda partner: self._ask_sum(partner, number, direction, partner.coins(coins))
+            lambda partner: self._ask_sum(partner, number, direction, partner.entropy(entropy))
         )
         yield from release_products(self.inputs, self.partners, products, EVERY_ROW, number)
 
     def _ask_sum(
-        self, partner: Partner, number: int, direction: IntArray, coins: Entropy
+        self, partner: Partner, number: int, direction: IntArray, entropy: Entropy
     ) -> Program[MaskedProduct]:
         size = self.shape.size(partner.columns)
         parts = self.inputs.terms.scheme.row_parts(size)
         # One Alice stands for all where it is told how far a pass is.
         passes = None if partner.place.start else self.inputs.terms.rounds
-        turn = Turn(number, passes)
+        turn = StepProgress(number, passes)
         for done, part in enumerate(parts, 1):
             # Each as soon as it is there: Alice is at work on it while he is at the next.
-            vector = self.key.encrypt_rows(direction[part], size, coins, part)
+            vector = self.key.encrypt_rows(direction[part], size, entropy, part)
             yield from send(EncryptedResidues(number, vector))
             yield from turn.report(0, done, len(parts))
         answer = yield from masked_answer(number, size.columns)

@@ -1,8 +1,9 @@
 """Bob's side of newton with shared weights: nothing reaches Alice in clear.
 
-The chart of messages stands in Alice's file, the search in ``taciturn.protocol.bob.passes``. Every
-answer of the right structure is taken, whatever is inside, and the number, kinds and lengths of his
-messages follow from the agreement and the sizes of the tables.
+The chart of messages stands in Alice's file, the search in
+``taciturn.protocol.bob.subspace_search``. Every answer of the right structure is taken, whatever is
+inside, and the number, kinds and lengths of his messages follow from the agreement and the sizes of
+the tables.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from taciturn.privacy.base import EncryptedMechanism
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.opening import greet, with_seed
 from taciturn.protocol.bob.partners import Partner, Partners
-from taciturn.protocol.bob.passes import Measured, search
 from taciturn.protocol.bob.sealed import (
     Keys,
     ask_table_scores,
@@ -27,13 +27,14 @@ from taciturn.protocol.bob.sealed import (
     release_share,
     sized,
 )
+from taciturn.protocol.bob.subspace_search import DirectionScores, search
 from taciturn.protocol.messages import SealedGradient, SealedResidues
 from taciturn.protocol.model_release import model_release_of
 from taciturn.protocol.outcome import BobTrained, WeightShare
 from taciturn.protocol.scales import Scales
+from taciturn.protocol.step_progress import StepProgress
 from taciturn.protocol.steps import Program, receive, require_turn, send
 from taciturn.protocol.table_shape import TableShape
-from taciturn.protocol.turn import Turn
 from taciturn.rng import Entropy
 
 
@@ -41,8 +42,8 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
     """Trains Bob's weights, and his share of Alice's; charged only where he reveals that."""
     terms, rows = inputs.terms, inputs.features.rows
     state = inputs.resume or (yield from greet(inputs))
-    partners = Partners.of_training(inputs.partners, state)
-    shape = TableShape.of(rows, state)
+    partners = Partners.for_training(inputs.partners, state)
+    shape = TableShape.from_state(rows, state)
     scales = shape.scales(terms)
     state = yield from with_seed(inputs, state)
     keys = Keys(terms, shape.ring(scales), state.seed, state.key)
@@ -58,7 +59,7 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
                 solution.weights,
                 passes,
                 share=WeightShare(share, scales),
-                company=state.company.of_model(number),
+                group_shape=state.group_shape.of_model(number),
                 suspected_wraps=searched.suspected_wraps,
                 opened=searched.opened,
                 losses=solution.losses,
@@ -83,31 +84,33 @@ class _Questions:
     partners: Partners
     shape: TableShape
 
-    def effect(self, number: int, direction: IntArray) -> Program[Measured]:
+    def effect(self, number: int, direction: IntArray) -> Program[DirectionScores]:
         share, scales = (yield from self.masked_sum(number, direction)), self.scales
         exact = yield from self._ask_scores(number, share, self.shape.rows, "scores")
         held_out, others = self.inputs.scored_each_epoch, np.empty(0, dtype=np.int64)
         if held_out is not None:
             rows = held_out.features.rows
             others = yield from self._ask_scores(number, share, rows, "held out")
-        return Measured(scales.scores(exact), scales.scores(others), scales.suspected(exact), exact)
+        return DirectionScores(
+            scales.scores(exact), scales.scores(others), scales.suspected(exact), exact
+        )
 
     def masked_sum(self, number: int, direction: IntArray) -> Program[IntArray]:
         """``X~^T a`` with Alice's mask in it, of which Bob cannot take it off."""
-        coins = self.inputs.entropy.fork(f"step {number}")
+        entropy = self.inputs.entropy.fork(f"step {number}")
         sums = yield from self.partners.ask(
-            lambda partner: self._ask_sum(partner, number, direction, partner.coins(coins))
+            lambda partner: self._ask_sum(partner, number, direction, partner.entropy(entropy))
         )
         return np.concatenate(sums)
 
     def _ask_sum(
-        self, partner: Partner, number: int, direction: IntArray, coins: Entropy
+        self, partner: Partner, number: int, direction: IntArray, entropy: Entropy
     ) -> Program[IntArray]:
-        key, size = (yield from self.keys.offer(coins)), self.shape.size(partner.columns)
+        key, size = (yield from self.keys.offer(entropy)), self.shape.size(partner.columns)
         parts, turn = self.keys.scheme.row_parts(size), self._turn(partner, number)
         for done, part in enumerate(parts, 1):
             # Each as soon as it is there: Alice is at work on it while he is at the next.
-            vector = key.encrypt_rows(direction[part], size, coins, part)
+            vector = key.encrypt_rows(direction[part], size, entropy, part)
             yield from send(SealedResidues(number, vector))
             yield from turn.report(0, done, len(parts))
         message = yield from receive(SealedGradient)
@@ -115,19 +118,19 @@ class _Questions:
         return key.decrypt_columns(sized(message.answer, size.columns), size)
 
     def _ask_scores(self, number: int, share: IntArray, rows: int, label: str) -> Program[IntArray]:
-        coins = self.inputs.entropy.fork(f"{label} {number}")
+        entropy = self.inputs.entropy.fork(f"{label} {number}")
 
         def scored(partner: Partner) -> Program[IntArray]:
-            turn = self._turn(partner, number) if label == "scores" else Turn(number)
+            turn = self._turn(partner, number) if label == "scores" else StepProgress(number)
             size, hers = TableSize(rows, partner.columns), share[partner.place]
-            own = partner.coins(coins)
+            own = partner.entropy(entropy)
             return (yield from ask_table_scores(self.keys, hers, size, turn, own))
 
         answers = yield from self.partners.ask(scored)
         # Modulo t, where the masks of several Alices cancel.
         return self.keys.ring.centred(reduce(operator.add, answers))
 
-    def _turn(self, partner: Partner, number: int) -> Turn:
+    def _turn(self, partner: Partner, number: int) -> StepProgress:
         """One Alice stands for all where it is told how far a pass is."""
         passes = self.inputs.terms.rounds
-        return Turn(number, None if partner.place.start else passes)
+        return StepProgress(number, None if partner.place.start else passes)

@@ -23,10 +23,10 @@ from typing import Annotated
 from pydantic import Field
 
 from taciturn.errors import ConfigError, FileError
-from taciturn.faces import Hint
 from taciturn.files import read_toml, write_private
 from taciturn.party.config import PartyConfig
 from taciturn.rng import SystemEntropy
+from taciturn.setting_syntax import Hint
 from taciturn.settings.checked import Checked, PositiveInt
 from taciturn.settings.parties import is_party_name
 
@@ -149,7 +149,7 @@ def _lines(path: Path) -> dict[str, _Line]:
     lines = {}
     for name, line in callers.items():
         try:
-            lines[name] = _Line.of(line if isinstance(line, dict) else {"": line})
+            lines[name] = _Line.from_mapping(line if isinstance(line, dict) else {"": line})
         except ConfigError as problem:
             raise ConfigError(
                 problem.message,

@@ -26,9 +26,9 @@ from taciturn.jobs.serve.http.requests import (
 from taciturn.jobs.serve.rounds import MOST_ASKED, MOST_ID_LETTERS, Verdict
 from taciturn.jobs.serve.sources import FetchedRows, Preparer, RowSource, ServedRows
 from taciturn.numerics.sorted_scores import Threshold
+from taciturn.party.applied_model import AppliedModel, scored_rows
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.service_budget import DAILY, RowCounter, ServiceBudget
-from taciturn.party.used_model import UsedModel, scored_rows
 
 R = TypeVar("R")
 
@@ -39,7 +39,7 @@ class Scorer:
     def __init__(
         self,
         config: PartyConfig,
-        used: UsedModel,
+        used: AppliedModel,
         threshold: Threshold,
         rows: ServedRows,
         source: RowSource,
@@ -49,7 +49,7 @@ class Scorer:
         self._shift, self._threshold = used.shift, threshold
         self._normalisation = config.normalisation
         self._rows, self._source, self.batcher, self._budget = rows, source, batcher, budget
-        self._preparer = Preparer(used.model, Dialect.of(config.data).missing)
+        self._preparer = Preparer(used.model, Dialect.from_settings(config.data).missing)
         self.limits, self.columns = config.serve, self._preparer.columns
         self.active, self.stopping = 0, False
         # Of their own: lookups that hang must not keep counts or other requests from a thread.

@@ -16,10 +16,10 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from taciturn.errors import CertificateError, ConfigError
-from taciturn.faces import Hint
 from taciturn.jobs.serve.http.app import CERTIFICATE_NAMES, ScoringApp, refused
 from taciturn.jobs.serve.http.requests import Refusal
 from taciturn.party.config import PartyConfig
+from taciturn.setting_syntax import Hint
 from taciturn.transport.address import check_address, split_address
 from taciturn.transport.tls import (
     certificate_fingerprint,

@@ -1,0 +1,118 @@
+"""``--watch`` and ``--watch-port``: a live dashboard beside the progress bar."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from taciturn.cli.console import Meter, progress_bar
+from taciturn.errors import ConfigError
+from taciturn.files import settings_home
+
+if TYPE_CHECKING:
+    from taciturn.dashboard.dashboard_state import DashboardState
+    from taciturn.dashboard.server import Address
+    from taciturn.party.config import PartyConfig
+
+Watch = Annotated[
+    bool,
+    typer.Option("--watch", help="Serve a live dashboard on localhost and print its URL."),
+]
+WatchPort = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=65535,
+        help="Serve the live dashboard on this port, so that its URL stays the same.",
+    ),
+]
+
+
+@contextmanager
+def watched_bar(
+    command: str, watch: bool, port: int | None, facts: dict[str, object] | None = None
+) -> Iterator[Meter]:
+    """Progress bar and, with ``watch`` or a port, a live page of both sides in one process."""
+    if not watch and port is None:
+        with progress_bar() as meter:
+            yield meter
+        return
+    # Imported here: most runs have no page.
+    from taciturn.dashboard.dashboard_state import BobDashboardState
+
+    named = tuple((name, str(value)) for name, value in (facts or {}).items())
+    dashboard = BobDashboardState(command, "both", facts=named)
+    with (
+        progress_bar(dashboard=dashboard) as meter,
+        _served(dashboard, port, _own_file(port), meter),
+    ):
+        yield meter
+
+
+@contextmanager
+def watched_side(
+    command: str, watch: bool, port: int | None, config: PartyConfig
+) -> Iterator[Meter]:
+    """Progress bar and live page of one side; the state folder keeps its address.
+
+    Without a ``port`` the page uses the last one again, or any.
+    """
+    if not watch and port is None:
+        with progress_bar(config.role) as meter:
+            yield meter
+        return
+    from taciturn.dashboard.dashboard_state import BobDashboardState, DashboardState
+
+    kind = BobDashboardState if config.role == "bob" else DashboardState
+    dashboard = kind(command, config.role, config.peer)
+    file = config.path(config.state.folder) / "watch.json"
+    with progress_bar(config.role, dashboard) as meter, _served(dashboard, port, file, meter):
+        yield meter
+
+
+def _own_file(port: int | None) -> Path | None:
+    if port is None:
+        return None
+    try:
+        return settings_home() / "taciturn" / f"watch-{port}.json"
+    except RuntimeError:
+        raise ConfigError(
+            "this account has no home folder for the live page's address",
+            where="--watch-port",
+            hint="use --watch alone, or set XDG_CONFIG_HOME",
+        ) from None
+
+
+@contextmanager
+def _served(
+    dashboard: DashboardState, port: int | None, file: Path | None, meter: Meter
+) -> Iterator[None]:
+    from taciturn.dashboard.server import open_server
+
+    server, remark = open_server(dashboard, port, file)
+    with server.serving():
+        if remark:
+            meter.say(remark)
+        meter.print(f"live page: {_said(server.address, file, remark)}")
+        try:
+            yield
+        except BaseException as problem:
+            dashboard.end(problem)
+            raise
+        dashboard.end(None)
+
+
+def _said(address: Address, file: Path | None, remark: str) -> str:
+    """The address on a terminal; elsewhere, as in a service's journal, the file that has it."""
+    if sys.stderr.isatty() or file is None:
+        return address.url
+    if remark:
+        # One that serves this once only is kept beside the usual one.
+        file = file.with_name(f"{file.stem}-now{file.suffix}")
+        address.keep(file)
+    return f"its address is in {file}"

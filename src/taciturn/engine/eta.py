@@ -1,0 +1,83 @@
+"""How far some work is, and how long it takes, in words."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+from taciturn.protocol.events import Advance, PartDone
+
+
+class ProgressEstimate:
+    """How far the work is, for a line now and then where there is no terminal.
+
+    >>> now = [0.0]
+    >>> pulse = Pulse(lambda: now[0])
+    >>> pulse.begin("training")
+    >>> pulse.advance("training", 20, 120)
+    >>> now[0] = 60.0
+    >>> pulse.advance("training", 45, 120)
+    >>> pulse.line()
+    'training: 45 of 120, 0:01:00 elapsed, about 0:03:00 remaining'
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self.activity, self._start = "starting", clock()
+        self._first: tuple[float, float] | None = None
+        self._done: float = 0
+        self._total = 0
+
+    def begin(self, activity: str) -> None:
+        """Another kind of work begins."""
+        self.activity, self._start = activity, self._clock()
+        self._first, self._done, self._total = None, 0, 0
+
+    def observe(self, event: Advance) -> bool:
+        """Takes note of an event; False for one that tells of less than is known.
+
+        In a simulation both sides tell of the parts of a pass, and one may be behind the other.
+        """
+        if isinstance(event, PartDone) and event.reach <= self._done:
+            return False
+        self.advance(event.work, event.reach, event.total)
+        return True
+
+    def advance(self, activity: str, done: float, total: int) -> None:
+        """So much of it is done."""
+        if activity != self.activity:
+            self.begin(activity)
+        # A resumed training is not at its beginning: the pace is that of what is done from here on.
+        self._first = self._first or (self._clock(), done)
+        self._done, self._total = done, total
+
+    @property
+    def reach(self) -> tuple[float, int]:
+        """How much is done, and of how much; 0 of 0 where that is not known."""
+        return self._done, self._total
+
+    def line(self) -> str:
+        """What is done, and the time that it took and will take."""
+        now = self._clock()
+        parts = [self.activity]
+        if self._total:
+            parts = [f"{self.activity}: {math.floor(self._done):,} of {self._total:,}"]
+        parts.append(f"{_duration(now - self._start)} elapsed")
+        left = self.remaining()
+        if left is not None:
+            parts.append(f"about {_duration(left)} remaining")
+        return ", ".join(parts)
+
+    def remaining(self) -> float | None:
+        """The seconds that are left at the pace so far; None where there is none yet."""
+        now = self._clock()
+        since, done = self._first or (now, self._done)
+        if not done < self._done < self._total:
+            return None
+        return (now - since) * (self._total - self._done) / (self._done - done)
+
+
+def _duration(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))

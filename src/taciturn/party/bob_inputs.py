@@ -1,0 +1,120 @@
+"""What Bob has beside his rows: the labels that a training may use, and his ledger.
+
+Only Bob's process loads this file; Alice's has no labels, no ledger and none of his programs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
+from taciturn.data.tables import LabelTable
+from taciturn.errors import ConfigError
+from taciturn.memmap import MEMORY, Scratch
+from taciturn.party.config import PartyConfig
+from taciturn.party.state_store import state_key
+from taciturn.party.tables import PartyTables
+from taciturn.privacy.base import Mechanism
+from taciturn.privacy.ledger import Ledger
+from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.labels import released_labels
+from taciturn.protocol.bob.party import bob_program
+from taciturn.protocol.handshake import ANY_TABLE, PeerTable
+from taciturn.protocol.held_out import HeldOut
+from taciturn.protocol.party import PartyResult
+from taciturn.protocol.state import TrainingState
+from taciturn.protocol.steps import ONLY, Program
+from taciturn.protocol.terms import Terms
+from taciturn.rng import Entropy
+from taciturn.setting_syntax import Hint
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class BobTrainingInputs:
+    """Bob's part of a training that is about to begin or to be resumed.
+
+    ``labels`` are those that the training may use: true, or flipped and paid for. ``ledger`` is
+    charged before every release.
+    """
+
+    labels: LabelTable
+    ledger: Ledger
+
+    @classmethod
+    def from_config(
+        cls,
+        config: PartyConfig,
+        truth: LabelTable,
+        terms: Terms,
+        entropy: Entropy,
+        spent: dict[str, Any] | None = None,
+    ) -> BobTrainingInputs:
+        """Flips labels and charges the ledger where the mechanism asks for it.
+
+        ``spent`` is the ledger at the checkpoint; None to begin. Where the budget does not pay for
+        the flips, nothing is drawn (BudgetExceeded).
+        """
+        limits, method = config.privacy, terms.mechanism
+        ledger = Ledger(truth.rows, method.assumption, limits.budget, limits.delta)
+        respond = None
+        if method.label_flips is not None:
+            # Loaded here: most mechanisms flip nothing.
+            from taciturn.party.consent.label_flips import LabelFlipStore
+
+            key, _ = state_key(config)
+            respond = LabelFlipStore.from_config(config, method.label_flips, key).release
+        labels = released_labels(truth, method, ledger, entropy, respond)
+        if spent is not None:
+            # In place of the charge for flips, which the checkpoint's account contains already.
+            ledger.restore(spent)
+        return cls(labels, ledger)
+
+    def program(
+        self,
+        tables: PartyTables,
+        terms: Terms,
+        entropy: Entropy,
+        resume: TrainingState | None = None,
+        peer: PeerTable = ANY_TABLE,
+        memory: int = DEFAULT_TABLE_MEMORY,
+        scratch: Scratch = MEMORY,
+    ) -> Program[PartyResult]:
+        """Bob's program, from the first message to the last.
+
+        ``peer`` is what Alice's table must be; ``memory`` is how many bytes a whole table of his
+        may take in the scheme's own form.
+        """
+        inputs: BobInputs[Mechanism] = BobInputs(
+            tables.train,
+            self.labels,
+            terms,
+            terms.mechanism,
+            self.ledger,
+            entropy,
+            resume,
+            _held_out(tables, terms),
+            peer,
+            memory,
+            scratch,
+            tuple(terms.agreement.parties or (ONLY,)),
+        )
+        return bob_program(inputs)
+
+
+def _held_out(tables: PartyTables, terms: Terms) -> HeldOut | None:
+    if tables.held_out is not None and tables.held_out_labels is not None:
+        return HeldOut(tables.held_out, tables.held_out_labels)
+    if terms.agreement.evaluate == "epoch":
+        raise ConfigError(
+            "evaluation after each epoch needs held-out rows, and there are none",
+            setting="evaluate",
+            hint=Hint("raise {held_out}, or use {evaluate}", evaluate="end"),
+        )
+    if terms.agreement.share_metrics == "quality":
+        raise ConfigError(
+            "the quality that Alice is told is that of held-out rows, and there are none",
+            setting="share_metrics",
+            hint=Hint("raise {held_out}, or leave {share_metrics} out"),
+        )
+    return None

@@ -1,0 +1,75 @@
+"""A party's way to its peer, or to its peers: a port that it opens, or an address that it dials."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from taciturn.engine.callbacks import Announce
+from taciturn.engine.channel import Endpoints
+from taciturn.party.config import PartyConfig
+from taciturn.party.identity import credentials_of
+from taciturn.party.log import Log, on_change
+from taciturn.transport.limits import Limits
+from taciturn.transport.tls import Credentials
+
+
+@contextmanager
+def open_endpoint(
+    config: PartyConfig, announce: Announce, keys: Mapping[str, str] | None = None
+) -> Iterator[Endpoints]:
+    """The endpoint that a party's file describes, or one for each of several; closed at the end.
+
+    ``announce`` is called with the certificate's warnings, the port, callers that were refused, and
+    why nobody is connected while this side waits. ``keys`` are the fingerprints of the keys with
+    which peers have signed the agreement, by their names: nobody else is talked to under these.
+    """
+    credentials = credentials_of(config)
+    if config.parties:
+        config.side.require_certificate(config, credentials)
+    for warning in credentials.warnings:
+        announce(f"warning: {warning}")
+    with _opened(config, credentials, announce, {**config.parties, **(keys or {})}) as ways:
+        yield ways
+
+
+@contextmanager
+def _opened(
+    config: PartyConfig, own: Credentials, announce: Announce, keys: Mapping[str, str]
+) -> Iterator[Endpoints]:
+    link, log = config.link, Log.from_config(config, announce)
+    limits = Limits(dead_after=link.keepalive_seconds)
+    waits = on_change(lambda reason: log("waiting for the peer", reason=reason))
+    # A party opens a port or dials, and loads what it does.
+    if link.listen is not None:
+        from taciturn.transport.serve import Hub
+
+        hub = Hub(
+            link.listen,
+            own,
+            pins={peer: keys.get(peer) for peer in config.peers},
+            limits=limits,
+            on_refused=on_change(lambda reason: log("refused a connection", reason=reason)),
+            on_quiet=waits,
+        )
+        announce(f"listening on port {hub.port} for {config.peer}")
+        try:
+            yield hub.endpoints if hub.several else hub.endpoints[config.peer]
+        finally:
+            hub.close()
+        return
+    from taciturn.transport.dial import DialEndpoint
+    from taciturn.transport.grpc_channel import KeyPin
+
+    pin = None
+    if config.peer in keys:
+        files = config.path(link.certificate), config.path(link.key)
+        pin = KeyPin(keys[config.peer], *files)
+    endpoint = DialEndpoint(
+        str(link.connect), own, peer=config.peer, pin=pin, limits=limits, on_failed=waits
+    )
+    announce(f"connecting to {config.peer} at {link.connect}")
+    try:
+        yield endpoint
+    finally:
+        endpoint.close()

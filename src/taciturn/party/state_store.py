@@ -1,0 +1,148 @@
+"""A party's state folder: one session at a time, one process at a time, locked and encrypted."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from taciturn.errors import StateError
+from taciturn.files import exclusive_lock, reporting_write_errors, settings_home, sync_folder
+from taciturn.memmap import Scratch
+from taciturn.party import encrypted_log
+from taciturn.party.array_store import EncryptedArrayStore
+from taciturn.party.config import PartyConfig
+from taciturn.party.encrypted_log import KEY_BYTES
+from taciturn.party.journal import Journal
+from taciturn.rng import SystemEntropy
+
+LOCK = "lock"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """What the state folder holds.
+
+    ``shelf`` is for the long arrays of the session's checkpoints, ``results`` for those of a
+    study's trained models, ``scratch`` for long arrays while this process works on them.
+    """
+
+    journal: Journal
+    array_store: EncryptedArrayStore
+    results: EncryptedArrayStore
+    scratch: Scratch
+    warnings: tuple[str, ...]
+
+    def clear(self) -> None:
+        """Removes the long arrays: the session is over, or another one begins."""
+        self.array_store.clear()
+        self.results.clear()
+
+
+@contextlib.contextmanager
+def locked_state_folder(config: PartyConfig) -> Iterator[None]:
+    """Makes a party's state folder; no other process may work in it meanwhile (StateError)."""
+    folder = config.path(config.state.folder)
+    with encrypted_log.reporting_write_errors(folder):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with exclusive_lock(folder / LOCK) as alone:
+        if not alone:
+            raise StateError(
+                "another process is using this state folder",
+                where=str(folder),
+                hint="wait for it, or give this party a state folder of its own",
+            )
+        yield
+
+
+@contextlib.contextmanager
+def state_folder(config: PartyConfig) -> Iterator[SessionState]:
+    """Opens a party's state folder, which this process has locked."""
+    folder = config.path(config.state.folder)
+    key, warnings = state_key(config)
+    journal = Journal(folder / "journal", key, sync=config.state.sync)
+    scratch = Scratch(folder / "scratch")
+    try:
+        arrays, results = (
+            EncryptedArrayStore(folder / name, key) for name in ("arrays", "results")
+        )
+        yield SessionState(journal, arrays, results, scratch, warnings)
+    finally:
+        scratch.clear()
+        journal.close()
+
+
+def state_key(config: PartyConfig) -> tuple[bytes, tuple[str, ...]]:
+    """The party's secret key for what it keeps, made where there is none, and warnings about it."""
+    path, warnings = key_place(config)
+    key, more = _read_key(path)
+    return key, (*warnings, *more)
+
+
+def key_place(config: PartyConfig) -> tuple[Path, tuple[str, ...]]:
+    """Where the party's state key lies, or will, and a warning where that is a bad place."""
+    if config.state.key is not None:
+        return config.path(config.state.key), ()
+    usual, former = _usual_place(config), config.path(f"{config.role}.state.key")
+    # Up to 0.1 the key was made beside the settings, where the state folder is as a rule.
+    if usual.exists() or not former.exists():
+        return usual, ()
+    warning = (
+        f"the state key {former} is kept beside the state folder, so that who copies one has both: "
+        f"move it to {usual}, or name its place as [state] key"
+    )
+    return former, (warning,)
+
+
+def _usual_place(config: PartyConfig) -> Path:
+    folder = config.path(config.state.folder).resolve()
+    try:
+        home = settings_home()
+    except RuntimeError:
+        raise StateError(
+            "this account has no home folder for the state key",
+            setting="key",
+            hint="name a place for it as [state] key",
+        ) from None
+    digest = hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]
+    return home / "taciturn" / f"{config.role}-{digest}.state.key"
+
+
+def boot() -> str:
+    """A name of this start of the machine; empty where the system has none."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def _read_key(path: Path) -> tuple[bytes, tuple[str, ...]]:
+    """The key for what is kept; made where there is none."""
+    if not path.exists():
+        with reporting_write_errors(path, "state key", "name another place for it as [state] key"):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Never over a key that another process has made in the meantime.
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            os.write(descriptor, SystemEntropy().token(KEY_BYTES).hex().encode() + b"\n")
+            os.fsync(descriptor)
+            os.close(descriptor)
+            sync_folder(path.parent)
+    try:
+        text = path.read_text(encoding="ascii").strip()
+        key = bytes.fromhex(text)
+    except (OSError, ValueError):
+        # One message for every fault: it must not show what the file holds.
+        key = b""
+    if len(key) != KEY_BYTES:
+        raise StateError(
+            "the state key is not 64 hexadecimal digits",
+            where=str(path),
+            hint="restore the one that was used; without it an unfinished session is lost",
+        )
+    loose = stat.S_IMODE(path.stat().st_mode) & 0o077
+    warning = f"the state key {path} may be read by others: chmod 600 {path.name}"
+    return key, (warning,) if loose else ()

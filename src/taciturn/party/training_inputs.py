@@ -1,0 +1,180 @@
+"""``TrainingInputs``: what one side brings to a training: its rows and terms, and its program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+from taciturn.crypto.registry import on_engine
+from taciturn.errors import AgreementError, rendering_errors_as
+from taciturn.memmap import MEMORY, Scratch
+from taciturn.party.config import PartyConfig
+from taciturn.party.identity import identity_of
+from taciturn.party.tables import PartyTables
+from taciturn.protocol.agree import agree
+from taciturn.protocol.handshake import PeerTable
+from taciturn.protocol.party import PartyResult
+from taciturn.protocol.state import TrainingState
+from taciturn.protocol.steps import Program
+from taciturn.protocol.terms import Terms
+from taciturn.results.parties import Identity
+from taciturn.results.training import FeatureParty
+from taciturn.rng import Entropy
+from taciturn.setting_syntax import Hint
+from taciturn.settings.agreement import Agreement
+from taciturn.version import __version__
+
+if TYPE_CHECKING:
+    from taciturn.crypto.bfv.workers import Engine
+    from taciturn.party.bob_inputs import BobTrainingInputs
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingInputs:
+    """What one side brings to one training."""
+
+    config: PartyConfig
+    tables: PartyTables
+    terms: Terms
+
+    def on(self, engine: Engine | None) -> Self:
+        """The inputs of a training whose table work an engine does."""
+        if engine is None:
+            return self
+        scheme = on_engine(self.terms.scheme, engine)
+        return replace(self, terms=replace(self.terms, scheme=scheme))
+
+    def feature_parties(self, widths: tuple[int, ...]) -> tuple[FeatureParty, ...] | None:
+        """Several Alices, with their columns; None with one."""
+        named = zip(self.terms.agreement.parties or {}, widths, strict=True)
+        return tuple(FeatureParty(name, columns) for name, columns in named) or None
+
+    @property
+    def peer_table(self) -> PeerTable:
+        """What Bob takes Alice's table to be; she takes his as it is."""
+        return self.config.side.peer_table(self.config)
+
+    @property
+    def magnitude_bits(self) -> int:
+        """The size of this side's values, where the peer needs it; 0 elsewhere."""
+        if self.terms.mechanism.shares_scores:
+            # Loaded here: other trainings have no use for it.
+            from taciturn.protocol.mutual_table import whitened_bits
+
+            return whitened_bits(self.tables.train, self.terms)
+        if self.tables.labels is not None:
+            return 0
+        # Each side loads its own programs only.
+        from taciturn.protocol.alice.whitened import largest_bits
+
+        return largest_bits(self.tables.train, self.terms)
+
+    @property
+    def iterations(self) -> int:
+        """How many there are, unless the training ends early."""
+        return self.terms.iterations(self.tables.train.rows)
+
+    def program(
+        self,
+        entropy: Entropy,
+        bob: BobTrainingInputs | None,
+        resume: TrainingState | None = None,
+        scratch: Scratch = MEMORY,
+    ) -> Program[PartyResult]:
+        """This side's program, from the first message to the last; ``resume`` is None to begin."""
+        tables, terms = self.tables, self.terms
+        memory = self.config.compute.table_memory << 20
+        if bob is not None:
+            return bob.program(tables, terms, entropy, resume, self.peer_table, memory, scratch)
+        # Each side loads its own programs only.
+        from taciturn.protocol.alice.inputs import AliceInputs
+        from taciturn.protocol.alice.party import alice_program
+
+        return alice_program(
+            AliceInputs(
+                tables.train,
+                terms,
+                entropy,
+                resume,
+                tables.held_out,
+                memory,
+                scratch,
+                identity_of(self.config),
+            )
+        )
+
+    @property
+    def name(self) -> str:
+        """Which of several Alices this side is; empty elsewhere."""
+        identity = identity_of(self.config)
+        return "" if identity is None else identity.name
+
+    def bob_side(
+        self, entropy: Entropy, spent: dict[str, Any] | None = None
+    ) -> BobTrainingInputs | None:
+        """Bob's labels and ledger, the latter as it stood at the checkpoint; None at Alice."""
+        if self.tables.labels is None:
+            return None
+        # Each side loads its own programs only.
+        from taciturn.party.bob_inputs import BobTrainingInputs
+
+        return BobTrainingInputs.from_config(
+            self.config, self.tables.labels, self.terms, entropy, spent
+        )
+
+    def identity(self) -> Identity:
+        """What the party's result says of it, however it went."""
+        held_out = self.tables.held_out
+        return Identity(
+            role=self.config.role,
+            peer=self.config.peer,
+            mechanism=self.terms.agreement.mechanism,
+            scheme=self.terms.agreement.scheme,
+            key_bits=self.terms.agreement.key_bits,
+            columns=len(self.tables.train.columns),
+            rows=self.tables.train.rows,
+            held_out_rows=0 if held_out is None else held_out.rows,
+            version=__version__,
+        )
+
+
+def party_terms(config: PartyConfig, tables: PartyTables) -> Terms:
+    """The terms of a party's training, from its file and its table."""
+    known, own = config.alice_columns, len(tables.train.columns)
+    with rendering_errors_as(config.syntax):
+        require_agreed_rows(config, tables.train.rows)
+        require_agreed_columns(config, own)
+    return terms_for(config, own if known is None else known, tables.train.rows)
+
+
+def require_agreed_rows(config: PartyConfig, rows: int) -> None:
+    """Insists that this side trains on as many rows as was agreed, where that is agreed."""
+    agreed = config.agreed.get("rows", rows)
+    if agreed != rows:
+        raise AgreementError(
+            f"rows is {agreed}, and this side's table has {rows} to train on",
+            setting="rows",
+            hint=Hint("write {rows} on both sides", rows=rows),
+        )
+
+
+def require_agreed_columns(config: PartyConfig, columns: int) -> None:
+    """Insists that the only Alice has as many prepared columns as was agreed."""
+    agreed, own = config.alice_columns, config.side.agreed_width(config, columns)
+    if None not in (agreed, own) and agreed != own:
+        raise AgreementError(
+            f"alice-columns is {agreed}, and her prepared table has {columns}",
+            setting="alice_columns",
+            hint=Hint("write {alice_columns} on both sides", alice_columns=columns),
+        )
+
+
+def terms_for(config: PartyConfig, columns: int, rows: int) -> Terms:
+    """The terms of a training on so many columns of Alice's, and rows."""
+    with rendering_errors_as(config.syntax):
+        common = agree(config.settings(), columns, rows, parties=config.parties or None)
+    beside = {k: v for k, v in config.beside().items() if k in Agreement.model_fields}
+    if config.agreement_file is not None:
+        # Two sides with two files notice when they meet; a model's file has which one it was.
+        beside["file_digest"] = config.agreement_file.digest
+    return Terms(Agreement.from_mapping({**common.agreement.model_dump(), **beside}), common.scheme)

@@ -1,0 +1,403 @@
+"""Several Alices get to know each other through Bob, who must not come between them.
+
+::
+
+    each Alice                                       Bob
+      Introduction   exchange key, H(nonce)     ->
+                                                <-   Roster         all of them, and H(his nonce)
+      Endorsement    nonce, signature           ->
+                                                <-   Endorsements   all nonces and signatures
+
+The signature is that of the roster, with the digest of what is agreed on before it (settings, rows,
+version), by the key of her certificate, whose fingerprint the agreement has beside her name. Each
+Alice checks those of all others over the roster as she has it, so that all have the same one, and
+the others' exchange keys are theirs and not Bob's. From them follow
+
+- **masks that cancel** (``ZeroSum``): any two Alices have a key in common, from which one adds and
+  the other subtracts the same pseudo-random numbers. Bob's sum over all Alices is right, and each
+  single answer is uniform to him;
+- **the joint seed** of batches and of the key's uniform half, to which everybody contributes.
+
+**Guarantee.** Of the Alices' answers Bob learns their sum, and nothing of how it is made up, if two
+of them do not help him: what he learns of those two is the sum of the two. The sums of a
+whole-table training are those of one joined table, however its columns are dealt out; from them he
+can reconstruct that table (``docs/columns.md``), which no mask prevents. If one party draws her or
+his nonce at random, the seed is random, whatever the others do, but for ending the run: all are
+bound to their nonces before any is told.
+
+**Assumes.** An honest-but-curious Bob: one who sends two Alices vectors that do not belong
+together isolates an answer. The agreement's fingerprints are right, and an Alice whom Bob runs
+counts as Bob. Trainings with other sets of Alices subtract: with and without her is her answer.
+Signatures (``taciturn.crypto.signatures``), exchange keys (``taciturn.crypto.signatures``) and
+streams (``taciturn.rng``) are what they claim to be; SHA-256 binds and hides.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from taciturn.arrays import IntArray
+from taciturn.crypto.signatures import fingerprint, verify
+from taciturn.errors import (
+    AgreementError,
+    CryptoError,
+    LocalProtocolError,
+    RemoteProtocolError,
+)
+from taciturn.files import canonical_json
+from taciturn.protocol.messages import MAX_COLUMNS, MAX_MAGNITUDE_BITS, Introduction
+from taciturn.rng import KEY_BYTES, KeyedEntropy
+
+_NONCE, _SEED, _SIGNED = b"taciturn nonce", b"taciturn joint seed", b"taciturn roster"
+_SESSION = b"taciturn session"
+BOB = "bob"
+"""The name under which Bob is bound to his nonce."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One Alice, as the roster has her; bytes are in hexadecimal.
+
+    ``spread_bits`` is the size of her columns together, where it is needed (``TableShape``).
+    ``exchange_key`` is her half of the keys that she will have with the others, and ``public_key``
+    that of her certificate.
+    """
+
+    name: str
+    columns: int
+    magnitude_bits: int
+    spread_bits: int
+    exchange_key: str
+    commitment: str
+    public_key: str
+
+    @classmethod
+    def from_introduction(
+        cls, name: str, columns: int, magnitude_bits: int, introduction: Introduction
+    ) -> Member:
+        """Whoever said this to Bob."""
+        return cls(
+            name,
+            columns,
+            magnitude_bits,
+            introduction.spread_bits,
+            introduction.exchange_key.hex(),
+            introduction.commitment.hex(),
+            introduction.public_key.hex(),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The roster: all Alices in the agreement's order, and what binds Bob to his nonce."""
+
+    alices: tuple[Member, ...]
+    commitment: str
+
+    def to_text(self) -> str:
+        """One text for one roster: this is what is signed."""
+        return canonical_json(asdict(self))
+
+    @classmethod
+    def from_text(cls, text: str) -> Members:
+        """Reads a roster that came over the wire."""
+        values = _parsed(text)
+        try:
+            alices = tuple(Member(**entry) for entry in values["alices"])
+            members = cls(alices, values["commitment"])
+        except (KeyError, TypeError):
+            raise _unreadable() from None
+        if members.to_text() != text:
+            raise _unreadable()
+        members.require_sound()
+        return members
+
+    def require_sound(self) -> None:
+        """Insists that all numbers are within their bounds, and that keys are some."""
+        seen: set[str] = set()
+        for member in self.alices:
+            if not _plausible(member) or member.exchange_key in seen:
+                raise RemoteProtocolError(
+                    f"what {str(member.name)[:64]} says of herself is not possible"
+                )
+            seen.add(member.exchange_key)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those of the Alices."""
+        return tuple(member.name for member in self.alices)
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """How many columns each Alice has."""
+        return tuple(member.columns for member in self.alices)
+
+    @property
+    def magnitude_bits(self) -> int:
+        """The size of the largest value of all Alices: all have the same scales."""
+        return max(member.magnitude_bits for member in self.alices)
+
+    @property
+    def sizes(self) -> tuple[tuple[int, int], ...]:
+        """Of each Alice: the size of her values, and that of her columns together."""
+        return tuple((member.magnitude_bits, member.spread_bits) for member in self.alices)
+
+    def require_pins(self, parties: Mapping[str, str]) -> None:
+        """Insists on the agreed names, in their order, and on the agreed keys."""
+        if self.names != tuple(parties):
+            raise AgreementError(
+                f"the parties are {', '.join(parties)} here and {', '.join(self.names)} there",
+                setting="parties",
+            )
+        for member in self.alices:
+            require_pin(parties, member.name, bytes.fromhex(member.public_key))
+
+    def signed_text(self, terms: str) -> bytes:
+        """What each Alice signs: names, keys, bound nonces and sizes, under these terms."""
+        # Digests of one length each: no text can run into the next.
+        texts = (terms, self.to_text())
+        return _SIGNED + b"".join(hashlib.sha256(text.encode()).digest() for text in texts)
+
+    def seed_of(self, endorsed: SignedRoster, signed: bytes) -> bytes:
+        """The joint seed, once all signatures and nonces are right."""
+        for member, signature in zip(self.alices, endorsed.signatures, strict=True):
+            require_signature(member, bytes.fromhex(signature), signed)
+        nonces = [bytes.fromhex(nonce) for nonce in endorsed.nonces]
+        bound = [(member.name, member.commitment) for member in self.alices]
+        for (name, digest), nonce in zip([*bound, (BOB, self.commitment)], nonces, strict=True):
+            require_nonce(name, nonce, digest)
+        return common_seed(nonces)
+
+
+def require_signature(member: Member, signature: bytes, signed: bytes) -> None:
+    """Insists that an Alice has signed the roster."""
+    try:
+        verify(bytes.fromhex(member.public_key), signature, signed)
+    except CryptoError as problem:
+        raise AgreementError(
+            f"{member.name} has not signed this list of parties and keys: {problem.message}",
+            hint="somebody between the parties may have exchanged a key: end here, and ask them",
+        ) from None
+
+
+def require_pin(parties: Mapping[str, str], name: str, public_key: bytes) -> None:
+    """Insists that a key is the agreed one of a party."""
+    if fingerprint(public_key) != parties.get(name):
+        raise AgreementError(
+            f"the key of {name} has the fingerprint {fingerprint(public_key)[:16]}…, and "
+            f"{str(parties.get(name))[:16]}… is agreed on",
+            setting="parties",
+            hint="compare the fingerprint with that party by another way than through Bob",
+        )
+
+
+def commitment(name: str, nonce: bytes) -> bytes:
+    """What binds a party to a nonce that it does not tell yet; nobody else can use it."""
+    return hashlib.sha256(_NONCE + hashlib.sha256(name.encode()).digest() + nonce).digest()
+
+
+def common_seed(nonces: Sequence[bytes]) -> bytes:
+    """The seed that all nonces make, Bob's last.
+
+    >>> common_seed([bytes(32), bytes(32)]) == common_seed([bytes(32), b"1" * 32])
+    False
+    """
+    return hashlib.sha256(_SEED + b"".join(nonces)).digest()
+
+
+def require_nonce(name: str, nonce: bytes, bound: str) -> None:
+    """Insists that a nonce is the one to which a party was bound."""
+    if len(nonce) != KEY_BYTES or commitment(name, nonce).hex() != bound:
+        raise RemoteProtocolError(f"the nonce of {name} does not match its commitment")
+
+
+@dataclass(frozen=True, slots=True)
+class SignedRoster:
+    """What an ``Endorsements`` text says, in hexadecimal; ``nonces`` has Bob's last."""
+
+    nonces: tuple[str, ...]
+    signatures: tuple[str, ...]
+
+    def to_text(self) -> str:
+        """The text."""
+        return canonical_json(asdict(self))
+
+    @classmethod
+    def from_text(cls, text: str, alices: int) -> SignedRoster:
+        """Reads the text, which must be that of so many Alices."""
+        values = _parsed(text)
+        try:
+            endorsed = cls(*(tuple(map(str, values[name])) for name in ("nonces", "signatures")))
+            lengths = len(endorsed.nonces), len(endorsed.signatures)
+            for entry in (*endorsed.nonces, *endorsed.signatures):
+                bytes.fromhex(entry)
+        except (KeyError, TypeError, ValueError):
+            raise _unreadable() from None
+        if lengths != (alices + 1, alices):
+            raise _unreadable()
+        return endorsed
+
+
+@dataclass(frozen=True, slots=True)
+class ZeroSum:
+    """One Alice's masks: those of all Alices, drawn for the same purpose, add up to zero.
+
+    Streams are forked by purpose as coins are. A purpose is one request of Bob's: iteration and
+    part stand in it, so that no two values leave under one mask.
+
+    ``added`` are the streams in common with Alices after her, and ``subtracted`` with those before.
+
+    >>> common = KeyedEntropy.from_seed(1)
+    >>> one, two = ZeroSum(added=(common,)), ZeroSum(subtracted=(common,))
+    >>> pair = [masks.fork("scores 3").over(np.array([5, 7])) for masks in (one, two)]
+    >>> (pair[0] + pair[1]).tolist()
+    [10, 14]
+    """
+
+    added: tuple[KeyedEntropy, ...] = ()
+    subtracted: tuple[KeyedEntropy, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.subtracted)
+
+    def fork(self, purpose: str) -> ZeroSum:
+        """The masks for one purpose."""
+        return ZeroSum(
+            tuple(stream.fork(purpose) for stream in self.added),
+            tuple(stream.fork(purpose) for stream in self.subtracted),
+        )
+
+    def over(self, values: IntArray) -> IntArray:
+        """Values under masks, modulo 2^64; as they are where there is one Alice."""
+        if not self:
+            return values
+        masked = values.astype(np.int64)
+        for stream in self.added:
+            masked += stream.words(len(values)).view(np.int64)
+        for stream in self.subtracted:
+            masked -= stream.words(len(values)).view(np.int64)
+        return masked
+
+
+NO_MASKS = ZeroSum()
+"""For a single Alice, whose answers are hers alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupShape:
+    """What all sides know of several Alices; ``widths`` are in the agreement's order."""
+
+    widths: tuple[int, ...] = ()
+    seed: bytes = field(default=b"", repr=False)
+
+    @property
+    def session(self) -> str:
+        """One name of the session for all sides."""
+        return hashlib.sha256(_SESSION + self.seed).hexdigest()[:32]
+
+    def of_model(self, number: int) -> GroupShape:
+        """That of one of the models of a session, from 0 on, under another name."""
+        if not self.widths or not number:
+            return self
+        seed = hashlib.sha256(f"model {number}".encode() + self.seed).digest()
+        return replace(self, seed=seed)
+
+
+ALONE = GroupShape()
+"""Where there is one Alice."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class PairwiseMasks:
+    """What one of several Alices knows of the others.
+
+    ``widths`` are in the agreement's order, and ``place`` is her own among them. ``pair_keys`` has
+    the key in common with each other Alice, and nothing in her own place. ``sizes`` has for each
+    Alice the size of her values, and that of her columns together.
+    """
+
+    widths: tuple[int, ...]
+    place: int
+    magnitude_bits: int
+    seed: bytes = field(repr=False)
+    pair_keys: tuple[bytes, ...] = field(repr=False)
+    sizes: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def masks(self) -> ZeroSum:
+        """Hers."""
+        streams = [KeyedEntropy(key) if key else None for key in self.pair_keys]
+        before, after = streams[: self.place], streams[self.place + 1 :]
+        return ZeroSum(
+            tuple(stream for stream in after if stream is not None),
+            tuple(stream for stream in before if stream is not None),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """For a state; whoever reads it can take her masks off."""
+        return {
+            "widths": list(self.widths),
+            "place": self.place,
+            "magnitude_bits": self.magnitude_bits,
+            "seed": self.seed.hex(),
+            "pair_keys": [key.hex() for key in self.pair_keys],
+            "sizes": [list(pair) for pair in self.sizes],
+        }
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> PairwiseMasks:
+        """Reads it back."""
+        return cls(
+            tuple(map(int, values["widths"])),
+            int(values["place"]),
+            int(values["magnitude_bits"]),
+            bytes.fromhex(values["seed"]),
+            tuple(bytes.fromhex(key) for key in values["pair_keys"]),
+            tuple((int(size), int(spread)) for size, spread in values["sizes"]),
+        )
+
+
+def masks_of(pairwise_masks: PairwiseMasks | None, parties: Mapping[str, str] | None) -> ZeroSum:
+    """An Alice's masks; none where she is the only one."""
+    if pairwise_masks is not None:
+        return pairwise_masks.masks
+    if parties is not None:
+        # Without this her scores would leave as they are, and nobody would notice.
+        raise LocalProtocolError("one of several Alices does not know the others")
+    return NO_MASKS
+
+
+def _plausible(member: Member) -> bool:
+    counts = (
+        (member.columns, range(1, MAX_COLUMNS + 1)),
+        (member.magnitude_bits, range(MAX_MAGNITUDE_BITS + 1)),
+        (member.spread_bits, range(-MAX_MAGNITUDE_BITS, MAX_MAGNITUDE_BITS + 1)),
+    )
+    texts = (member.exchange_key, member.commitment, member.public_key)
+    if not all(type(count) is int and count in bounds for count, bounds in counts):
+        return False
+    try:
+        lengths = [len(bytes.fromhex(text)) for text in texts]
+    except (TypeError, ValueError):
+        return False
+    return lengths[:2] == [KEY_BYTES, KEY_BYTES]
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        raise _unreadable() from None
+    if not isinstance(values, dict):
+        raise _unreadable()
+    return values
+
+
+def _unreadable() -> RemoteProtocolError:
+    return RemoteProtocolError("what the peer says of the other parties cannot be read")
