@@ -164,7 +164,7 @@ def rendering_errors_as(syntax: SettingSyntax | None) -> Iterator[None]:
 
     >>> from taciturn.setting_syntax import COMMAND_LINE
     >>> try:
-    ...     with shown_by(COMMAND_LINE):
+    ...     with rendering_errors_as(COMMAND_LINE):
     ...         raise ConfigError("epochs is 0", setting="epochs")
     ... except ConfigError as problem:
     ...     print(problem)
@@ -185,7 +185,7 @@ def spelled(hint: Hint) -> str:
     """A hint within a remark, in the words of the face that will show it.
 
     >>> from taciturn.setting_syntax import COMMAND_LINE
-    >>> with shown_by(COMMAND_LINE):
+    >>> with rendering_errors_as(COMMAND_LINE):
     ...     spelled(Hint("{epochs}", epochs=3))
     '--epochs 3'
     """

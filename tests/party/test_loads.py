@@ -60,7 +60,9 @@ PAYING = (
     "scipy.stats",
 )
 # What the page at the end is printed with.
-PAGE = {f"taciturn.report{name}" for name in ("", ".blocks", ".terminal", ".training", ".words")}
+PAGE = {
+    f"taciturn.report{name}" for name in ("", ".blocks", ".terminal", ".training", ".formatting")
+}
 
 
 def within(modules: set[str], *rooms: str) -> set[str]:

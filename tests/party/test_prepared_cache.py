@@ -205,14 +205,14 @@ FULL = """
 import resource, sys
 from pathlib import Path
 from taciturn.party.config import PartyConfig
-from taciturn.party.prepared_cache import PreparedFolder
+from taciturn.party.prepared_cache import PreparedCache
 from taciturn.party.tables import load_tables
 from taciturn.errors import OutputError
 folder = Path(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
 try:
     load_tables(PartyConfig.read(folder / "alice.toml"),
-                PreparedFolder(folder / "alice-state/prepared", least=0))
+                PreparedCache(folder / "alice-state/prepared", least=0))
 except OutputError as problem:
     print(problem.where)
 """

@@ -14,12 +14,12 @@ class ProgressEstimate:
     """How far the work is, for a line now and then where there is no terminal.
 
     >>> now = [0.0]
-    >>> pulse = Pulse(lambda: now[0])
-    >>> pulse.begin("training")
-    >>> pulse.advance("training", 20, 120)
+    >>> estimate = ProgressEstimate(lambda: now[0])
+    >>> estimate.begin("training")
+    >>> estimate.advance("training", 20, 120)
     >>> now[0] = 60.0
-    >>> pulse.advance("training", 45, 120)
-    >>> pulse.line()
+    >>> estimate.advance("training", 45, 120)
+    >>> estimate.line()
     'training: 45 of 120, 0:01:00 elapsed, about 0:03:00 remaining'
     """
 

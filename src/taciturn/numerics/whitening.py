@@ -130,7 +130,7 @@ class Whitening:
         """Inverse of ``to_numbers``; no ``means`` where columns are not centred.
 
         >>> whitening = Whitening(np.array([[2.0, 0.0], [1.0, 3.0]]))
-        >>> Whitening.of_numbers(whitening.to_numbers(), 2).factor.tolist()
+        >>> Whitening.from_numbers(whitening.to_numbers(), 2).factor.tolist()
         [[2.0, 0.0], [1.0, 3.0]]
         """
         factor = np.zeros((columns, columns))

@@ -39,8 +39,8 @@ class ArrayStore(Protocol):
 class InlineArrays:
     """Arrays in the state's own text.
 
-    >>> shelf = InText()
-    >>> shelf.get(shelf.put("scores", np.array([0.5, -2.0])))().tolist()
+    >>> store = InlineArrays()
+    >>> store.get(store.put("scores", np.array([0.5, -2.0])))().tolist()
     [0.5, -2.0]
     """
 

@@ -97,8 +97,8 @@ def total_ones(column: PublishedStatistics) -> float:
 
     >>> from taciturn.jobs.woe.weights import weights_of_evidence
     >>> ones, rows = np.array([3, 40, 7]), np.array([50, 80, 70])
-    >>> handed = HandedOver(rows, weights_of_evidence(ones, rows), smoothing=0.5)
-    >>> round(total_ones(handed), 6)
+    >>> published = PublishedStatistics(rows, weights_of_evidence(ones, rows), smoothing=0.5)
+    >>> round(total_ones(published), 6)
     50.0
     """
     bins, extra = len(column.rows), column.smoothing
