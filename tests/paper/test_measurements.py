@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn_paper import consortium, scale, sides, wire
+from taciturn_paper import consortium, mutual_cost, scale, sides, wire
 from taciturn_paper.one_score import Target, by_lattice, by_mean, recovered, smallest
 from taciturn_paper.scale import Task
 
@@ -101,3 +101,14 @@ def test_a_training_is_measured_by_every_way():
     assert across.ms > 0
     assert across.bytes_to_alice > 0
     assert across.bytes_to_bob > across.bytes_to_alice
+
+
+@pytest.mark.slow  # Four processes with real keys.
+def test_mutual_is_measured_beside_sealed():
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=(60, 4))
+    own = np.hstack([values[:, 2:], np.ones((60, 1))])
+    tables = sides.Tables(values[:, :2], own, (values[:, 0] > 0).astype(np.uint8), True)
+    cost = mutual_cost.compare(tables, turns=1)
+    assert {name: passes for name, (passes, *_) in cost.items()} == {"sealed": 12, "mutual": 28}
+    assert cost["mutual"][2] > cost["sealed"][2] > 0
