@@ -519,8 +519,8 @@ class Link:
                 f"the peer runs {_PURPOSES.get(purpose, 'something else')}, "
                 f"this side {_PURPOSES[self._purpose]}",
                 hint=Hint(
-                    "run the same command on both sides; give {dry_run} or {aligned} on both, or on "
-                    "neither",
+                    "run the same command on both sides; give {dry_run} or {aligned} on both, or "
+                    "on neither",
                     dry_run=True,
                 ),
             )
