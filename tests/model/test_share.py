@@ -74,6 +74,17 @@ def test_weights_come_back_to_the_last_bit(tmp_path_factory, weights):
     assert ModelShare.load(path).weights.tobytes() == before.tobytes()
 
 
+@pytest.mark.parametrize("key", ["means", "whitening", "bob_share"])
+def test_a_file_that_does_not_say_how_its_columns_are_centred_or_shared_is_refused(path, key):
+    share().save(path)
+    record = json.loads(path.read_text())
+    del record[key], record["digest"]
+    record["digest"] = hashlib.sha256(canonical_json(record).encode()).hexdigest()
+    path.write_text(json.dumps(record))
+    with refused(FileError):
+        ModelShare.load(path)
+
+
 def test_a_side_without_columns_has_a_model_too(path):
     share(columns=(), preparation=Preparation(()), weights=np.empty(0)).save(path)
     assert ModelShare.load(path).weights.shape == (0,)

@@ -570,6 +570,19 @@ def test_no_score_of_one_of_several_alices_leaves_without_a_mask(name):
 
 @pytest.mark.parametrize(("name", "alices"), DRIVEN)
 def test_no_stream_of_coins_is_begun_twice_in_a_whole_session(name, alices, monkeypatch):
+    evaluate = "end" if name == "mutual-table" else "epoch"
+    star = star_of(name, alices, epochs=2, held_out=0.2, evaluate=evaluate)
+    require_streams_begun_once(star, monkeypatch)
+
+
+@pytest.mark.parametrize("alices", [1, 3])
+def test_nor_where_several_penalties_share_a_search(alices, monkeypatch):
+    star = star_of("sealed-table", alices, epochs=2, held_out=0.2, evaluate="end")
+    star = replace(star, terms=star.terms.over([0.01, 0.1, 1.0]))
+    require_streams_begun_once(star, monkeypatch)
+
+
+def require_streams_begun_once(star: Star, monkeypatch: pytest.MonkeyPatch) -> None:
     """Masks, obfuscators or errors that are drawn again tell Bob or Alice a difference."""
     begun: Counter[tuple[bytes, str]] = Counter()
     private = {BOB.key, *(entropy_of(party).key for party in names(3))}
@@ -583,8 +596,6 @@ def test_no_stream_of_coins_is_begun_twice_in_a_whole_session(name, alices, monk
         return stream
 
     monkeypatch.setattr(KeyedEntropy, "fork", noting)
-    evaluate = "end" if name == "mutual-table" else "epoch"
-    star = star_of(name, alices, epochs=2, held_out=0.2, evaluate=evaluate)
     whole_session(star, HELD_OUT)
     # Keys that are one for the whole training.
     again = {purpose for (_, purpose), times in begun.items() if times > 1}

@@ -212,3 +212,19 @@ def test_what_bob_decrypts_of_losses_digits_and_segments_is_uniform():
     expected = counts.sum() / 8
     # Chi-squared with 7 degrees of freedom: above 30 once in 10,000 times.
     assert ((counts - expected) ** 2 / expected).sum() < 30
+
+
+@pytest.mark.slow
+def test_two_trainings_with_one_label_changed_tell_about_that_row_s_score():
+    """A limit, not a promise: what is opened is protected within one training alone."""
+    tables = cancer()
+    rows = tables.labels.rows
+    whole = train(tables, epochs=28, l2=1 / rows)
+    scores = np.hstack([tables.alice.values, tables.bob.values]) @ whole.weights
+    for row in (6, 36, 48):
+        labels = tables.labels.values.copy()
+        labels[row] = 1 - labels[row]
+        changed = replace(tables, labels=LabelTable.from_data(labels))
+        rise = bob(train(changed, epochs=28, l2=1 / rows)).losses[-1] - bob(whole).losses[-1]
+        read = rows * rise * (1 if tables.labels.values[row] else -1)
+        assert read == pytest.approx(scores[row], rel=0.1)

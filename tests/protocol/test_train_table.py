@@ -22,7 +22,7 @@ from taciturn.crypto.bfv import BfvScheme, LocalEngine
 from taciturn.data import LabelTable
 from taciturn.engine import ProgressEstimate, run_pair
 from taciturn.engine import replay_program as replay
-from taciturn.errors import AgreementError, ConfigError
+from taciturn.errors import AgreementError, ConfigError, CryptoError
 from taciturn.numerics import (
     BoundedTable,
     DescentSolver,
@@ -473,3 +473,12 @@ def test_labels_do_not_decide_what_one_search_says():
         for one in (star, other)
     ]
     assert kinds[0] == kinds[1]
+
+
+def test_held_out_answers_of_all_models_of_one_search_add_up():
+    star = over_penalties("sealed", 1, BFV)
+    share = shared(converse(star).alice)
+    for terms, most in ((star.terms, 2**50), (star.terms.of_model(0), len(PENALTIES) * 2**50)):
+        responder = SealedResponder(share, NOISE_KEY, terms, ALICE)
+        with refused(CryptoError, names=len(PENALTIES) * 2**50):
+            responder.require_hidden(8, 100, most)

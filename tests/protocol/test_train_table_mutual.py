@@ -5,6 +5,7 @@ What every conversation promises is in ``test_conversations.py``.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from taciturn.crypto import ClearScheme, Scheme
 from taciturn.crypto.bfv import BfvScheme
 from taciturn.engine import run_pair
-from taciturn.errors import ConfigError, CryptoError
+from taciturn.errors import ConfigError, CryptoError, RemoteProtocolError
 from taciturn.numerics import (
     centring_offset,
     fit_on_schedule,
@@ -26,6 +27,7 @@ from taciturn.numerics import (
 from taciturn.protocol import (
     Columns,
     GivenShare,
+    Hello,
     Observation,
     RevealedShare,
     Scales,
@@ -37,6 +39,7 @@ from taciturn.protocol import (
 )
 from taciturn.settings import Agreement
 from tests.expected import refused
+from tests.protocol.hostile import altered, only
 from tests.protocol.parties import ALICE, Tables
 from tests.protocol.stars import Star, StarTalk, converse, shared
 from tests.protocol.test_conversations import SPLITS, agreed
@@ -135,6 +138,13 @@ def test_a_training_that_would_tell_too_much_of_a_table_is_refused():
         TablePlan.from_terms(terms, 100_000, Columns(50, 18), Columns(2, 2))
     plan = TablePlan.from_terms(terms, 40_000, Columns(41, 9), Columns(40, 9))
     assert max(plan.alice_leak, plan.bob_leak) < 2.0**-40
+
+
+def test_a_bob_without_the_agreed_intercept_is_refused():
+    star = Star.of(SPLITS["halves-and-intercept"], newton(), 1)
+    bob = altered(star.bob_program(), only(Hello, lambda hello: replace(hello, columns=0)))
+    with refused(RemoteProtocolError):
+        run_pair(star.alice_program(), bob)
 
 
 def test_a_table_of_several_parts_is_refused_by_name():

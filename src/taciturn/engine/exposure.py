@@ -226,7 +226,8 @@ def _unseen(opened: OpenedScores) -> str:
         "Bob receives no score of a training row. At the end he is told "
         f"{counted(opened.sums, 'sum')} over all training rows, with noise: losses, and how many "
         "scores may lie beyond the range. If he deviates, they can be about rows of his choice; "
-        "the noise leaves fewer than 100 bits in all of one training"
+        "the noise leaves fewer than 100 bits in all of one training. Two trainings with one label "
+        "changed tell him about that row's score"
     )
     scores = opened.in_all - opened.sums
     if not scores:

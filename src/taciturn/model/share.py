@@ -186,9 +186,9 @@ class ModelShare:
                 preparation=Preparation.from_json(record.pop("preparation")),
                 notes=tuple(record.pop("notes")),
                 share=tuple(record.pop("share")),
-                bob_share=tuple(record.pop("bob_share", ())),
-                whitening=tuple(record.pop("whitening", ())),
-                means=tuple(record.pop("means", ())),
+                bob_share=tuple(record.pop("bob_share")),
+                whitening=tuple(record.pop("whitening")),
+                means=tuple(record.pop("means")),
                 **record,
             )
         except (KeyError, TypeError, ValueError, OverflowError, ConfigError, ColumnError):

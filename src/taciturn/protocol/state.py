@@ -136,10 +136,9 @@ class SearchState:
             shelved("scores"),
             shelved("held-out"),
             _floats(values["position"]),
-            # A checkpoint of an earlier version has none.
             cast(
                 "Sequence[IntArray]",
-                LazyArrays([_bits(array_store.get(kept)) for kept in values.get("opened", ())]),
+                LazyArrays([_bits(array_store.get(kept)) for kept in values["opened"]]),
             ),
         )
 
@@ -293,11 +292,10 @@ class TrainingState:
                 mutual=None
                 if values["mutual"] is None
                 else MutualState.from_json(values["mutual"]),
-                # A state of a version that knew one Alice only has none of these.
-                widths=tuple(map(int, values.get("widths", ()))),
-                sizes=tuple((int(one), int(two)) for one, two in values.get("sizes", ())),
+                widths=tuple(map(int, values["widths"])),
+                sizes=tuple((int(one), int(two)) for one, two in values["sizes"]),
                 pairwise_masks=None
-                if not values.get("circle")
+                if values["circle"] is None
                 else PairwiseMasks.from_json(values["circle"]),
             )
         except (KeyError, TypeError, ValueError):

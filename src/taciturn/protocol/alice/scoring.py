@@ -142,7 +142,9 @@ class SealedResponder(ScoreResponder):
         """Refuse rows of which so many answers would tell more than their scores."""
         columns = len(self.own.values)
         ring = self.own.scales.ring(size, columns)
-        self._terms.scheme.check_tables(ring, TableSize(rows, columns), answers)
+        # The models of one search score the same rows.
+        products = answers * self._terms.agreement.models
+        self._terms.scheme.check_tables(ring, TableSize(rows, columns), products)
 
     def open(self, hello: Hello, size: int) -> Program[None]:
         """Agree on the seed of Bob's keys."""

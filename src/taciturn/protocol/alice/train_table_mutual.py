@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from taciturn.crypto.base import PublicKey, SecretKey, SlotPublicKey
-from taciturn.errors import StateError
+from taciturn.errors import RemoteProtocolError, StateError
 from taciturn.numerics.shared_fraction import momentum
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import with_seed
@@ -105,6 +105,8 @@ def _opened(inputs: AliceInputs) -> Program[_Opened]:
     size = whitened_bits(features, terms)
     hello = yield from open_training("alice", terms, features, size)
     bob = Columns(hello.columns, hello.magnitude_bits)
+    if bob.count < terms.agreement.intercept:
+        raise RemoteProtocolError("the peer has no column, and an intercept is agreed on")
     plan = TablePlan.from_terms(terms, features.rows, Columns(len(features.columns), size), bob)
     state = TrainingState(0, _NO_WEIGHTS, columns=bob.count, magnitude_bits=size)
     state = yield from with_seed(inputs, state)

@@ -257,9 +257,9 @@ class _Opened:
         known = () if search is None else search.opened
         # Scores that travel in clear are rounded for it, so that they are no exact product. A
         # descent to a told model keeps its newest direction alone. One pass has no other to be
-        # compared with, and a checkpoint of an earlier version has no integers.
+        # compared with.
         exact = inputs.mechanism.shares_weights and agreed.reveal_epsilon is None
-        if not exact or agreed.rounds == 1 or len(known) < state.iteration:
+        if not exact or agreed.rounds == 1:
             return cls(None)
         size = agreed.rounds, inputs.features.rows
         opened = cls(inputs.scratch.unnamed(size, np.int64))
