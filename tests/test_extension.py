@@ -160,7 +160,7 @@ WHOLE = """
 from dataclasses import dataclass
 from taciturn.privacy.base import ResidueMechanism, Released
 from taciturn.privacy.events import PrivacyEvent
-from taciturn.privacy.prices import Price, Priced
+from taciturn.privacy.events import Price, Priced
 
 @dataclass(frozen=True, slots=True)
 class Told(PrivacyEvent):

@@ -88,7 +88,7 @@ RESULTS = (
     "result.to_pandas()",
     "taciturn.check(**run, epochs=1)",
     # Long enough for a bar, however fast the machine: each event waits.
-    "import time, taciturn.engine.eta as pulse\n"
+    "import time, taciturn.engine.callbacks as pulse\n"
     "seen = pulse.Pulse.advance\n"
     "def slow(self, *far):\n    time.sleep(0.05)\n    seen(self, *far)\n"
     "pulse.Pulse.advance = slow\n"

@@ -32,14 +32,14 @@ from taciturn.results.cost_preview import Estimate
 from taciturn.results.run_list import RunList
 from taciturn.results.runs import Runs
 from taciturn.results.training import TrainingRun
-from taciturn.settings.arguments import (
+from taciturn.settings.options import (
+    SettingsOptions,
     given_options,
     per_seed,
     record_target,
     refusing_former_keywords,
     settings_of,
 )
-from taciturn.settings.options import SettingsOptions
 from taciturn.simulation import in_cell, load_raw
 
 if TYPE_CHECKING:

@@ -43,7 +43,7 @@ from taciturn.privacy.registry import mechanism_class, require_class_weight_supp
 from taciturn.results.serialise import record_of
 from taciturn.results.training import TrainingRun
 from taciturn.rng import KeyedEntropy
-from taciturn.settings.arguments import refusing_former_keywords
+from taciturn.settings.options import refusing_former_keywords
 from taciturn.settings.schema import Settings
 from taciturn.simulation import in_cell
 from taciturn.version import __version__

@@ -205,7 +205,7 @@ FULL = """
 import resource, sys
 from pathlib import Path
 from taciturn.party.config import PartyConfig
-from taciturn.party.prepared_cache import PreparedCache
+from taciturn.party.tables import PreparedCache
 from taciturn.party.tables import load_tables
 from taciturn.errors import OutputError
 folder = Path(sys.argv[1])

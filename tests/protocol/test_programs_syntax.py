@@ -20,7 +20,7 @@ FILES = [
 STEPS = frozenset({"send", "receive", "emit", "keep"})
 # These drive the programs that they are given, step by step.
 DRIVERS = frozenset({"gather", "with_peer", "ask", "run"})
-BY_STEPS = "concurrent.py"
+BY_STEPS = "steps.py"
 
 
 def is_program(node: ast.AST) -> bool:

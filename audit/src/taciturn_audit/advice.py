@@ -43,8 +43,7 @@ from taciturn.protocol.observations import Signal
 from taciturn.results.check import PredictionNotes, Recommendation
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement
-from taciturn.settings.schema import OWN_DATA_DEFAULTS
-from taciturn.settings.solver import Sgd
+from taciturn.settings.schema import OWN_DATA_DEFAULTS, Sgd
 from taciturn_audit.attacks.base import ModelOnlyControl
 from taciturn_audit.rehearsal import Rehearsal
 from taciturn_audit.views.alice_view import AliceView

@@ -22,8 +22,13 @@ from taciturn.jobs.woe.job import WoeOptions
 from taciturn.privacy.registry import mechanism_class
 from taciturn.results.check import CheckResult
 from taciturn.setting_syntax import Hint, hyphenated
-from taciturn.settings.arguments import given_options, per_seed, record_target, settings_of
-from taciturn.settings.options import SettingsOptions
+from taciturn.settings.options import (
+    SettingsOptions,
+    given_options,
+    per_seed,
+    record_target,
+    settings_of,
+)
 from taciturn.settings.schema import SGD_ONLY, WHOLE_TABLE_ONLY, Settings
 from taciturn.simulation import arrange, in_cell, load_features, load_raw
 from taciturn_audit.results.audit import AuditRun

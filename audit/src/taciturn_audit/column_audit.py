@@ -20,7 +20,7 @@ from taciturn.engine.callbacks import SILENT, Announce, Callbacks, noop
 from taciturn.errors import TranscriptError, counted
 from taciturn.jobs.train.simulation import Outcome, simulate_training
 from taciturn.numerics.whitening import centring_offset, training_means
-from taciturn.protocol.held_out import HeldOut
+from taciturn.protocol.outcome import HeldOut
 from taciturn.results.columns import (
     BobSeat,
     ColumnFindings,

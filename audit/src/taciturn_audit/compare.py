@@ -20,7 +20,7 @@ from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import ConfigError
 from taciturn.jobs.train.simulation import estimate, raise_if_diverged, simulate_training
 from taciturn.numerics.metrics import Metrics
-from taciturn.protocol.agree import agree
+from taciturn.protocol.terms import agree
 from taciturn.results.runs import Runs
 from taciturn.results.training import TrainingRun
 from taciturn.settings.schema import Settings

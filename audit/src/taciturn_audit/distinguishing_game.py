@@ -50,9 +50,9 @@ from taciturn.numerics.intervals import clopper_pearson
 from taciturn.parallel import one_thread
 from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.alice.inputs import AliceInputs
-from taciturn.protocol.alice.registry import TRAININGS as ALICE
+from taciturn.protocol.alice.party import TRAININGS as ALICE
 from taciturn.protocol.bob.inputs import BobInputs
-from taciturn.protocol.bob.registry import TRAININGS as BOB
+from taciturn.protocol.bob.party import TRAININGS as BOB
 from taciturn.protocol.codec import decode, kind_of
 from taciturn.protocol.messages import (
     Message,
@@ -65,7 +65,7 @@ from taciturn.protocol.messages import (
 )
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
-from taciturn.settings.solver import Newton
+from taciturn.settings.schema import Newton
 from taciturn_audit.results.audit import REUSED_SEED, UNENCRYPTED, Distinguisher, Fault, Look
 from taciturn_audit.views.alice_view import AliceView
 

@@ -64,7 +64,7 @@ from scipy.special import betainc, expit, gammaln, logit, xlog1py, xlogy
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.data.tables import LabelTable
 from taciturn.errors import ConfigError
-from taciturn.privacy.statement import Statement
+from taciturn.privacy.events import Statement
 from taciturn_audit.attacks.base import LabelGuess
 from taciturn_audit.results.audit import Evidence
 

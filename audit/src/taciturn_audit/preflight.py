@@ -28,9 +28,9 @@ from taciturn.engine.exposure import column_exposure, reconstruction, sums_alone
 from taciturn.errors import advised, counted
 from taciturn.jobs.train.simulation import feature_parties
 from taciturn.parallel import one_thread
-from taciturn.privacy.prices import price
-from taciturn.protocol.agree import unused
+from taciturn.privacy.events import price
 from taciturn.protocol.bob.forecast import forecast
+from taciturn.protocol.terms import unused
 from taciturn.results.check import CLEAR, LEAKS, AttackVerdict, CheckFacts, CheckResult
 from taciturn.results.columns import ColumnRehearsal, ExposedColumn
 from taciturn.rng import KeyedEntropy

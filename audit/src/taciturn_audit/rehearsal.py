@@ -27,8 +27,7 @@ from taciturn.errors import ShapeError
 from taciturn.jobs.train.simulation import Outcome, simulate_training
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.registry import mechanism, mechanism_class
-from taciturn.protocol.agree import agree
-from taciturn.protocol.terms import Terms
+from taciturn.protocol.terms import Terms, agree
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation import Coins

@@ -28,8 +28,8 @@ from taciturn.engine.driver import Driver
 from taciturn.engine.pair import run_star
 from taciturn.jobs.train.simulation import inputs_of, simulated_terms
 from taciturn.privacy.ledger import Ledger
-from taciturn.protocol.alice.registry import TRAININGS as ALICE
-from taciturn.protocol.bob.registry import TRAININGS as BOB
+from taciturn.protocol.alice.party import TRAININGS as ALICE
+from taciturn.protocol.bob.party import TRAININGS as BOB
 from taciturn.protocol.messages import Role
 from taciturn.protocol.steps import Program
 from taciturn.rng import KeyedEntropy

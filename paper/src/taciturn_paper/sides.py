@@ -38,7 +38,7 @@ from taciturn.crypto.base import (
 from taciturn.crypto.registry import scheme
 from taciturn.data.ids import RowIds
 from taciturn.data.tables import INTERCEPT, FeatureTable, LabelTable
-from taciturn.engine.channel import Channel, Endpoint
+from taciturn.engine.callbacks import Channel, Endpoint
 from taciturn.engine.driver import Driver
 from taciturn.errors import ConfigError
 from taciturn.numerics.whitening import Whitening, centring_offset
@@ -46,9 +46,9 @@ from taciturn.parallel import one_thread
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.alice.inputs import AliceInputs
-from taciturn.protocol.alice.registry import TRAININGS as ALICE
+from taciturn.protocol.alice.party import TRAININGS as ALICE
 from taciturn.protocol.bob.inputs import BobInputs
-from taciturn.protocol.bob.registry import TRAININGS as BOB
+from taciturn.protocol.bob.party import TRAININGS as BOB
 from taciturn.protocol.events import Event, Progress
 from taciturn.protocol.messages import Role
 from taciturn.protocol.outcome import Trained, WeightShare

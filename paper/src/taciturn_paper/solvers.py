@@ -22,16 +22,14 @@ from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import DatasetUnavailable
 from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
+from taciturn.numerics.logistic import train_centralised
 from taciturn.numerics.metrics import Metrics, evaluate
-from taciturn.numerics.sgd import train_centralised
 from taciturn.numerics.whole_table import fit_in_clear
 from taciturn.parallel import one_thread, usable_cores
-from taciturn.protocol.agree import agree
-from taciturn.protocol.batch_seed import seed_of
-from taciturn.protocol.terms import Terms
+from taciturn.protocol.batches import seed_of
+from taciturn.protocol.terms import Terms, agree
 from taciturn.rng import KeyedEntropy
-from taciturn.settings.schema import Settings
-from taciturn.settings.solver import SolverName
+from taciturn.settings.schema import Settings, SolverName
 from taciturn.simulation import Coins, arrange, load_raw
 from taciturn_paper.encryption import PAPER_SECONDS
 from taciturn_paper.sides import LINKS, Course, Effort, Link, Tables, measure

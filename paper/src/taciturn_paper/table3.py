@@ -23,9 +23,8 @@ from taciturn.jobs.train.simulation import programs
 from taciturn.numerics.intervals import t_interval
 from taciturn.parallel import one_thread
 from taciturn.privacy.ledger import Ledger
-from taciturn.protocol.agree import agree
 from taciturn.protocol.events import Event, Progress
-from taciturn.protocol.terms import Terms
+from taciturn.protocol.terms import Terms, agree
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation import Coins, arrange, load_raw

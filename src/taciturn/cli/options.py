@@ -17,8 +17,8 @@ import typer
 from taciturn import extensions
 from taciturn.errors import rendering_errors_as
 from taciturn.setting_syntax import COMMAND_LINE, CommandLine, hyphenated, plain_value
+from taciturn.settings.checked import Panel, Setting, declared
 from taciturn.settings.schema import OWN_DATA_DEFAULTS, Settings, settings_file
-from taciturn.settings.setting import Panel, Setting, declared
 
 
 def _option(name: str, declaration: Setting) -> Any:  # noqa: ANN401 - a type form

@@ -29,8 +29,8 @@ from taciturn.crypto.multiexp import Ladder as Ladder
 from taciturn.crypto.multiexp import SubsetTables as SubsetTables
 from taciturn.crypto.multiexp import block_sizes as block_sizes
 from taciturn.crypto.multiexp import product_of_powers as product_of_powers
-from taciturn.crypto.packing import Packing as Packing
 from taciturn.crypto.paillier import OFFERED_BITS as OFFERED_BITS
+from taciturn.crypto.paillier import Packing as Packing
 from taciturn.crypto.paillier import PaillierPublicKey as PaillierPublicKey
 from taciturn.crypto.paillier import PaillierScheme as PaillierScheme
 from taciturn.crypto.paillier import PaillierSecretKey as PaillierSecretKey

@@ -10,6 +10,8 @@ The programs of both sides run against each other in this process, for a short w
 
 A side that has only its own table passes the number of the other side's columns, and uniform
 numbers replace them: no cost depends on values.
+
+One product of a scheme, timed: for the check of a machine, and for benchmarks.
 """
 
 from __future__ import annotations
@@ -22,8 +24,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from taciturn.arrays import FloatArray
-from taciturn.crypto.base import DEFAULT_TABLE_MEMORY, TableSize
+from taciturn.arrays import FloatArray, IntArray
+from taciturn.crypto.base import (
+    DEFAULT_TABLE_MEMORY,
+    Capacity,
+    PublicKey,
+    Scheme,
+    SecretKey,
+    TableSize,
+)
 from taciturn.crypto.bfv.layout import Tiling
 from taciturn.crypto.bfv.parameters import DEGREE
 from taciturn.crypto.bfv.workers import LocalEngine
@@ -34,22 +43,68 @@ from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.pair import run_star
 from taciturn.parallel import one_thread
 from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.party import TRAININGS as ALICE
 from taciturn.protocol.alice.party import alice_program
-from taciturn.protocol.alice.registry import TRAININGS as ALICE
 from taciturn.protocol.alice.scoring import RevealedResponder, answer_rows
 from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.party import TRAININGS as BOB
 from taciturn.protocol.bob.party import bob_program
-from taciturn.protocol.bob.registry import TRAININGS as BOB
 from taciturn.protocol.bob.scoring import RevealedRequester, ask_rows
 from taciturn.protocol.events import Event, Progress
-from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.messages import Role
-from taciturn.protocol.mutual_sums import LOSSES
+from taciturn.protocol.mutual import LOSSES
+from taciturn.protocol.outcome import HeldOut
 from taciturn.protocol.party import compare_held_out
 from taciturn.protocol.steps import ONLY, Program
 from taciturn.protocol.terms import Terms
 from taciturn.results.cost_preview import Estimate
-from taciturn.rng import KeyedEntropy
+from taciturn.rng import Entropy, KeyedEntropy
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationRun:
+    """What one iteration took.
+
+    ``seconds`` is the critical path (encrypt, product, mask, decrypt), ``ahead`` what was made
+    before it, while a party would wait for the other.
+    """
+
+    seconds: float
+    ahead: float
+    bytes_to_alice: int
+    bytes_to_bob: int
+    error: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPair:
+    """Both halves of a key, the public one as Alice reads it from the wire."""
+
+    secret: SecretKey
+    public: PublicKey
+
+    @classmethod
+    def generate(cls, scheme: Scheme, bits: int, capacity: Capacity, entropy: Entropy) -> KeyPair:
+        """A fresh pair."""
+        secret = scheme.generate(bits, capacity, entropy)
+        return cls(secret, scheme.read_public(secret.public.to_bytes(), bits, capacity))
+
+    def calibrate(self, matrix: IntArray, vector: IntArray, entropy: Entropy) -> CalibrationRun:
+        """One iteration, Bob's and Alice's work together."""
+        rows, length = matrix.shape
+        start = time.perf_counter()
+        self.secret.stock(rows, length, entropy)
+        prepared = self.public.prepare(matrix)
+        mask = self.public.draw_mask(rows, entropy)
+        self.public.stock(prepared, mask, entropy)
+        ready = time.perf_counter()
+        sent = self.secret.encrypt(vector, rows, entropy)
+        answer = self.public.masked_product(prepared, sent, mask, entropy)
+        product = self.public.unmask(self.secret.decrypt(answer, length), mask)
+        end = time.perf_counter()
+        error = int(np.abs(product - matrix @ vector).max())
+        return CalibrationRun(end - ready, ready - start, len(sent.data), len(answer.data), error)
+
 
 # A second or two of work. With more values than this, products are shared among processes, as
 # those of the whole table are.

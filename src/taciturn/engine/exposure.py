@@ -26,6 +26,14 @@ where most have two values, up to twice as many.
 bound for one that is. ``scores_for_all`` is no more than the played attacks need. It is no bound on
 all attacks: what is known of the columns besides (that one of a group is 1 and the others are 0)
 takes fewer bits still.
+
+What each side will receive in a training: a few sentences, from what is agreed on.
+
+**Guarantee.** The sentences follow from the agreement and the tables' sizes, so that both sides
+have the same.
+
+**Assumes.** Both keep to the protocol. ``taciturn.engine.exposure`` and ``docs/deviating.md`` say
+what a party that deviates learns.
 """
 
 from __future__ import annotations
@@ -39,10 +47,10 @@ from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import counted
 from taciturn.numerics.fixedpoint import magnitude_bits
-from taciturn.protocol.mutual_sums import LOSSES
+from taciturn.protocol.mutual import LOSSES
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
-from taciturn.results.cost_preview import ColumnExposure
+from taciturn.results.cost_preview import ColumnExposure, Disclosure
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,3 +272,87 @@ def _warning(terms: Terms, opened: OpenedScores, columns: int, room: _Room) -> s
         f"read {'' if per_score == 1 else 'up to '}{counted(per_score, 'column')} from one score, "
         f"and {reach}"
     )
+
+
+def disclosure_text(
+    terms: Terms,
+    rows: int,
+    held_out: int = 0,
+    opened: OpenedScores | None = None,
+    study: str = "",
+) -> Disclosure:
+    """What Alice receives, and what Bob does.
+
+    ``opened`` counts the scores that several trainings open, and ``study`` is the text about them.
+    """
+    beyond = f" {study}" if study else ""
+    opened = opened or OpenedScores.from_terms(terms, rows, held_out)
+    return Disclosure(
+        alice=_to_alice(terms) + beyond,
+        bob=_to_bob(terms, opened, held_out) + beyond,
+        columns=reconstruction(terms),
+    )
+
+
+def _to_alice(terms: Terms) -> str:
+    agreed, method = terms.agreement, terms.mechanism
+    sentences = [f"Alice receives {method.receives()}."]
+    if agreed.bob_update == "true":
+        sentences.append(
+            "Bob's own weights learn from true residues, so that what she receives later depends "
+            "on every label."
+        )
+    if agreed.patience is not None:
+        sentences.append("She sees when Bob ends the training, which depends on labels.")
+    sentences.append(
+        "At the end she has a random share of her weights, which alone tells nothing."
+        if method.shares_weights and not agreed.reveal
+        else "At the end she has the weights of her columns."
+    )
+    if agreed.share_metrics == "quality":
+        noisy = agreed.metrics_epsilon is not None
+        figures = "accuracy, with noise," if noisy else "accuracy and AUC"
+        sentences.append(
+            f"Bob tells her the model's {figures} on the held-out rows, in whole per cent, which "
+            "depends on labels."
+        )
+    return " ".join(sentences)
+
+
+def _to_bob(terms: Terms, opened: OpenedScores, held_out: int) -> str:
+    if terms.mechanism.shares_scores:
+        return _to_unseeing_bob(terms, opened, held_out)
+    if not opened.in_all:
+        return "Bob receives no score of a row."
+    scores = f"Bob receives up to {counted(opened.per_row, 'score')} of each training row"
+    if held_out:
+        scores += f" and {counted(opened.per_held_out_row, 'score')} of each held-out row"
+    several = terms.agreement.alices > 1
+    whose = "all Alices'" if several else "Alice's"
+    end = f"and a random share of {'theirs' if several else 'hers'}"
+    return (
+        f"{scores}, {opened.in_all:,} numbers in all: each is a sum of {whose} columns of the row "
+        "with one weight for each column. At the end he has the weights of his columns"
+        f"{f' {end}' if terms.mechanism.shares_weights else ''}, and knows how good the model is."
+        + "".join(f" {note[0].upper()}{note[1:]}." for note in sums_alone(terms))
+    )
+
+
+def _to_unseeing_bob(terms: Terms, opened: OpenedScores, held_out: int) -> str:
+    sentences = [
+        "Bob receives ciphertexts under Alice's key, numbers that her masks make uniform, and no "
+        "score of a training row.",
+        f"After the last pass he is told {counted(opened.sums, 'sum')} over all training rows: the "
+        "loss of the last passes, and how many scores may lie beyond the range.",
+    ]
+    if held_out:
+        sentences.append(
+            f"At the end he receives {counted(opened.per_held_out_row, 'score')} of each held-out "
+            "row, and knows how good the model is."
+        )
+    sentences.append(
+        "He has the weights of his columns, which depend on hers."
+        if terms.agreement.reveal_bob
+        else "He has random shares of all weights, which alone tell nothing."
+    )
+    return " ".join(sentences)

@@ -20,8 +20,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from taciturn.engine.callbacks import SILENT, Callbacks, Observer, Publish, noop
-from taciturn.engine.channel import Endpoints
+from taciturn.engine.callbacks import SILENT, Callbacks, Endpoints, Observer, Publish, noop
 from taciturn.errors import TaciturnError
 from taciturn.parallel import one_thread
 from taciturn.party.agreement_check import peer_fingerprints

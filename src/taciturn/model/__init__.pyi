@@ -1,11 +1,11 @@
-from taciturn.model.history import archive_model as archive_model
-from taciturn.model.history import listed_models as listed_models
 from taciturn.model.onnx import own_to_onnx as own_to_onnx
 from taciturn.model.onnx import whole_to_onnx as whole_to_onnx
 from taciturn.model.scores_file import ScoredRows as ScoredRows
 from taciturn.model.scores_file import StoredScores as StoredScores
 from taciturn.model.scores_file import scores_path as scores_path
 from taciturn.model.share import ModelShare as ModelShare
+from taciturn.model.share import archive_model as archive_model
+from taciturn.model.share import listed_models as listed_models
 from taciturn.model.sklearn import to_sklearn as to_sklearn
 from taciturn.model.whole import ModelPart as ModelPart
 from taciturn.model.whole import WholeModel as WholeModel

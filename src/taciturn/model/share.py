@@ -6,6 +6,13 @@ both sides.
 
 It holds a digest of all the rest, which shows a file that was cut or changed by accident. That is
 no signature: anyone who changes a file on purpose makes it anew.
+
+Models of earlier sessions: moved aside before a new one takes their place, never overwritten.
+
+``bob.model.json`` is the newest model; the one before it becomes
+``bob.model.2026-11-16.1a2b3c4d.json``: the day on which it was written, and the beginning of its
+session's name. Both sides' files of one session have the same beginning, so that fitting models
+are found by their names.
 """
 
 from __future__ import annotations
@@ -13,8 +20,11 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import re
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +34,18 @@ from taciturn.arrays import FloatArray
 from taciturn.data.prepare import Preparation
 from taciturn.data.tables import INTERCEPT
 from taciturn.errors import ColumnError, ConfigError, DataError, FileError
-from taciturn.files import canonical_json, finite_json, write_private
+from taciturn.files import (
+    canonical_json,
+    finite_json,
+    reporting_write_errors,
+    sync_folder,
+    write_private,
+)
+from taciturn.model.scores_file import scores_path
 from taciturn.numerics.metrics import log_odds_shift
 from taciturn.numerics.sorted_scores import Threshold, even_odds
 from taciturn.numerics.whitening import Whitening, centring_offset
+from taciturn.results.model import ListedModel, ModelList
 from taciturn.results.serialise import read
 from taciturn.version import FORMAT_VERSION, __version__
 
@@ -312,3 +330,91 @@ def _scales_sound(scales: dict[str, Any]) -> bool:
     *bits, decay = (scales[name] for name in _SCALES)
     whole = all(type(exponent) is int and 0 <= exponent < 64 for exponent in bits)
     return whole and isinstance(decay, float | int) and math.isfinite(decay)
+
+
+_SESSION_DIGITS = 8
+_ASIDE = r"\.\d{4}-\d\d-\d\d\.[0-9a-f]{8}(-\d+)?"
+
+
+def archive_model(path: Path, session: str) -> Path | None:
+    """Give an earlier model a second name, which it keeps when the first is written over.
+
+    Whatever happens meanwhile, the file has one of the two names, whole. Returns the second name;
+    None where there is nothing to keep: a model of the same ``session`` needs none.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError:
+        # What cannot be read is told when the model is written.
+        return None
+    try:
+        earlier = ModelShare.load(path).session
+    except FileError:
+        earlier = ""
+    if not content or earlier == session:
+        return None
+    # A file that is no model is kept as well: somebody has put it there.
+    mark = (earlier or hashlib.sha256(content).hexdigest())[:_SESSION_DIGITS]
+    day = datetime.fromtimestamp(path.stat().st_mtime, UTC).strftime("%Y-%m-%d")
+    kept = _free_name(path, f"{day}.{mark}", content)
+    with reporting_write_errors(kept, "earlier model"):
+        if not kept.exists():
+            _second_name(path, kept, content)
+            sync_folder(kept.parent)
+    # Its scores go with it: the page of an earlier model is still worth a look.
+    with suppress(OSError):
+        scores_path(path).rename(scores_path(kept))
+    return kept
+
+
+def listed_models(path: Path) -> ModelList:
+    """The model of a file and those of earlier sessions beside it, the newest first."""
+    pattern = re.compile(re.escape(path.stem) + _ASIDE + re.escape(path.suffix))
+    with suppress(OSError):
+        aside = [other for other in path.parent.iterdir() if pattern.fullmatch(other.name)]
+        aside.sort(key=lambda other: (-other.stat().st_mtime, other.name))
+        files = [*([path] if path.exists() else []), *aside]
+        if files:
+            return ModelList(tuple(_listed(file, file == path) for file in files))
+    raise FileError(
+        "there is no model of that name, nor one of an earlier session",
+        where=str(path),
+        hint="name the file that [output] model names; taciturn party writes it",
+    )
+
+
+def _listed(path: Path, newest: bool) -> ListedModel:
+    written = datetime.fromtimestamp(path.stat().st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    try:
+        share = ModelShare.load(path)
+    except FileError as problem:
+        return ListedModel(file=str(path), newest=newest, written=written, problem=problem.message)
+    return ListedModel(
+        file=str(path),
+        newest=newest,
+        written=written,
+        role=share.role,
+        session=share.session,
+        mechanism=str(share.agreement.get("mechanism", "")),
+        rows=share.rows,
+    )
+
+
+def _free_name(path: Path, mark: str, content: bytes) -> Path:
+    kept, number = path.with_name(f"{path.stem}.{mark}{path.suffix}"), 1
+    while kept.exists() and kept.read_bytes() != content:
+        number += 1
+        kept = path.with_name(f"{path.stem}.{mark}-{number}{path.suffix}")
+    return kept
+
+
+def _second_name(path: Path, kept: Path, content: bytes) -> None:
+    try:
+        os.link(path, kept)
+    except FileExistsError:
+        raise
+    except OSError:
+        # Not every file system has second names: then a copy, which is as private.
+        write_private(kept, content)
+    else:
+        kept.chmod(0o600)

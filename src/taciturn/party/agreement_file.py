@@ -42,7 +42,7 @@ from pydantic import (
 
 from taciturn.errors import ConfigError, SignatureError
 from taciturn.files import canonical_json
-from taciturn.settings.parties import MOST
+from taciturn.settings.schema import MOST
 
 FORMAT = 1
 TAG = "taciturn agreement"

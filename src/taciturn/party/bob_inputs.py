@@ -17,11 +17,10 @@ from taciturn.party.state_store import state_key
 from taciturn.party.tables import PartyTables
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.ledger import Ledger
-from taciturn.protocol.bob.inputs import BobInputs
-from taciturn.protocol.bob.labels import released_labels
+from taciturn.protocol.bob.inputs import BobInputs, released_labels
 from taciturn.protocol.bob.party import bob_program
 from taciturn.protocol.handshake import ANY_TABLE, PeerTable
-from taciturn.protocol.held_out import HeldOut
+from taciturn.protocol.outcome import HeldOut
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import ONLY, Program

@@ -31,18 +31,25 @@ from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.messages import Role
 from taciturn.setting_syntax import Hint, TomlFile, hyphenated
 from taciturn.settings.agreement import AGREEMENT_KEYS, ALSO_SIMULATED, Agreement
-from taciturn.settings.checked import Checked, Positive, PositiveInt, named
+from taciturn.settings.checked import (
+    Checked,
+    Positive,
+    PositiveInt,
+    Scope,
+    Setting,
+    declared,
+    named,
+)
 from taciturn.settings.schema import (
     DEFAULT_MECHANISM,
     OWN_DATA_DEFAULTS,
     SGD_ONLY,
     Engine,
+    Newton,
     Settings,
     require_engine,
     require_shared_work,
 )
-from taciturn.settings.setting import Scope, Setting, declared
-from taciturn.settings.solver import Newton
 from taciturn.settings.study import Point, Study
 from taciturn.settings.study import named as of_model
 from taciturn.settings.table import TableSettings

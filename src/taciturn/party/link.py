@@ -26,8 +26,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from taciturn.engine.callbacks import Announce, noop
-from taciturn.engine.channel import Channel, Endpoint
+from taciturn.engine.callbacks import Announce, Channel, Endpoint, noop
 from taciturn.errors import (
     AgreementError,
     ConnectionLost,

@@ -9,9 +9,8 @@ import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.errors import OutputError
-from taciturn.model.history import archive_model
 from taciturn.model.scores_file import ScoredRows, StoredScores, scores_path
-from taciturn.model.share import ModelShare
+from taciturn.model.share import ModelShare, archive_model
 from taciturn.party.log import Log
 from taciturn.party.tables import PartyTables
 from taciturn.party.training_inputs import TrainingInputs

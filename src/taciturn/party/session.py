@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from taciturn.engine.callbacks import SILENT, Announce, Callbacks, Observer
-from taciturn.engine.channel import Endpoints
+from taciturn.engine.callbacks import SILENT, Announce, Callbacks, Endpoints, Observer
 from taciturn.errors import (
     AgreementError,
     CryptoError,

@@ -9,14 +9,13 @@ from taciturn.crypto.registry import on_engine
 from taciturn.errors import AgreementError, rendering_errors_as
 from taciturn.memmap import MEMORY, Scratch
 from taciturn.party.config import PartyConfig
-from taciturn.party.identity import identity_of
+from taciturn.party.endpoints import identity_of
 from taciturn.party.tables import PartyTables
-from taciturn.protocol.agree import agree
 from taciturn.protocol.handshake import PeerTable
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
-from taciturn.protocol.terms import Terms
+from taciturn.protocol.terms import Terms, agree
 from taciturn.results.parties import Identity
 from taciturn.results.training import FeatureParty
 from taciturn.rng import Entropy

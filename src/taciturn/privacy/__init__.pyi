@@ -7,11 +7,11 @@ from taciturn.privacy.base import Released as Released
 from taciturn.privacy.base import ResidueMechanism as ResidueMechanism
 from taciturn.privacy.batch_response import BatchDesign as BatchDesign
 from taciturn.privacy.batch_response import HiddenBatch as HiddenBatch
-from taciturn.privacy.batch_response import Hybrid as Hybrid
 from taciturn.privacy.batch_response import acceptance as acceptance
 from taciturn.privacy.batch_response import conditioning as conditioning
 from taciturn.privacy.batch_response import design as design
 from taciturn.privacy.batch_response import draw_batch as draw_batch
+from taciturn.privacy.events import EVENTS as EVENTS
 from taciturn.privacy.events import AdditiveNoise as AdditiveNoise
 from taciturn.privacy.events import BatchResponse as BatchResponse
 from taciturn.privacy.events import CiphertextsOnly as CiphertextsOnly
@@ -24,16 +24,20 @@ from taciturn.privacy.events import NoisyAccuracy as NoisyAccuracy
 from taciturn.privacy.events import NoisyModel as NoisyModel
 from taciturn.privacy.events import NonPrivate as NonPrivate
 from taciturn.privacy.events import OneSidedFactor as OneSidedFactor
+from taciturn.privacy.events import Price as Price
 from taciturn.privacy.events import PrintedFactor as PrintedFactor
 from taciturn.privacy.events import PrivacyEvent as PrivacyEvent
-from taciturn.privacy.gaussian import delta_of as delta_of
-from taciturn.privacy.gaussian import deviation as deviation
-from taciturn.privacy.gaussian import draw as draw_gaussian
+from taciturn.privacy.events import Statement as Statement
+from taciturn.privacy.events import price as price
+from taciturn.privacy.events import printed_label_price as printed_label_price
 from taciturn.privacy.label_response import FlippedLabels as FlippedLabels
 from taciturn.privacy.ledger import DEFAULT_DELTA as DEFAULT_DELTA
 from taciturn.privacy.ledger import Ledger as Ledger
 from taciturn.privacy.ledger import label_epsilon as label_epsilon
 from taciturn.privacy.model_release import ModelRelease as ModelRelease
+from taciturn.privacy.model_release import delta_of as delta_of
+from taciturn.privacy.model_release import deviation as deviation
+from taciturn.privacy.model_release import draw as draw_gaussian
 from taciturn.privacy.model_release import rounding_error as rounding_error
 from taciturn.privacy.multiplicative import VARIANTS as VARIANTS
 from taciturn.privacy.multiplicative import MeanOne as MeanOne
@@ -56,10 +60,6 @@ from taciturn.privacy.noise import log_mass as log_mass
 from taciturn.privacy.noise import log_mass_at_least as log_mass_at_least
 from taciturn.privacy.noise import response_flips as response_flips
 from taciturn.privacy.noise import scale as scale
-from taciturn.privacy.prices import EVENTS as EVENTS
-from taciturn.privacy.prices import Price as Price
-from taciturn.privacy.prices import price as price
-from taciturn.privacy.prices import printed_label_price as printed_label_price
 from taciturn.privacy.quality_release import STEPS as STEPS
 from taciturn.privacy.quality_release import release as release
 from taciturn.privacy.quality_release import told_quality as read_told_quality
@@ -68,7 +68,6 @@ from taciturn.privacy.registry import OURS as OURS
 from taciturn.privacy.registry import accepted_settings as accepted_settings
 from taciturn.privacy.registry import mechanism as mechanism
 from taciturn.privacy.registry import mechanism_class as mechanism_class
-from taciturn.privacy.statement import Statement as Statement
 from taciturn.privacy.unprotected import Unprotected as Unprotected
 
 # Exported under another name than their module gives them.

@@ -24,13 +24,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, T
 from taciturn.arrays import FloatArray, IntArray, LabelArray
 from taciturn.errors import ConfigError
 from taciturn.numerics.likelihood import RowLikelihood
-from taciturn.privacy.events import NonPrivate, PrivacyEvent
-from taciturn.privacy.prices import Priced
+from taciturn.privacy.events import NonPrivate, Priced, PrivacyEvent
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint, hyphenated
 from taciturn.settings.agreement import Agreement
+from taciturn.settings.checked import declared
 from taciturn.settings.schema import Protection, Settings
-from taciturn.settings.setting import declared
 
 if TYPE_CHECKING:
     from taciturn.data.tables import LabelTable

@@ -39,9 +39,7 @@ import numpy as np
 from taciturn.arrays import EVERY_ROW, FloatArray, IndexArray, IntArray
 from taciturn.errors import BudgetExceeded, ConfigError, PrivacyError
 from taciturn.extras import install_hint, is_installed
-from taciturn.privacy.events import AdditiveNoise, PrivacyEvent
-from taciturn.privacy.prices import EVENTS, Price, price
-from taciturn.privacy.statement import Statement
+from taciturn.privacy.events import EVENTS, AdditiveNoise, Price, PrivacyEvent, Statement, price
 
 Rows: TypeAlias = IndexArray | slice
 """Some rows by their places, or all of them (``EVERY_ROW``)."""

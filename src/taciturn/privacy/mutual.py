@@ -2,7 +2,7 @@
 
 Each party receives ciphertexts under the other's key, and decrypts numbers that the other's masks
 make uniform: in the training Alice learns nothing of labels, and Bob of her columns what three sums
-over all rows tell, which are opened to him after the last pass (``protocol.mutual_sums``). The
+over all rows tell, which are opened to him after the last pass (``protocol.mutual``). The
 sigmoid of a shared score is a sum of waves (``numerics.periodic_sigmoid``).
 
 **Guarantee.** What a party that keeps to the protocol sees can be simulated from its own table and

@@ -26,7 +26,7 @@ from taciturn.privacy.base import (
     Mechanism,
     ResidueMechanism,
 )
-from taciturn.privacy.prices import admit
+from taciturn.privacy.events import admit
 from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import Protection, Settings

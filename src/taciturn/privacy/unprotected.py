@@ -17,7 +17,7 @@ from taciturn.privacy.base import GradientMechanism, MaskedProduct, Released
 from taciturn.privacy.events import NonPrivate
 from taciturn.rng import Entropy
 from taciturn.settings.agreement import Agreement
-from taciturn.settings.solver import SolverName
+from taciturn.settings.schema import SolverName
 
 
 class Unprotected(GradientMechanism):

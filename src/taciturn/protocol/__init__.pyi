@@ -1,11 +1,8 @@
-from taciturn.protocol.agree import AGREED as AGREED
-from taciturn.protocol.agree import agree as agree_terms
-from taciturn.protocol.agree import unused as unused
-from taciturn.protocol.batch_seed import commitment as commitment
-from taciturn.protocol.batch_seed import draw_share as draw_share
-from taciturn.protocol.batch_seed import joint_seed as joint_seed
-from taciturn.protocol.batch_seed import seed_of as seed_of
 from taciturn.protocol.batches import BatchPlan as BatchPlan
+from taciturn.protocol.batches import commitment as commitment
+from taciturn.protocol.batches import draw_share as draw_share
+from taciturn.protocol.batches import joint_seed as joint_seed
+from taciturn.protocol.batches import seed_of as seed_of
 from taciturn.protocol.codec import MAX_ELEMENTS as MAX_ELEMENTS
 from taciturn.protocol.codec import MAX_FRAME as MAX_FRAME
 from taciturn.protocol.codec import MAX_RELEASED as MAX_RELEASED
@@ -15,9 +12,6 @@ from taciturn.protocol.codec import decode as decode
 from taciturn.protocol.codec import encode as encode
 from taciturn.protocol.codec import field_codecs as field_codecs
 from taciturn.protocol.codec import kind_of as kind_of
-from taciturn.protocol.concurrent import gather as gather
-from taciturn.protocol.concurrent import with_peer as with_peer
-from taciturn.protocol.encoded_table import EncodedTable as EncodedTable
 from taciturn.protocol.events import Advance as Advance
 from taciturn.protocol.events import Aligning as Aligning
 from taciturn.protocol.events import Boundary as Boundary
@@ -35,7 +29,6 @@ from taciturn.protocol.handshake import greeting as greeting
 from taciturn.protocol.handshake import open_training as open_training
 from taciturn.protocol.handshake import shake_hands as shake_hands
 from taciturn.protocol.handshake import wire_form as wire_form
-from taciturn.protocol.held_out import HeldOut as HeldOut
 from taciturn.protocol.messages import MAX_MAGNITUDE_BITS as MAX_MAGNITUDE_BITS
 from taciturn.protocol.messages import AlignmentEnd as AlignmentEnd
 from taciturn.protocol.messages import AlignmentHello as AlignmentHello
@@ -88,7 +81,6 @@ from taciturn.protocol.messages import SharedProduct as SharedProduct
 from taciturn.protocol.messages import SharedVector as SharedVector
 from taciturn.protocol.messages import ShareNumbers as ShareNumbers
 from taciturn.protocol.messages import TwiceBlinded as TwiceBlinded
-from taciturn.protocol.model_release import model_release_of as model_release_of
 from taciturn.protocol.mutual import MOST_WAVES as MOST_WAVES
 from taciturn.protocol.mutual import Columns as Columns
 from taciturn.protocol.mutual import slot_blocks as slot_blocks
@@ -105,9 +97,11 @@ from taciturn.protocol.observations import ResiduesSeen as ResiduesSeen
 from taciturn.protocol.observations import ShareRevealed as ShareRevealed
 from taciturn.protocol.observations import Signal as Signal
 from taciturn.protocol.outcome import BobTrained as BobTrained
+from taciturn.protocol.outcome import HeldOut as HeldOut
 from taciturn.protocol.outcome import StopReason as StopReason
 from taciturn.protocol.outcome import Trained as Trained
 from taciturn.protocol.outcome import WeightShare as WeightShare
+from taciturn.protocol.outcome import model_release_of as model_release_of
 from taciturn.protocol.party import PartyResult as PartyResult
 from taciturn.protocol.party_group import NO_MASKS as NO_MASKS
 from taciturn.protocol.party_group import Members as Members
@@ -129,11 +123,17 @@ from taciturn.protocol.steps import Program as Program
 from taciturn.protocol.steps import Receive as Receive
 from taciturn.protocol.steps import Send as Send
 from taciturn.protocol.steps import emit as emit
+from taciturn.protocol.steps import gather as gather
 from taciturn.protocol.steps import persist as persist
 from taciturn.protocol.steps import receive as receive
 from taciturn.protocol.steps import send as send
+from taciturn.protocol.steps import with_peer as with_peer
+from taciturn.protocol.table_shape import EncodedTable as EncodedTable
 from taciturn.protocol.table_shape import TableShape as TableShape
+from taciturn.protocol.terms import AGREED as AGREED
 from taciturn.protocol.terms import Terms as Terms
+from taciturn.protocol.terms import agree as agree_terms
+from taciturn.protocol.terms import unused as unused
 
 # Exported under another name than their module gives them.
 __all__ = ["agree_terms", "gather"]

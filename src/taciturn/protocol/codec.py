@@ -35,8 +35,7 @@ from taciturn.crypto.base import EncryptedAnswer, EncryptedVector
 from taciturn.crypto.group import ELEMENT_BYTES
 from taciturn.errors import LocalProtocolError, MalformedFrame, TaciturnError
 from taciturn.privacy.base import MaskedProduct, Released
-from taciturn.privacy.events import PrivacyEvent
-from taciturn.privacy.prices import EVENTS
+from taciturn.privacy.events import EVENTS, PrivacyEvent
 from taciturn.protocol.messages import (
     AlignmentEnd,
     AlignmentHello,

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from taciturn.crypto.base import PublicKey, SecretKey, Wrapping
-from taciturn.protocol.concurrent import with_peer
 from taciturn.protocol.messages import KeyOffer, PublicBytes
-from taciturn.protocol.steps import ONLY, Program, persist, receive, send
+from taciturn.protocol.steps import ONLY, Program, persist, receive, send, with_peer
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 

@@ -8,7 +8,7 @@ rounded once.
 ::
 
     Alice                                            Bob
-      the joint seed (taciturn.protocol.batch_seed), of the keys' uniform halves
+      the joint seed (taciturn.protocol.batches), of the keys' uniform halves
                                                 <-   KeyOffer            his key
                                                 <-   KeyOffer            his key for the sigmoid
       KeyOffer             her key              ->   (where he has columns)
@@ -26,7 +26,7 @@ rounded once.
                             + K_A y_A + xi>
                                                 <-   Segments
       CarryShares                               ->   shares of w and of the next y
-      the last two passes open their loss (taciturn.protocol.mutual_sums):
+      the last two passes open their loss (taciturn.protocol.mutual):
       LossShares           after ResidueShares  ->   shares of the rows' losses, even part
                                                 <-   Segments            digits of shares
       CarryShares                               ->   shares of y^T W_1
@@ -75,20 +75,22 @@ from taciturn.numerics.periodic_sigmoid import PeriodicSigmoid, SharedSigmoid
 from taciturn.numerics.shared_fraction import SEGMENTS, Carried, Momentum, SharedFraction
 from taciturn.numerics.whitening import Whitening
 from taciturn.privacy.base import given
-from taciturn.protocol.encoded_table import EncodedTable
 from taciturn.protocol.mutual import (
+    CROSSED,
     LEAST_LEAK_BITS,
     MOST_WAVES,
     Columns,
+    SharedSums,
+    SumsPlan,
     exchange,
     slot_blocks,
     slots_of,
 )
-from taciturn.protocol.mutual_sums import CROSSED, SharedSums, SumsPlan
 from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.state import MutualState, TrainingState
 from taciturn.protocol.steps import Program
+from taciturn.protocol.table_shape import EncodedTable
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint

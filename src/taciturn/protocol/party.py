@@ -18,7 +18,10 @@ release.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TypeVar, cast
 
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable
@@ -35,6 +38,7 @@ from taciturn.protocol.outcome import Trained
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
 
+T = TypeVar("T")
 HELD_OUT_TERMS = '{"purpose":"held out"}'
 
 
@@ -76,3 +80,22 @@ def compare_held_out(role: Role, held_out: FeatureTable | None) -> Program[None]
     """Compares which rows are held out, where any are."""
     if held_out is not None:
         yield from shake_hands(greeting(role, HELD_OUT_TERMS, held_out))
+
+
+class Conversations(Mapping[str, T]):
+    """One side's trainings by the name of their conversation, each loaded when it is asked for.
+
+    So a party's process has the conversation that was agreed on, and no other.
+    """
+
+    def __init__(self, package: str, modules: Mapping[str, str]) -> None:
+        self._package, self._modules = package, dict(modules)
+
+    def __getitem__(self, name: str) -> T:
+        return cast(T, import_module(f"{self._package}.{self._modules[name]}").train)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __len__(self) -> int:
+        return len(self._modules)

@@ -151,7 +151,7 @@ class MutualState:
     columns, and is made for values of size ``bob_bits``. ``waves_key`` is Bob's, for the sigmoid.
     ``products`` are this party's shares of all weights before they are scaled down, Alice's first,
     and ``carries`` those of their carries; shares of both hold the points that a step starts from.
-    ``slope`` and ``sums`` are shares of what is opened in the end (``protocol.mutual_sums``).
+    ``slope`` and ``sums`` are shares of what is opened in the end (``protocol.mutual``).
     """
 
     alice_key: bytes = field(repr=False)

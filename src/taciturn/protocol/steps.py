@@ -1,25 +1,28 @@
 """The four steps of which every party's program is made.
 
 A party is one generator. It yields ``Send``, ``Receive``, ``Emit`` or ``Persist`` and returns its
-result; it
-does no input or output, has no clock, no logger and no thread, and draws only from an ``Entropy``
-handed to it. The same lines therefore run in one process, across a network and from a recording.
+result; it does no input or output, has no clock, no logger and no thread, and draws only from an
+``Entropy`` handed to it. The same lines therefore run in one process, across a network and from a
+recording.
 
 Rule: helpers are called with ``yield from``. A call without it does nothing, and a type checker
 does not notice; a test reads the programs' syntax trees for it.
 
 **Several peers.** Alice talks to Bob only, and Bob may talk to several Alices. A step names its
-peer; without a name it is for the only one there is (``taciturn.protocol.concurrent``).
+peer; without a name it is for the only one there is. Conversations with several peers are made of
+conversations with one: what Bob says to an Alice is written as if there were no other,
+``with_peer`` names her in its steps, and ``gather`` lets several such conversations wait at the
+same time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from dataclasses import dataclass, field
-from typing import TypeAlias, TypeVar
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Generic, TypeAlias, TypeVar
 
-from taciturn.errors import LocalProtocolError, RemoteProtocolError
-from taciturn.protocol.events import Event
+from taciturn.errors import CryptoError, LocalProtocolError, RemoteProtocolError
+from taciturn.protocol.events import Event, PartDone
 from taciturn.protocol.messages import Message
 
 M = TypeVar("M", bound=Message)
@@ -97,3 +100,85 @@ def require_turn(name: str, got: int, due: int) -> None:
         raise RemoteProtocolError(
             f"the peer's {name} is for iteration {got} where {due} was expected"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class StepProgress:
+    """A pass, or a piece of a prediction; ``passes`` is None where progress is not reported."""
+
+    number: int
+    passes: int | None = None
+
+    def report(self, half: int, done: int, parts: int) -> Program[None]:
+        """Reports the progress of a pass: ``done`` of ``parts`` parts of one ``half``.
+
+        Half 0 multiplies the parts of its vector, half 1 those of its scores.
+        """
+        # The model's product after the last pass is none of them.
+        if parts > 1 and self.passes is not None and self.number < self.passes:
+            yield from emit(PartDone(self.number, self.passes, (half + done / parts) / 2))
+
+
+def with_peer(peer: str, program: Program[R]) -> Program[R]:
+    """A conversation with one peer, as a part of one with several; errors name the peer."""
+    answer: Message | bytes | None = None
+    try:
+        while True:
+            step = program.send(answer)
+            if isinstance(step, Send | Receive) and step.peer == ONLY:
+                step = replace(step, peer=peer)
+            answer = yield step
+    except StopIteration as done:
+        # How a generator returns.
+        result: R = done.value
+        return result
+    except (RemoteProtocolError, CryptoError) as problem:
+        raise problem if peer == ONLY else problem.by(peer) from None
+    finally:
+        program.close()
+
+
+def gather(programs: Mapping[str, Program[R]]) -> Program[dict[str, R]]:
+    """The results of several conversations at once, each with the peer it is listed under.
+
+    Each is run as far as it can before any answer is waited for, and answers are taken round by
+    round in the order of the list. Waiting for all of them therefore takes as long as waiting for
+    the slowest, and what is done, in which order, does not depend on who answers first.
+    """
+    if [*programs] == [ONLY]:
+        # Nothing to interleave: the one conversation is the whole.
+        return {ONLY: (yield from programs[ONLY])}
+    lanes = [_Task(peer, with_peer(peer, program)) for peer, program in programs.items()]
+    try:
+        for lane in lanes:
+            yield from lane.advance(None)
+        while waiting := [lane for lane in lanes if lane.due is not None]:
+            for lane in waiting:
+                if lane.due is not None:
+                    yield from lane.advance((yield lane.due))
+    finally:
+        for lane in lanes:
+            lane.program.close()
+    return {lane.peer: lane.result for lane in lanes}
+
+
+class _Task(Generic[R]):
+    """One of several conversations: ``due`` is what it waits for, None once it has ended."""
+
+    def __init__(self, peer: str, program: Program[R]) -> None:
+        self.peer, self.program = peer, program
+        self.due: Receive | None = None
+        self.result: R
+
+    def advance(self, answer: Message | bytes | None) -> Program[None]:
+        self.due = None
+        try:
+            while True:
+                step = self.program.send(answer)
+                if isinstance(step, Receive):
+                    self.due = step
+                    return
+                answer = yield step
+        except StopIteration as done:
+            # How a generator returns.
+            self.result = done.value

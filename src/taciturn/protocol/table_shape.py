@@ -9,6 +9,8 @@ are no longer than 2, as whitened ones are::
 
 S follows from what each Alice says of her columns together (``spread_bits``), to the next power of
 two.
+
+A party's tables in the form that encrypted products take.
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taciturn.arrays import FloatArray
-from taciturn.crypto.base import TableSize, Wrapping
+from taciturn.arrays import FloatArray, IntArray
+from taciturn.crypto.base import PublicKey, Table, TableSize, Wrapping
 from taciturn.memmap import over_blocks
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.numerics.whitening import centred
@@ -97,3 +99,24 @@ class TableShape:
     def ring(self, scales: Scales) -> Wrapping:
         """The sizes of their products."""
         return scales.ring(self.magnitude_bits, max(self.rows, *self.widths))
+
+
+class EncodedTable:
+    """A table's encrypted products under the key in use; a fresh key has it prepared anew."""
+
+    def __init__(self, whole: IntArray, memory: int) -> None:
+        self.whole, self._memory = whole, memory
+        self._of: tuple[PublicKey, Table] | None = None
+
+    def under(self, key: PublicKey) -> Table:
+        """The table under this key."""
+        if self._of is None or self._of[0] is not key:
+            self.close()
+            self._of = key, key.table(self.whole, self._memory)
+        return self._of[1]
+
+    def close(self) -> None:
+        """Frees what was prepared."""
+        if self._of is not None:
+            self._of[1].close()
+            self._of = None

@@ -11,7 +11,7 @@ from taciturn.numerics.convergence import SEEN_ONCE
 from taciturn.numerics.metrics import AddedAuc, Metrics
 from taciturn.numerics.sorted_scores import COST, GIVEN, YOUDEN, Threshold
 from taciturn.numerics.symmetry import Symmetry
-from taciturn.privacy.statement import Statement
+from taciturn.privacy.events import Statement
 from taciturn.report.blocks import (
     NO_BREAK,
     Block,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from taciturn.privacy.statement import Statement
+from taciturn.privacy.events import Statement
 from taciturn.results.serialise import EMPTY, OMITTED, Result
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from taciturn.numerics.metrics import AddedAuc, Metrics
-from taciturn.privacy.statement import Statement
+from taciturn.privacy.events import Statement
 from taciturn.results.columns import BobSeat
 from taciturn.results.folder import Manifest, ResultFolder
 from taciturn.results.run_list import Leakage, RunEntry

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from taciturn.privacy.statement import Statement
+from taciturn.privacy.events import Statement
 from taciturn.results.serialise import OMITTED, Subject, key
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from taciturn.numerics.metrics import AddedAuc, Metrics
 from taciturn.numerics.symmetry import Symmetry
-from taciturn.privacy.statement import Statement
+from taciturn.privacy.events import Statement
 from taciturn.results.serialise import OMITTED, Result
 
 

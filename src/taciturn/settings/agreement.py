@@ -21,11 +21,26 @@ from pydantic import (
 from taciturn.errors import ConfigError, nearest
 from taciturn.files import canonical_json
 from taciturn.setting_syntax import Hint, SettingSyntax
-from taciturn.settings.checked import ClassWeight, NonNegative, Positive, PositiveInt, named
-from taciturn.settings.parties import Parties
-from taciturn.settings.schema import Evaluate, Protection, Settings, ShareMetrics
-from taciturn.settings.setting import Scope, Setting, declared
-from taciturn.settings.solver import SOLVERS, Newton, Sgd
+from taciturn.settings.checked import (
+    ClassWeight,
+    NonNegative,
+    Positive,
+    PositiveInt,
+    Scope,
+    Setting,
+    declared,
+    named,
+)
+from taciturn.settings.schema import (
+    SOLVERS,
+    Evaluate,
+    Newton,
+    Parties,
+    Protection,
+    Settings,
+    Sgd,
+    ShareMetrics,
+)
 
 MOST_DIFFERENCES = 40
 # What a simulation sets too, and means the same by. Its number of parties is none of it: an

@@ -1,8 +1,16 @@
-"""Frozen models that refuse unknown keys and wrong values, and the kinds of value they share."""
+"""Frozen models that refuse unknown keys and wrong values, and the kinds of value they share.
+
+``Setting``: the one declaration of a setting, beside its type and its default in a model.
+
+The options of the commands, the sections of a party's file, the files to begin with, the parameters
+of the estimator and the tables of ``docs/config.md`` are made from it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -10,6 +18,76 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from taciturn.errors import ConfigError, nearest_setting, rendering_errors_as
 from taciturn.setting_syntax import SettingSyntax, hyphenated
 from taciturn.settings.removed import refuse_former_key
+
+
+class Scope(StrEnum):
+    """Where a real training sets it: a section of a party's file. A simulation's alone has none."""
+
+    SIMULATION = ""
+    AGREEMENT = "agreement"
+    STUDY = "study"
+    DATA = "data"
+    LINK = "link"
+    STATE = "state"
+    OUTPUT = "output"
+    PRIVACY = "privacy"
+    WOE = "woe"
+    COMPUTE = "compute"
+    SERVE = "serve"
+
+
+class Panel(StrEnum):
+    """Under which heading a command's help lists it."""
+
+    DATA = "Data"
+    MODEL = "Model"
+    PROTECTION = "Protection"
+    RUN = "Run"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a setting is, beside its type and its default.
+
+    ``in_file`` is what a party's file says in place of ``help``, where it means another thing
+    there, and ``file_default`` its default, where that is not the simulation's. ``example`` is a
+    value that makes sense, where there is no default or it does little. ``refused`` says why a
+    party's file may not hold it. ``owner`` is the role whose file alone may hold it; empty for
+    either. ``both_ways`` is a switch that may be on by itself: ``--x`` and ``--no-x``.
+    """
+
+    help: str
+    scope: Scope
+    panel: Panel | None = None
+    detail: str = ""
+    in_file: str = ""
+    file_default: Any = None
+    example: Any = None
+    refused: str = ""
+    owner: str = ""
+    both_ways: bool = False
+
+    @property
+    def plain_help(self) -> str:
+        """The help without marks, for a terminal."""
+        return self.help.replace("`", "")
+
+    @property
+    def comment(self) -> str:
+        """The comment beside it in a party's file."""
+        return (self.in_file or self.help).replace("`", "")
+
+
+def declared(*models: type[BaseModel]) -> dict[str, Setting]:
+    """The settings that models declare, by name; the first that declares one decides."""
+    return {
+        name: setting
+        for model in reversed(models)
+        for name, field in model.model_fields.items()
+        for setting in field.metadata
+        if isinstance(setting, Setting)
+    }
+
 
 PositiveInt = Annotated[int, Field(ge=1)]
 # Adding zero turns -0.0 into 0.0: equal settings have equal texts.

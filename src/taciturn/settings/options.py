@@ -2,29 +2,33 @@
 
 A ``TypedDict`` must be written out; a test compares it with ``Settings``, name by name and type by
 type. ``data`` is not among them: the functions that take these options take a table of that name.
+
+What the functions of the Python interface are given, as checked settings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, TypedDict
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import Literal, ParamSpec, TypedDict, TypeVar
 
+from taciturn.errors import ConfigError
+from taciturn.setting_syntax import Hint
+from taciturn.settings.checked import named
+from taciturn.settings.removed import refuse_former_keyword
 from taciturn.settings.schema import (
     BaseMechanism,
     BobUpdate,
     Engine,
     Noise,
+    Schedule,
+    Settings,
+    SolverName,
     Variant,
 )
-from taciturn.settings.solver import Schedule, SolverName
-from taciturn.settings.table import (
-    ColumnType,
-    DatePart,
-    Decimal,
-    Impute,
-    Scale,
-    TransformChoice,
-)
+from taciturn.settings.table import ColumnType, DatePart, Decimal, Impute, Scale, TransformChoice
 
 
 class SettingsOptions(TypedDict, total=False):
@@ -101,3 +105,60 @@ class SettingsOptions(TypedDict, total=False):
     compare_optimum: bool | None
     permute_labels: bool
     permute_rows: bool
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def refusing_former_keywords(function: Callable[P, T]) -> Callable[P, T]:
+    """The function, which refuses keywords of earlier versions with a ConfigError."""
+    known = inspect.signature(function).parameters
+    name = function.__qualname__.removesuffix(".__init__")
+
+    @wraps(function)
+    def checked(*given: P.args, **keywords: P.kwargs) -> T:
+        for keyword in keywords.keys() - known.keys():
+            refuse_former_keyword(keyword, name)
+        return function(*given, **keywords)
+
+    return checked
+
+
+def given_options(options: SettingsOptions, function: Callable[..., object]) -> dict[str, object]:
+    """The options by their settings' names, without those that are None, which means not given.
+
+    Raises:
+        ConfigError: One is neither a setting nor a parameter of the function.
+    """
+    parameters = [name for name in inspect.signature(function).parameters if name != "options"]
+    for name in options.keys() - Settings.model_fields.keys():
+        refuse_former_keyword(name, function.__name__)
+    given = named(options, [*Settings.model_fields, *parameters])
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def settings_of(data: object, options: Mapping[str, object]) -> tuple[Settings, object]:
+    """The checked settings, and the table where one was given in Python."""
+    if isinstance(data, str | Path):
+        return Settings.from_mapping({**options, "data": str(data)}).resolved(), None
+    return Settings.from_mapping(options).resolved(), data
+
+
+def record_target(record: str | Path | None, settings: Settings) -> Path | None:
+    """Where a transcript goes; ConfigError where there are several runs."""
+    if record is not None and settings.seeds > 1:
+        raise ConfigError(
+            "a transcript holds one run", setting="record", hint=Hint("leave {seeds} out")
+        )
+    return None if record is None else Path(record)
+
+
+def per_seed(settings: Settings) -> list[Settings]:
+    """One run's settings for each seed; without a first seed they count from 0."""
+    if settings.seeds == 1:
+        return [settings]
+    first = settings.seed or 0
+    return [
+        settings.model_copy(update={"seed": first + number}) for number in range(settings.seeds)
+    ]

@@ -2,27 +2,166 @@
 
 Every field is an option of the commands, a key of a settings file, where it is spelled with
 hyphens, and a keyword argument of ``train``, ``check`` and ``audit``.
+
+The solver that both parties agreed on: what it takes beside the L2 penalty, which both have.
+
+The parties of a star by name, each with the fingerprint of its key.
+
+Names alone would not do: whoever runs the authority of the certificates could make another
+certificate of any name, and be all of the parties.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from taciturn.errors import ConfigError
 from taciturn.files import read_toml
 from taciturn.setting_syntax import Hint, TomlFile, hyphenated
-from taciturn.settings.checked import Checked, ClassWeight, NonNegative, Positive, PositiveInt
-from taciturn.settings.parties import MOST
+from taciturn.settings.checked import (
+    Checked,
+    ClassWeight,
+    NonNegative,
+    Panel,
+    Positive,
+    PositiveInt,
+    Scope,
+    Setting,
+)
 from taciturn.settings.removed import refuse_former_key, removed_batches
-from taciturn.settings.setting import Panel, Scope, Setting
-from taciturn.settings.solver import Schedule, SolverName
 from taciturn.settings.table import BY_COLUMN, TableSettings
+
+SolverName = Literal["sgd", "newton"]
+Schedule = Literal["constant", "inverse", "inverse-sqrt"]
+
+
+class Sgd(Checked):
+    """Gradient descent by batches of rows; a round is an epoch."""
+
+    name: ClassVar[SolverName] = "sgd"
+    epochs: PositiveInt
+    batch_size: PositiveInt
+    minimum_batch: PositiveInt = 1
+    learning_rate: Positive
+    schedule: Schedule = "constant"
+    decay: NonNegative = 0.0
+    l1: NonNegative = 0.0
+
+    @property
+    def rounds(self) -> int:
+        """How often each row is used."""
+        return self.epochs
+
+    def with_rounds(self, rounds: int) -> Sgd:
+        """The same solver with another number of epochs."""
+        return self.model_copy(update={"epochs": rounds})
+
+    def batch(self, rows: int) -> int:
+        """The rows of one iteration."""
+        return min(self.batch_size, rows)
+
+    @staticmethod
+    def default_l2(rows: int) -> float:
+        """No penalty, as in the paper."""
+        return 0.0
+
+
+class Newton(Checked):
+    """All rows in every pass, and no step size to choose; a round is a pass."""
+
+    name: ClassVar[SolverName] = "newton"
+    l1: ClassVar[float] = 0.0
+    passes: PositiveInt
+
+    @property
+    def rounds(self) -> int:
+        """How often each row is used."""
+        return self.passes
+
+    def with_rounds(self, rounds: int) -> Newton:
+        """The same solver with another number of passes."""
+        return self.model_copy(update={"passes": rounds})
+
+    def batch(self, rows: int) -> int:
+        """The rows of one iteration: all."""
+        return rows
+
+    @staticmethod
+    def default_l2(rows: int) -> float:
+        """The least that keeps the optimum finite: scikit-learn's C = 1."""
+        return 1.0 / rows
+
+
+Solver = Sgd | Newton
+SOLVERS: Mapping[str, type[Sgd] | type[Newton]] = MappingProxyType({"sgd": Sgd, "newton": Newton})
+
+
+FEWEST, MOST = 2, 16
+_LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+_NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
+_FINGERPRINT = re.compile("[0-9a-f]{64}")
+
+
+def is_party_name(name: str) -> bool:
+    """Whether a party can be called so: a DNS name in lower case, and no address.
+
+    >>> [is_party_name(name) for name in ("alice-1", "alice.example", "Alice", "127.0.0.1")]
+    [True, True, False, False]
+    """
+    fits = len(name) <= 253 and _NAME.fullmatch(name) is not None
+    return fits and not name.replace(".", "").isdigit()
+
+
+def _parties(value: object) -> object:
+    """The fingerprint of each name, from a table or from the pairs of an agreement's text."""
+    if value is None:
+        return value
+    entries = list(value.items()) if isinstance(value, Mapping) else value
+    if not isinstance(entries, list | tuple) or not all(map(_is_pair, entries)):
+        raise ValueError(
+            "it is a table of names, each with a fingerprint; a name with dots stands in quotes"
+        )
+    _check(entries)
+    return dict(entries)
+
+
+def _is_pair(entry: object) -> bool:
+    return (
+        isinstance(entry, list | tuple)
+        and len(entry) == 2
+        and all(isinstance(part, str) for part in entry)
+    )
+
+
+def _check(entries: list[tuple[str, str]] | tuple[tuple[str, str], ...]) -> None:
+    if not FEWEST <= len(entries) <= MOST:
+        raise ValueError(
+            f"it names {FEWEST} to {MOST} parties, not {len(entries)}; with one Alice leave it out"
+        )
+    for name, fingerprint in entries:
+        if not is_party_name(name):
+            raise ValueError(f"{name[:80]!r} cannot be a party's name")
+        if not _FINGERPRINT.fullmatch(fingerprint):
+            raise ValueError(
+                f"the fingerprint of {name} is 64 hexadecimal digits in lower case, "
+                f"not {fingerprint[:80]!r}"
+            )
+    for column, kind in enumerate(("name", "fingerprint")):
+        if len({entry[column] for entry in entries}) < len(entries):
+            raise ValueError(f"two parties have the same {kind}")
+
+
+Parties = Annotated[dict[str, str] | None, BeforeValidator(_parties)]
+"""Names with fingerprints, in the order of the star; None with one Alice."""
+
 
 # The one that hides labels and changes nothing about the model.
 DEFAULT_MECHANISM = "sealed"

@@ -18,9 +18,16 @@ from pydantic import BeforeValidator, Field, model_validator
 from taciturn.errors import ConfigError
 from taciturn.files import canonical_json
 from taciturn.setting_syntax import Hint, hyphenated, toml_value
-from taciturn.settings.checked import Checked, ClassWeight, NonNegative, Positive, PositiveInt
+from taciturn.settings.checked import (
+    Checked,
+    ClassWeight,
+    NonNegative,
+    Positive,
+    PositiveInt,
+    Scope,
+    Setting,
+)
 from taciturn.settings.schema import Variant
-from taciturn.settings.setting import Scope, Setting
 
 MOST_MODELS = 2000
 """The most trainings of one study, folds included."""

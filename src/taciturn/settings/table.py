@@ -18,8 +18,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field
 
-from taciturn.settings.checked import Checked, Positive, PositiveInt
-from taciturn.settings.setting import Panel, Scope, Setting
+from taciturn.settings.checked import Checked, Panel, Positive, PositiveInt, Scope, Setting
 
 Impute = Literal["median", "mean", "bin", "none"]
 Scale = Literal["standard", "none"]

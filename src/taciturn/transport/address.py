@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from taciturn.errors import ConfigError
-from taciturn.settings.parties import is_party_name
+from taciturn.settings.schema import is_party_name
 
 _ADDRESS = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):(?P<port>[0-9]{1,5})")
 

@@ -201,7 +201,7 @@ CALLER, BUSY = "taciturn-caller", "busy"
 
 
 class GrpcChannel:
-    """A live stream to the peer; see ``taciturn.engine.channel.Channel``."""
+    """A live stream to the peer; see ``taciturn.engine.callbacks.Channel``."""
 
     def __init__(self, peer: str, limits: Limits) -> None:
         self._peer = peer

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from taciturn.privacy.statement import Statement
+from taciturn.privacy.events import Statement
 from taciturn.report import blocks as b
 from taciturn.report.argument import argument
 from taciturn.report.formatting import (

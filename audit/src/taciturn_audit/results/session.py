@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from taciturn.privacy.statement import Statement
+from taciturn.privacy.events import Statement
 from taciturn.results.columns import BobSeat
 from taciturn.results.figures import adversary_values, leakage_values, ledger_values
 from taciturn.results.serialise import OMITTED, Result, Subject

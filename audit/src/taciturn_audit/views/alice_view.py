@@ -22,8 +22,7 @@ from taciturn.arrays import FloatArray, IndexArray, IntArray
 from taciturn.crypto.registry import scheme
 from taciturn.crypto.signatures import fingerprint
 from taciturn.data.tables import FeatureTable
-from taciturn.engine.replay import replay
-from taciturn.engine.transcript import Transcript
+from taciturn.engine.transcript import Transcript, replay
 from taciturn.errors import TranscriptError
 from taciturn.numerics.logistic import sigmoid
 from taciturn.privacy.base import EncryptedMechanism, Mechanism

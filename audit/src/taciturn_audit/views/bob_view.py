@@ -21,15 +21,13 @@ import numpy as np
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.registry import scheme
 from taciturn.data.tables import FeatureTable, LabelTable
-from taciturn.engine.replay import replay
-from taciturn.engine.transcript import Transcript
+from taciturn.engine.transcript import Transcript, replay
 from taciturn.errors import TranscriptError
 from taciturn.parallel import one_thread
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism
-from taciturn.protocol.bob.inputs import BobInputs
-from taciturn.protocol.bob.labels import released_labels
+from taciturn.protocol.bob.inputs import BobInputs, released_labels
 from taciturn.protocol.bob.observations import (
     BatchScored,
     BobObservation,
@@ -39,8 +37,8 @@ from taciturn.protocol.bob.observations import (
 from taciturn.protocol.bob.party import bob_program
 from taciturn.protocol.codec import decode, kind_of
 from taciturn.protocol.events import Event
-from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.messages import Hello, KeyOffer
+from taciturn.protocol.outcome import HeldOut
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.steps import ONLY
 from taciturn.protocol.terms import Terms

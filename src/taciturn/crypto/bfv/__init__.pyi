@@ -10,7 +10,6 @@ from taciturn.crypto.bfv.modular import Multiplier as Multiplier
 from taciturn.crypto.bfv.modular import block_sums as block_sums
 from taciturn.crypto.bfv.modular import lowered as lowered
 from taciturn.crypto.bfv.modular import products as products
-from taciturn.crypto.bfv.operations import ServerOps as ServerOps
 from taciturn.crypto.bfv.parameters import DEGREE as DEGREE
 from taciturn.crypto.bfv.parameters import LEAST_FAILURE_BITS as LEAST_FAILURE_BITS
 from taciturn.crypto.bfv.parameters import LEAST_LEAK_BITS as LEAST_LEAK_BITS
@@ -37,8 +36,8 @@ from taciturn.crypto.bfv.seeds import ternary as ternary
 from taciturn.crypto.bfv.seeds import uniform_half as uniform_half
 from taciturn.crypto.bfv.slots import BfvSlots as BfvSlots
 from taciturn.crypto.bfv.slots import BfvSlotSecretKey as BfvSlotSecretKey
+from taciturn.crypto.bfv.slots import ServerOps as ServerOps
 from taciturn.crypto.bfv.slots import SlotEncoder as SlotEncoder
-from taciturn.crypto.bfv.slots import slots_for as slots_for
 from taciturn.crypto.bfv.tables import TableWorker as TableWorker
 from taciturn.crypto.bfv.tables import TileRows as TileRows
 from taciturn.crypto.bfv.workers import Frame as Frame

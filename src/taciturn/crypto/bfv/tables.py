@@ -29,9 +29,9 @@ from taciturn.crypto.base import (
     require_all,
 )
 from taciturn.crypto.bfv.layout import Side, Tiling, even_shares
-from taciturn.crypto.bfv.operations import ServerOps
 from taciturn.crypto.bfv.parameters import require_fit
 from taciturn.crypto.bfv.seal import ByteReader, exactly
+from taciturn.crypto.bfv.slots import ServerOps
 from taciturn.crypto.bfv.workers import (
     Engine,
     Frame,

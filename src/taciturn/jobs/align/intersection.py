@@ -60,9 +60,8 @@ from taciturn.jobs.align.pairwise import (
 )
 from taciturn.jobs.align.result import SharedIds
 from taciturn.memmap import MEMORY, Scratch
-from taciturn.protocol.concurrent import gather
 from taciturn.protocol.messages import AlignmentEnd, CommonToAll, PublicBytes, Role
-from taciturn.protocol.steps import ONLY, Program, receive, send
+from taciturn.protocol.steps import ONLY, Program, gather, receive, send
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint
 

@@ -37,10 +37,10 @@ from taciturn.jobs.align.result import AlignmentResult
 from taciturn.jobs.base import Job, SessionFacts, Side
 from taciturn.memmap import Scratch
 from taciturn.parallel import usable_cores
-from taciturn.party.aligned import AlignedRows, require_kind, require_room
 from taciturn.party.config import PartyConfig
 from taciturn.party.link import ALIGNMENT
 from taciturn.party.log import Log
+from taciturn.party.tables import AlignedRows, require_kind, require_room
 from taciturn.protocol.events import Aligning, Event
 from taciturn.protocol.steps import Program
 from taciturn.rng import Entropy

@@ -9,10 +9,9 @@ from taciturn.data.tables import FeatureTable
 from taciturn.engine.callbacks import Callbacks
 from taciturn.jobs.base import Consent, SessionFacts
 from taciturn.jobs.predict.side import Answer, Predicted, PredictionSide
-from taciturn.party.consent.budget import Charge
-from taciturn.party.consent.score_budget import ScoreBudget
+from taciturn.party.consent.budget import Charge, ScoreBudget
 from taciturn.party.log import Log
-from taciturn.protocol.alice.party_group import join_group
+from taciturn.protocol.alice.opening import join_group
 from taciturn.protocol.alice.scoring import answer_rows, score_responder
 from taciturn.protocol.events import ScoresDue
 from taciturn.protocol.party_group import NO_MASKS

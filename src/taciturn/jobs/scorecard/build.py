@@ -31,12 +31,13 @@ from taciturn.jobs.scorecard.result import (
 from taciturn.model.scores_file import ScoredRows
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import ModelPart
-from taciturn.numerics.bands import Bands, stability
-from taciturn.numerics.calibration_tests import (
+from taciturn.numerics.bands import (
+    Bands,
     calibration_groups,
     calibration_line,
     hosmer_lemeshow,
     spiegelhalter,
+    stability,
 )
 from taciturn.numerics.metrics import evaluate
 from taciturn.numerics.scorecard import Scale

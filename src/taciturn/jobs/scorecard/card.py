@@ -39,9 +39,15 @@ from taciturn.jobs.scorecard.result import CoefficientTest, ColumnEffect, Effect
 from taciturn.memmap import over_blocks
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import ModelPart
-from taciturn.numerics.information import covariance, errors_of, information, row_information, wald
 from taciturn.numerics.logistic import sigmoid
-from taciturn.numerics.scorecard import Scale
+from taciturn.numerics.scorecard import (
+    Scale,
+    covariance,
+    errors_of,
+    information,
+    row_information,
+    wald,
+)
 from taciturn.report import blocks as b
 from taciturn.report.formatting import NONE, share
 from taciturn.results.serialise import OMITTED, Result

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from taciturn.numerics.bands import BandRow, Stability
-from taciturn.numerics.calibration_tests import (
+from taciturn.numerics.bands import (
+    BandRow,
     CalibrationGroup,
     CalibrationLine,
     HosmerLemeshow,
     Spiegelhalter,
+    Stability,
 )
 from taciturn.numerics.metrics import Metrics
 from taciturn.numerics.sorted_scores import Cutoff, GainsRow, KsPoint, RocPoint, Threshold

@@ -28,11 +28,11 @@ from taciturn.jobs.serve.rounds import (
 from taciturn.jobs.serve.side import ServeSide
 from taciturn.party.applied_model import AppliedModel
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.score_budget import ScoreBudget
+from taciturn.party.consent.budget import ScoreBudget
 from taciturn.party.consent.service_budget import PartnerBudget, ServiceBudget
-from taciturn.party.identity import identity_of
+from taciturn.party.endpoints import identity_of
 from taciturn.party.session import Meeting
-from taciturn.protocol.alice.party_group import join_group
+from taciturn.protocol.alice.opening import join_group
 from taciturn.protocol.alice.scoring import DueRows, ScoreResponder, score_responder
 from taciturn.protocol.handshake import shake_hands
 from taciturn.protocol.messages import PublicBytes, RowsAsked, RowsDue, RowsHeld

@@ -31,13 +31,12 @@ from taciturn.party.consent.service_budget import ServiceBudget
 from taciturn.party.consent.store import ConsentStore
 from taciturn.party.log import Log
 from taciturn.party.session import Meeting
-from taciturn.protocol.bob.party_group import form_group
+from taciturn.protocol.bob.opening import form_group
 from taciturn.protocol.bob.scoring import ScoreRequester, score_requester
-from taciturn.protocol.concurrent import gather
 from taciturn.protocol.handshake import shake_hands
 from taciturn.protocol.messages import RowNumbers, RowsAsked, RowsDue, RowsHeld
 from taciturn.protocol.prediction import Scored
-from taciturn.protocol.steps import ONLY, Program, receive, require_turn, send
+from taciturn.protocol.steps import ONLY, Program, gather, receive, require_turn, send
 from taciturn.rng import Entropy
 
 with explained():

@@ -21,15 +21,13 @@ import numpy as np
 from taciturn.arrays import IndexArray
 from taciturn.data.ids import RowIds, filled_folds
 from taciturn.data.tables import FeatureTable, LabelTable
-from taciturn.engine.disclosure_text import disclosure_text
-from taciturn.engine.exposure import OpenedScores
+from taciturn.engine.exposure import OpenedScores, disclosure_text
 from taciturn.errors import BudgetExceeded, counted, rendering_errors_as
 from taciturn.jobs.train import TrainingPlan
 from taciturn.memmap import MEMORY, Scratch, row_blocks
 from taciturn.numerics.subspace import MOST_RATIO
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.budget import Charge
-from taciturn.party.consent.score_budget import ScoreCharge, opening_facts
+from taciturn.party.consent.budget import Charge, ScoreCharge, opening_facts
 from taciturn.party.tables import PartyTables
 from taciturn.party.training_inputs import (
     TrainingInputs,
@@ -38,7 +36,7 @@ from taciturn.party.training_inputs import (
     require_agreed_rows,
     terms_for,
 )
-from taciturn.privacy.statement import Statement
+from taciturn.privacy.events import Statement
 from taciturn.protocol.terms import Terms
 from taciturn.results.cost_preview import Disclosure, Estimate
 from taciturn.settings.study import Point, Study, named

@@ -9,7 +9,7 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from taciturn.numerics.metrics import AddedAuc, Metrics
-from taciturn.privacy.statement import Statement
+from taciturn.privacy.events import Statement
 from taciturn.results.parties import GrowingTable, Identity, PartyFigures
 from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result, Subject
 from taciturn.settings.study import Study

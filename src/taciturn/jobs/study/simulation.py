@@ -34,13 +34,11 @@ from taciturn.jobs.study.plan import (
 from taciturn.jobs.study.result import FoldFigures, SimulatedStudy, StudiedSetting, StudyTable
 from taciturn.jobs.study.worker import to_bytes
 from taciturn.parallel import usable_cores
-from taciturn.protocol.agree import agree
-from taciturn.protocol.terms import Terms
+from taciturn.protocol.terms import Terms, agree
 from taciturn.results.serialise import read
 from taciturn.results.training import TrainingRun
 from taciturn.setting_syntax import Hint
-from taciturn.settings.schema import Settings
-from taciturn.settings.solver import SOLVERS
+from taciturn.settings.schema import SOLVERS, Settings
 from taciturn.settings.study import Point, Study, named
 from taciturn.simulation import Coins, Source, arrange
 

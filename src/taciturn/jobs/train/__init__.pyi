@@ -1,7 +1,7 @@
 from taciturn.jobs.train.command import leave_model_page as leave_model_page
-from taciturn.jobs.train.evaluation import FinishedTraining as FinishedTraining
 from taciturn.jobs.train.job import LINGER_SECONDS as LINGER_SECONDS
 from taciturn.jobs.train.job import DryRunJob as DryRunJob
+from taciturn.jobs.train.job import JournaledTraining as JournaledTraining
 from taciturn.jobs.train.job import TrainJob as TrainJob
 from taciturn.jobs.train.job import TrainSide as TrainSide
 from taciturn.jobs.train.job import require_mechanism as require_mechanism
@@ -13,9 +13,9 @@ from taciturn.jobs.train.result import DryRun as DryRun
 from taciturn.jobs.train.result import PartyMetrics as PartyMetrics
 from taciturn.jobs.train.result import PartyRun as PartyRun
 from taciturn.jobs.train.result import Sizes as Sizes
-from taciturn.jobs.train.side import JournaledTraining as JournaledTraining
 from taciturn.jobs.train.simulation import Outcome as Outcome
 from taciturn.jobs.train.simulation import joint_scores as joint_scores
 from taciturn.jobs.train.simulation import programs as programs
 from taciturn.jobs.train.simulation import simulate_search as simulate_search
 from taciturn.jobs.train.simulation import simulate_training as simulate_training
+from taciturn.jobs.train.task import FinishedTraining as FinishedTraining

@@ -23,19 +23,16 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from taciturn.engine.callbacks import Announce, Publish, noop
-from taciturn.engine.disclosure_text import disclosure_text
-from taciturn.engine.exposure import OpenedScores, column_exposure
+from taciturn.engine.exposure import OpenedScores, column_exposure, disclosure_text
 from taciturn.errors import BudgetExceeded, ConfigError, TaciturnError
 from taciturn.jobs.resumable import BudgetCheck
 from taciturn.party.config import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, PartyConfig
-from taciturn.party.consent.budget import Charge
-from taciturn.party.consent.score_budget import ScoreBudget, ScoreCharge, opening_facts
+from taciturn.party.consent.budget import Charge, ScoreBudget, ScoreCharge, opening_facts
 from taciturn.party.roles import MOST_COLUMNS
 from taciturn.party.tables import PartyTables, load_tables
 from taciturn.party.training_inputs import TrainingInputs, party_terms
-from taciturn.privacy.events import NonPrivate
+from taciturn.privacy.events import NonPrivate, Statement
 from taciturn.privacy.quality_release import TOLD, release_event
-from taciturn.privacy.statement import Statement
 from taciturn.results.cost_preview import (
     ColumnExposure,
     Disclosure,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from taciturn.numerics.metrics import AddedAuc, Metrics
 from taciturn.numerics.sorted_scores import Threshold
 from taciturn.numerics.symmetry import Symmetry
+from taciturn.privacy.events import Statement
 from taciturn.privacy.quality_release import ToldQuality
-from taciturn.privacy.statement import Statement
 from taciturn.results.cost_preview import ColumnExposure, Estimate, Outlook
 from taciturn.results.parties import CurvePoint, Identity, PartyFigures
 from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result, Subject, key

@@ -32,8 +32,7 @@ from taciturn.engine.pair import run_star
 from taciturn.engine.transcript import Recorder, Transcript, TranscriptFile
 from taciturn.errors import DivergenceError
 from taciturn.jobs.train.record import footer_of, header_of
-from taciturn.jobs.train.reference import Comparison, compare
-from taciturn.jobs.train.shared import SharedModel
+from taciturn.jobs.train.reference import Comparison, SharedModel, compare
 from taciturn.numerics.convergence import assess_convergence
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.logistic import row_products, training_loss
@@ -42,25 +41,22 @@ from taciturn.numerics.whitening import centring_offset
 from taciturn.parallel import one_thread, usable_cores
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.batch_response import acceptance, conditioning
+from taciturn.privacy.events import ExposedColumns
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism_class
-from taciturn.privacy.statement import ExposedColumns
-from taciturn.protocol.agree import agree, unused
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.party import alice_program
 from taciturn.protocol.alice.score_noise import ScoreNoise
 from taciturn.protocol.bob.baseline import LabelPartyBaseline
-from taciturn.protocol.bob.inputs import BobInputs
-from taciturn.protocol.bob.labels import released_labels
+from taciturn.protocol.bob.inputs import BobInputs, released_labels
 from taciturn.protocol.bob.party import bob_program
 from taciturn.protocol.events import ClusterJoined, Event, Progress, SimulatedStep
-from taciturn.protocol.held_out import HeldOut
 from taciturn.protocol.messages import Role
-from taciturn.protocol.outcome import BobTrained
+from taciturn.protocol.outcome import BobTrained, HeldOut
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.scores import at_scale, require_finite
 from taciturn.protocol.steps import ONLY, Program
-from taciturn.protocol.terms import Terms
+from taciturn.protocol.terms import Terms, agree, unused
 from taciturn.results.cost_preview import Estimate
 from taciturn.results.training import FeatureParty, HiddenBatches, TrainingRun
 from taciturn.setting_syntax import Hint

@@ -45,9 +45,8 @@ from taciturn.jobs.woe.terms import (
     WoeTerms,
     one_hot,
 )
-from taciturn.protocol.alice.batch_seed import agree_seed
-from taciturn.protocol.batch_seed import key_seed
-from taciturn.protocol.encoded_table import EncodedTable
+from taciturn.protocol.alice.opening import agree_seed
+from taciturn.protocol.batches import key_seed
 from taciturn.protocol.handshake import PROTOCOL_VERSION, shake_hands
 from taciturn.protocol.messages import (
     BinnedColumn,
@@ -57,6 +56,7 @@ from taciturn.protocol.messages import (
     SealedLabels,
 )
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
+from taciturn.protocol.table_shape import EncodedTable
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint
 

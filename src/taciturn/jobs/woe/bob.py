@@ -24,8 +24,8 @@ from taciturn.jobs.woe.terms import (
 )
 from taciturn.privacy.events import CiphertextsOnly
 from taciturn.privacy.ledger import Ledger
-from taciturn.protocol.batch_seed import key_seed
-from taciturn.protocol.bob.batch_seed import agree_seed
+from taciturn.protocol.batches import key_seed
+from taciturn.protocol.bob.opening import agree_seed
 from taciturn.protocol.bob.sealed import sized
 from taciturn.protocol.handshake import PROTOCOL_VERSION, shake_hands
 from taciturn.protocol.keyrings import OwnKeys

@@ -1,13 +1,13 @@
 from taciturn.party.consent.budget import Charge as Charge
-from taciturn.party.consent.database import Database as Database
+from taciturn.party.consent.budget import ScoreBudget as ScoreBudget
+from taciturn.party.consent.budget import ScoreCharge as ScoreCharge
 from taciturn.party.consent.label_budget import LabelBudget as LabelBudget
 from taciturn.party.consent.label_budget import LabelCharge as LabelCharge
 from taciturn.party.consent.label_budget import Release as Release
 from taciturn.party.consent.label_budget import key_name as key_name
 from taciturn.party.consent.label_flips import LabelFlipStore as LabelFlipStore
+from taciturn.party.consent.records import Database as Database
 from taciturn.party.consent.records import Records as Records
-from taciturn.party.consent.score_budget import ScoreBudget as ScoreBudget
-from taciturn.party.consent.score_budget import ScoreCharge as ScoreCharge
 from taciturn.party.consent.service_budget import ANSWERS as ANSWERS
 from taciturn.party.consent.service_budget import DAILY as DAILY
 from taciturn.party.consent.service_budget import PartnerBudget as PartnerBudget

@@ -14,8 +14,7 @@ from datetime import UTC, date, datetime
 
 import numpy as np
 
-from taciturn.party.consent.budget import Namespace
-from taciturn.party.consent.score_budget import ScoreBudget
+from taciturn.party.consent.budget import Namespace, ScoreBudget
 from taciturn.party.consent.store import OpenStore
 
 ASKED = Namespace("asked-rows", "rows today", "rows_per_day")

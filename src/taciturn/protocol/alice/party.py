@@ -1,22 +1,59 @@
-"""Alice's whole part in a training. The chart stands in ``taciturn.protocol.party``."""
+"""Alice's whole part in a training: its conversation, the scores, and how good the model is.
+
+The chart stands in ``taciturn.protocol.party``. A conversation has one line in ``TRAININGS``.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TypeAlias
 
+from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.numerics.whitening import centring_offset
+from taciturn.privacy.quality_release import ToldQuality, release_event, told_quality
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet
-from taciturn.protocol.alice.quality import hear
-from taciturn.protocol.alice.registry import TRAININGS
 from taciturn.protocol.alice.scoring import answer_rows, score_responder
+from taciturn.protocol.messages import HeldOutQuality
+from taciturn.protocol.observations import QualityTold
 from taciturn.protocol.outcome import Trained
-from taciturn.protocol.party import PartyResult, compare_held_out
+from taciturn.protocol.party import Conversations, PartyResult, compare_held_out
 from taciturn.protocol.party_group import masks_of
 from taciturn.protocol.state import TrainingState
-from taciturn.protocol.steps import Program
+from taciturn.protocol.steps import Program, emit, receive
 from taciturn.protocol.table_shape import table_sizes
+
+
+def hear(inputs: AliceInputs, iterations: int) -> Program[ToldQuality | None]:
+    """What she is told of the held-out rows, where that is agreed."""
+    agreed, held_out = inputs.terms.agreement, inputs.held_out
+    if agreed.share_metrics != "quality" or held_out is None:
+        return None
+    message = yield from receive(HeldOutQuality)
+    steps, epsilon = message.quality, agreed.metrics_epsilon
+    quality = told_quality(steps.value, held_out.rows, epsilon)
+    if quality is None or steps.event != release_event(epsilon):
+        raise RemoteProtocolError("what the peer tells of the model is not what was agreed")
+    yield from emit(QualityTold(iterations, quality))
+    return quality
+
+
+Training: TypeAlias = Callable[[AliceInputs], Program[Trained]]
+"""Alice's program of a training; begins, or resumes from a state."""
+
+TRAININGS: Mapping[str, Training] = Conversations(
+    "taciturn.protocol.alice",
+    {
+        "revealed": "train_revealed",
+        "residues": "train_residues",
+        "hidden-batch": "train_hidden_batch",
+        "revealed-table": "train_table_revealed",
+        "sealed-table": "train_table_sealed",
+        "mutual-table": "train_table_mutual",
+    },
+)
 
 
 def alice_program(inputs: AliceInputs) -> Program[PartyResult]:

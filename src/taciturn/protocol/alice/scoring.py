@@ -28,6 +28,9 @@ All are shared (``MutualResponder``)::
 
 The noise e is that of ``score_noise``. Where all weights are shared, Bob ends with whole scores: he
 has neither her part of one nor his own.
+
+``report`` tells Bob her scores of held-out rows while a training by batches runs. The chart stands
+in ``taciturn.protocol.outcome``.
 """
 
 from __future__ import annotations
@@ -41,16 +44,18 @@ import numpy as np
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import EncryptedVector, PublicKey, TableSize, Wrapping
 from taciturn.data.tables import FeatureTable
+from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.logistic import row_products
-from taciturn.protocol.alice.batch_seed import agree_seed
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.opening import agree_seed
 from taciturn.protocol.alice.score_noise import ScoreNoise
 from taciturn.protocol.alice.sealed import Keys, own_scores, receive_weights
-from taciturn.protocol.batch_seed import key_seed
+from taciturn.protocol.batches import key_seed
 from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands
 from taciturn.protocol.keyrings import OwnKeys, PeerKeys, own_keys, peer_keys
-from taciturn.protocol.messages import Hello, SealedScores
+from taciturn.protocol.messages import EpochVerdict, Hello, SealedScores
 from taciturn.protocol.mutual import MaskedMatrix, VectorRequest, exchange
 from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.party_group import NO_MASKS, ZeroSum
@@ -62,7 +67,7 @@ from taciturn.protocol.prediction import (
     shared_terms,
 )
 from taciturn.protocol.scores import scores_message
-from taciturn.protocol.steps import Program, emit, send
+from taciturn.protocol.steps import Program, emit, receive, require_turn, send
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 
@@ -276,3 +281,23 @@ def answer_rows(
         due = DueRows(number, ids, table.values[piece], masks.fork(str(number)))
         yield from responder.answer(due)
         yield from emit(RowsScored(piece.stop, table.rows))
+
+
+def report(
+    inputs: AliceInputs, weights: FloatArray, iteration: int, masks: ZeroSum = NO_MASKS
+) -> Program[bool]:
+    """Sends her noisy scores at the end of an epoch, where that is agreed; True where Bob stops."""
+    held_out = inputs.scored_each_epoch
+    if held_out is None:
+        return False
+    grid, own = inputs.terms.score_grid, masks.fork(f"held out {iteration}")
+    noise = ScoreNoise.for_pass(inputs.noise_key, iteration)
+    scores = held_out.values @ weights + noise.reals(held_out.ids, held_out.values, grid)
+    yield from send(scores_message(iteration, scores, grid, own))
+    if inputs.terms.agreement.patience is None:
+        return False
+    verdict = yield from receive(EpochVerdict)
+    require_turn("EpochVerdict", verdict.iteration, iteration)
+    if verdict.stop.value.tolist() not in ([0], [1]):
+        raise RemoteProtocolError("the peer's verdict is neither to stop nor to continue")
+    return bool(verdict.stop.value[0])

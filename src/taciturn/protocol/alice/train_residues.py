@@ -3,7 +3,7 @@
 ::
 
     Alice                                            Bob
-      the seed of the batches (taciturn.protocol.batch_seed)
+      the seed of the batches (taciturn.protocol.batches)
       each iteration:
       PartialScores        X_A w_A              ->
                                                 <-   NoisyResidues       M(r)
@@ -19,9 +19,9 @@ from taciturn.arrays import FloatArray
 from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.logistic import gradient
 from taciturn.privacy.events import PrivacyEvent
-from taciturn.protocol.alice.held_out import report
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet, with_seed
+from taciturn.protocol.alice.scoring import report
 from taciturn.protocol.batches import Batch
 from taciturn.protocol.events import Boundary
 from taciturn.protocol.messages import NoisyResidues, RealResidues, ResidueReply

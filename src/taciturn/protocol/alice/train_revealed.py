@@ -4,7 +4,7 @@
 
     Alice                                            Bob
                                                 <-   KeyOffer
-      the seed of the batches (taciturn.protocol.batch_seed)
+      the seed of the batches (taciturn.protocol.batches)
       each iteration:
       PartialScores        X_A w_A              ->
                                                 <-   EncryptedResidues   <r>
@@ -14,21 +14,27 @@
 
 Each of several Alices sends MaskedScores. [Tan22, Sec. III-C]; without mechanism it is the paper's
 baseline.
+
+Alice's half of ``X_A^T r`` under Bob's key, its last three messages, is the part that all
+conversations with revealed gradients share.
 """
 
 from __future__ import annotations
 
+from taciturn.arrays import IntArray
+from taciturn.crypto.base import PreparedMatrix, PublicKey
 from taciturn.numerics.fixedpoint import magnitude_bits
-from taciturn.protocol.alice.held_out import report
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet, with_key, with_seed
-from taciturn.protocol.alice.product import unmasked_product
+from taciturn.protocol.alice.scoring import report
 from taciturn.protocol.events import Boundary
+from taciturn.protocol.messages import EncryptedResidues, MaskedGradient, RevealedGradient
 from taciturn.protocol.observations import GradientSeen
 from taciturn.protocol.outcome import StopReason, Trained
 from taciturn.protocol.party_group import masks_of
 from taciturn.protocol.scores import scores_message
-from taciturn.protocol.steps import Program, emit, send
+from taciturn.protocol.steps import Program, emit, receive, require_turn, send
+from taciturn.rng import Entropy
 
 
 def train(inputs: AliceInputs) -> Program[Trained]:
@@ -65,3 +71,24 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     return Trained(
         weights, plan.iterations, pairwise_masks=state.pairwise_masks, group_shape=state.group_shape
     )
+
+
+def unmasked_product(
+    key: PublicKey, matrix: PreparedMatrix, iteration: int, entropy: Entropy
+) -> Program[IntArray]:
+    """``X^T r`` of one batch in exact integers: the encrypted round trip.
+
+    Masks and obfuscators have a stream for each iteration: a resumed run cannot use one twice, and
+    a replay that skips the encryption draws the same masks.
+    """
+    # Before waiting, not after: Bob is at work on his residues meanwhile.
+    mask = key.draw_mask(matrix.rows, entropy.fork(f"masks {iteration}"))
+    stream = entropy.fork(f"obfuscators {iteration}")
+    key.stock(matrix, mask, stream)
+    sent = yield from receive(EncryptedResidues)
+    require_turn("EncryptedResidues", sent.iteration, iteration)
+    answer = key.masked_product(matrix, sent.residues, mask, stream)
+    yield from send(MaskedGradient(iteration, answer))
+    revealed = yield from receive(RevealedGradient)
+    require_turn("RevealedGradient", revealed.iteration, iteration)
+    return key.unmask(revealed.gradient.value, mask)

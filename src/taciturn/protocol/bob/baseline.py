@@ -17,8 +17,7 @@ from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.memmap import over_blocks
 from taciturn.numerics.convergence import MOST_LOSS
 from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
-from taciturn.numerics.logistic import training_loss
-from taciturn.numerics.sgd import train_centralised
+from taciturn.numerics.logistic import train_centralised, training_loss
 from taciturn.numerics.whole_table import optimum
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KEY_BYTES, Entropy

@@ -19,7 +19,7 @@ from taciturn.privacy.events import NonPrivate, PrivacyEvent
 from taciturn.privacy.ledger import DEFAULT_DELTA, Ledger
 from taciturn.privacy.quality_release import TOLD, release_event
 from taciturn.privacy.sealed import noisy_release
-from taciturn.protocol.bob.held_out import STOPS_BY_LABELS
+from taciturn.protocol.bob.partners import STOPS_BY_LABELS
 from taciturn.protocol.bob.sealed import price_of_share
 from taciturn.protocol.bob.train_residues import TRUE_UPDATES
 from taciturn.protocol.terms import Terms

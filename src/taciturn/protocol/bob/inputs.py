@@ -1,23 +1,54 @@
-"""What Bob's training is run with."""
+"""What Bob's training is run with.
+
+The labels that a training may use: flipped and paid for, where the mechanism flips them.
+
+It comes before the program, which is then handed flipped labels and never sees a true one, so that
+nothing it sends can depend on one.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
+from taciturn.arrays import EVERY_ROW
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import ConfigError
 from taciturn.memmap import MEMORY, Scratch
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.ledger import Ledger
-from taciturn.protocol.bob.labels import released_labels
 from taciturn.protocol.handshake import ANY_TABLE, PeerTable
-from taciturn.protocol.held_out import HeldOut
+from taciturn.protocol.outcome import HeldOut
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import ONLY
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
+
+Responder: TypeAlias = Callable[[LabelTable, Entropy], LabelTable]
+"""Turns labels into released ones: with fresh coins, or by the answers that a file keeps."""
+
+
+def released_labels(
+    labels: LabelTable,
+    mechanism: Mechanism,
+    ledger: Ledger,
+    entropy: Entropy,
+    responder: Responder | None = None,
+) -> LabelTable:
+    """Charges every row and flips; labels as they are where the mechanism does not flip them.
+
+    ``responder`` is ``LabelFlipStore.release`` where answers must outlive the training; without it
+    fresh entropy is drawn, and every call spends anew. Raises ``BudgetExceeded`` before anything
+    is drawn.
+    """
+    flips = mechanism.label_flips
+    if flips is None:
+        return labels
+    ledger.charge(flips.event, EVERY_ROW)
+    return (responder or flips.respond)(labels, entropy.fork("label response"))
+
 
 M_co = TypeVar("M_co", bound=Mechanism, covariant=True)
 

@@ -1,23 +1,62 @@
-"""Bob's whole part in a training. The chart stands in ``taciturn.protocol.party``."""
+"""Bob's whole part in a training: its conversation, the scores, and how good the model is.
+
+The chart stands in ``taciturn.protocol.party``. A conversation has one line in ``TRAININGS``.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any, TypeAlias
 
+from taciturn.arrays import EVERY_ROW, FloatArray
 from taciturn.data.tables import FeatureTable
 from taciturn.privacy.base import Mechanism
+from taciturn.privacy.quality_release import TOLD, ToldQuality, release, told_quality
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.opening import open_all
-from taciturn.protocol.bob.quality import tell
-from taciturn.protocol.bob.registry import TRAININGS
+from taciturn.protocol.bob.partners import send_all
 from taciturn.protocol.bob.scoring import ask_rows, score_requester
-from taciturn.protocol.concurrent import gather
 from taciturn.protocol.handshake import PeerTable
-from taciturn.protocol.party import PartyResult, compare_held_out
+from taciturn.protocol.messages import HeldOutQuality
+from taciturn.protocol.outcome import BobTrained
+from taciturn.protocol.party import Conversations, PartyResult, compare_held_out
 from taciturn.protocol.state import TrainingState
-from taciturn.protocol.steps import Program
+from taciturn.protocol.steps import Program, gather
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
+
+
+def tell(inputs: BobInputs[Mechanism], scores: FloatArray | None) -> Program[ToldQuality | None]:
+    """Tells what is agreed of the held-out rows, and returns what was told."""
+    agreed, held_out = inputs.terms.agreement, inputs.held_out
+    if agreed.share_metrics != "quality" or scores is None or held_out is None:
+        return None
+    epsilon, entropy = agreed.metrics_epsilon, inputs.entropy.fork("told quality")
+    quality = release(scores, held_out.labels.values, epsilon, entropy)
+    if epsilon is None:
+        inputs.ledger.taint(TOLD)
+    inputs.ledger.charge(quality.event, EVERY_ROW)
+    yield from send_all(inputs.partners, HeldOutQuality(quality))
+    return told_quality(quality.value, held_out.labels.rows, epsilon)
+
+
+# Any: the mechanism's own type. Each program names the narrow one that it needs, and a mechanism
+# names the conversation that suits it.
+Training: TypeAlias = Callable[[BobInputs[Any]], Program[BobTrained]]
+"""Bob's program of a training; begins, or resumes from a state."""
+
+TRAININGS: Mapping[str, Training] = Conversations(
+    "taciturn.protocol.bob",
+    {
+        "revealed": "train_revealed",
+        "residues": "train_residues",
+        "hidden-batch": "train_hidden_batch",
+        "revealed-table": "train_table_revealed",
+        "sealed-table": "train_table_sealed",
+        "mutual-table": "train_table_mutual",
+    },
+)
 
 
 def bob_program(inputs: BobInputs[Mechanism]) -> Program[PartyResult]:

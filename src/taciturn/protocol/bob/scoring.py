@@ -17,11 +17,10 @@ from taciturn.crypto.base import SecretKey, TableSize, Wrapping
 from taciturn.data.tables import FeatureTable
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.logistic import row_products
-from taciturn.protocol.batch_seed import key_seed
-from taciturn.protocol.bob.batch_seed import agree_seed
+from taciturn.protocol.batches import key_seed
+from taciturn.protocol.bob.opening import agree_seed
 from taciturn.protocol.bob.partners import Partner, Partners, receive_all_scores
 from taciturn.protocol.bob.sealed import Keys, receive_table_scores
-from taciturn.protocol.concurrent import gather
 from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands
 from taciturn.protocol.keyrings import OwnKeys, PeerKeys, own_keys, peer_keys
@@ -36,8 +35,7 @@ from taciturn.protocol.prediction import (
     require_columns,
     shared_terms,
 )
-from taciturn.protocol.step_progress import StepProgress
-from taciturn.protocol.steps import ONLY, Program, emit, send
+from taciturn.protocol.steps import ONLY, Program, StepProgress, emit, gather, send
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 

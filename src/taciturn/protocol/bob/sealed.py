@@ -10,18 +10,24 @@ from taciturn.errors import RemoteProtocolError
 from taciturn.privacy.base import EncryptedMechanism, Mechanism, Released
 from taciturn.privacy.events import NonPrivate, PrivacyEvent
 from taciturn.privacy.model_release import ModelRelease
-from taciturn.protocol.batch_seed import key_seed
+from taciturn.protocol.batches import key_seed
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.partners import Partners
-from taciturn.protocol.concurrent import with_peer
 from taciturn.protocol.keyrings import OwnKeys
 from taciturn.protocol.messages import (
     RevealedShare,
     SealedScores,
     SealedWeights,
 )
-from taciturn.protocol.step_progress import StepProgress
-from taciturn.protocol.steps import ONLY, Program, receive, require_turn, send
+from taciturn.protocol.steps import (
+    ONLY,
+    Program,
+    StepProgress,
+    receive,
+    require_turn,
+    send,
+    with_peer,
+)
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 

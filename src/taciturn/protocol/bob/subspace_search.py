@@ -32,7 +32,7 @@ from taciturn.privacy.base import EncryptedMechanism
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.observations import DirectionScored
 from taciturn.protocol.events import Boundary, HeldOutSeen, Progress
-from taciturn.protocol.held_out import HeldOut
+from taciturn.protocol.outcome import HeldOut
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.state import SearchState, TrainingState
 from taciturn.protocol.steps import Program, emit

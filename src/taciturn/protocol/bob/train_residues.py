@@ -20,11 +20,10 @@ from taciturn.privacy.events import PrivacyEvent
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.noise import Stock
 from taciturn.protocol.batches import Batch
-from taciturn.protocol.bob.held_out import watch
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.observations import BatchScored
 from taciturn.protocol.bob.opening import greet, with_seed
-from taciturn.protocol.bob.partners import receive_all_scores, send_all
+from taciturn.protocol.bob.partners import receive_all_scores, send_all, watch
 from taciturn.protocol.events import Boundary, Progress
 from taciturn.protocol.messages import BudgetSpent, NoisyResidues, RealResidues
 from taciturn.protocol.outcome import BobTrained, StopReason

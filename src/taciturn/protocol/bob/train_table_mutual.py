@@ -7,29 +7,57 @@ to his share of the residues.
 **What he does never depends on what he decrypts**: a fixed number of passes, the same work in
 each, and nothing but uniform numbers to decrypt. After the last pass Alice opens two losses and a
 count to him; no message of his depends on them.
+
+Bob's half of products number by number. The chart stands in Alice's file of this name.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taciturn.arrays import IntArray
-from taciturn.crypto.base import PublicKey, SecretKey, SlotSecretKey
+from taciturn.arrays import FloatArray, IntArray, WordArray
+from taciturn.crypto.base import (
+    EncryptedAnswer,
+    PublicKey,
+    SecretKey,
+    SlotScheme,
+    SlotSecretKey,
+    Wrapping,
+)
 from taciturn.errors import RemoteProtocolError, StateError
+from taciturn.numerics.periodic_sigmoid import SharedSigmoid
 from taciturn.numerics.shared_fraction import momentum
 from taciturn.privacy.base import EncryptedMechanism
-from taciturn.protocol.batch_seed import key_seed
+from taciturn.protocol.batches import key_seed
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.opening import with_seed
 from taciturn.protocol.bob.sealed import release_share
-from taciturn.protocol.bob.slots import SigmoidRequester, offer_slot_key
 from taciturn.protocol.events import Boundary, Progress
 from taciturn.protocol.handshake import open_training
-from taciturn.protocol.messages import GivenShare
-from taciturn.protocol.mutual import Columns, offer_key, receive_key
-from taciturn.protocol.mutual_sums import SharedSums
+from taciturn.protocol.messages import (
+    CarryShares,
+    GivenShare,
+    KeyOffer,
+    LossShares,
+    Phases,
+    PublicBytes,
+    ResidueShares,
+    Segments,
+)
+from taciturn.protocol.mutual import (
+    Columns,
+    Numbers,
+    SharedSums,
+    SlotBlock,
+    offer_key,
+    receive_key,
+    shares_modulo_power,
+    sized_answer,
+    slot_blocks,
+)
 from taciturn.protocol.mutual_table import (
     OwnTable,
     Point,
@@ -40,8 +68,109 @@ from taciturn.protocol.mutual_table import (
 )
 from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.state import MutualState, TrainingState
-from taciturn.protocol.steps import Program, emit, receive
+from taciturn.protocol.steps import Program, emit, persist, receive, require_turn, send
+from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint
+
+
+@dataclass(frozen=True, slots=True)
+class SigmoidRequester:
+    """Bob's questions under his ``key``, whose scheme is ``slots``; shares live in ``ring``."""
+
+    key: SlotSecretKey
+    slots: SlotScheme
+    ring: Wrapping
+    entropy: Entropy
+
+    def residues(
+        self,
+        number: int,
+        sigmoid: SharedSigmoid,
+        scores: IntArray,
+        halves: FloatArray,
+        *,
+        with_loss: bool,
+    ) -> Program[tuple[IntArray, WordArray]]:
+        """His share of the rows' residues: what Alice's table makes of his numbers, and the label.
+
+        ``halves`` are the residues of scores of zero: half the weight of a row's class, with the
+        label's sign. ``with_loss`` also his shares of the rows' losses, modulo the prime.
+        """
+        sums = np.empty(len(scores), dtype=np.uint64)
+        losses = np.empty(len(scores) if with_loss else 0, dtype=np.uint64)
+        for sent, answered in _turns(slot_blocks(self.slots, len(scores), sigmoid.entries)):
+            if sent is not None:
+                # Minus: a residue is y - sigma(z).
+                phases = sigmoid.phases(scores[sent.rows], -2.0 * np.abs(halves[sent.rows]))
+                entropy = self.entropy.fork(f"waves {number} {sent.rows.start}")
+                for at, vector in enumerate(sent.vectors(phases)):
+                    encrypted = self.key.encrypt(vector, entropy.fork(f"{at}"))
+                    yield from send(Phases(number, encrypted))
+            if answered is not None:
+                message = yield from receive(ResidueShares)
+                require_turn("ResidueShares", message.iteration, number)
+                sums[answered.rows] = self._sums(message.answer, answered)
+                if with_loss:
+                    of_loss = yield from receive(LossShares)
+                    require_turn("LossShares", of_loss.iteration, number)
+                    losses[answered.rows] = self._sums(of_loss.answer, answered)
+        labels = np.rint(halves * sigmoid.step).astype(np.int64)
+        return self.ring.centred(self._whole(sums) + labels), losses
+
+    def carries(self, number: int, marks: IntArray) -> Program[IntArray]:
+        """His share of the weights' carries, from the segments of his shares."""
+        sums = yield from self.shared_products(
+            "segments", number, marks.shape, lambda rows: marks[rows]
+        )
+        return self._whole(sums)
+
+    def shared_products(
+        self, purpose: str, number: int, shape: tuple[int, ...], numbers: Numbers
+    ) -> Program[WordArray]:
+        """His shares, modulo the prime, of each row's sum of products of his numbers with Alice's.
+
+        ``shape`` has the rows and the numbers of each. ``purpose`` is one of its kind in a pass.
+        """
+        sums, (rows, entries) = np.empty(shape[0], dtype=np.uint64), shape
+        for sent, answered in _turns(slot_blocks(self.slots, rows, entries)):
+            if sent is not None:
+                entropy = self.entropy.fork(f"{purpose} {number} {sent.rows.start}")
+                for at, vector in enumerate(sent.vectors(numbers(sent.rows))):
+                    encrypted = self.key.encrypt(vector, entropy.fork(f"{at}"))
+                    yield from send(Segments(number, encrypted))
+            if answered is not None:
+                message = yield from receive(CarryShares)
+                require_turn("CarryShares", message.iteration, number)
+                sums[answered.rows] = self._sums(message.answer, answered)
+        return sums
+
+    def _whole(self, sums: WordArray) -> IntArray:
+        return shares_modulo_power(sums, self.slots.modulus, self.ring, less=False)
+
+    def _sums(self, answer: EncryptedAnswer, block: SlotBlock) -> WordArray:
+        slots = self.key.decrypt(sized_answer(answer, block.length))
+        return block.sums(slots, self.slots.modulus)
+
+
+def _turns(blocks: list[SlotBlock]) -> Iterator[tuple[SlotBlock | None, SlotBlock | None]]:
+    """Which block is sent next, and the answer to which is read then."""
+    # The next block is on its way before an answer is read, so that both sides are at work.
+    for at in range(len(blocks) + 1):
+        yield blocks[at] if at < len(blocks) else None, blocks[at - 1] if at else None
+
+
+def offer_slot_key(
+    slots: SlotScheme, bits: int, entropy: Entropy, seed: bytes
+) -> Program[SlotSecretKey]:
+    """A new key for products number by number, sent to Alice; ``seed`` makes its uniform half."""
+    key = slots.generate(bits, entropy.fork("waves key"), seed)
+    # Whatever a scheme draws its keys from: after a stop it is this one.
+    kept = yield from persist(key.to_bytes())
+    if kept != key.to_bytes():
+        key = slots.read_secret(kept, bits)
+    yield from send(KeyOffer(PublicBytes(key.public.to_bytes())))
+    return key
+
 
 _NO_WEIGHTS = np.empty(0)
 

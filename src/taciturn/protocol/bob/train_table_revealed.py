@@ -19,15 +19,15 @@ from taciturn.protocol.bob.opening import greet
 from taciturn.protocol.bob.partners import (
     Partner,
     Partners,
+    masked_answer,
     receive_all_scores,
+    release_products,
 )
-from taciturn.protocol.bob.product import masked_answer, release_products
 from taciturn.protocol.bob.sealed import Keys
 from taciturn.protocol.bob.subspace_search import DirectionScores, search
 from taciturn.protocol.messages import EncryptedResidues
 from taciturn.protocol.outcome import BobTrained
-from taciturn.protocol.step_progress import StepProgress
-from taciturn.protocol.steps import Program, send
+from taciturn.protocol.steps import Program, StepProgress, send
 from taciturn.protocol.table_shape import TableShape
 from taciturn.rng import Entropy
 

@@ -28,7 +28,7 @@ from taciturn.party.config import PartyConfig
 from taciturn.rng import SystemEntropy
 from taciturn.setting_syntax import Hint
 from taciturn.settings.checked import Checked, PositiveInt
-from taciturn.settings.parties import is_party_name
+from taciturn.settings.schema import is_party_name
 
 TOKEN_BYTES = 32
 
