@@ -104,13 +104,13 @@ class TaciturnError(Exception):
         return moved
 
     def telling_peer(self, problem: TaciturnError) -> Self:
-        """The same error, in place of which the peer is told another one."""
+        """Copy of the error that sends the peer another error instead."""
         changed = self.at(self._where)
         changed.for_peer = problem
         return changed
 
     def by(self, peer: str) -> Self:
-        """The same error, which says by name whose it is.
+        """Copy of the error that names the party at fault.
 
         >>> RemoteProtocolError("the peer sent nothing").by("alice-2").message
         'alice-2 sent nothing'
@@ -123,7 +123,7 @@ class TaciturnError(Exception):
         return moved
 
     def diagnostics(self, syntax: SettingSyntax = PYTHON) -> str:
-        """What a person should read: the message, the place and the way out.
+        """Message, location and hint for the user.
 
         ``face`` spells settings where no face has claimed the error (``rendering_errors_as``).
 
@@ -233,13 +233,13 @@ class DataError(TaciturnError):
 
 
 class TableError(DataError):
-    """Several things in one table are not fit for use; each is said with its way out."""
+    """Several problems in one table, each with its hint."""
 
     problems: tuple[DataError, ...] = ()
 
     @classmethod
     def from_problems(cls, problems: Iterable[DataError], *, where: str = "") -> DataError:
-        """All problems as one error; a single one as it is.
+        """Combine all problems into one error; return a single one unchanged.
 
         >>> problems = [ColumnError("no age", hint="add it"), ColumnError("no sex")]
         >>> print(TableError.from_problems(problems))
@@ -300,7 +300,7 @@ class ShapeError(DataError):
 
 
 class DatasetUnavailable(DataError):
-    """A named dataset is not here and cannot be had, or its content is not the known one."""
+    """A named dataset is missing and cannot be downloaded, or its content differs."""
 
     exit_code = 21
 
@@ -316,7 +316,7 @@ class LocalProtocolError(ProtocolError):
 
 
 class RemoteProtocolError(ProtocolError):
-    """The peer said something that it may not say here."""
+    """The peer sent a message that the protocol does not allow at this point."""
 
     exit_code = 31
 
@@ -326,7 +326,7 @@ class MalformedFrame(RemoteProtocolError):
 
 
 class AgreementError(RemoteProtocolError):
-    """The two sides are not set up alike: version, settings or rows differ."""
+    """The two sides differ in version, settings or rows."""
 
     exit_code = 32
 
@@ -338,7 +338,7 @@ class Deadlock(ProtocolError):
 
 
 class PeerStopped(ProtocolError):
-    """The other side aborted and said so."""
+    """The peer aborted and sent its reason."""
 
     exit_code = 34
     code: int = 0
@@ -410,7 +410,7 @@ class TranscriptError(TaciturnError):
 
 
 class StateError(TaciturnError):
-    """What a party kept of an unfinished session is not fit to resume from."""
+    """The stored state of an unfinished session cannot be resumed."""
 
     exit_code = 71
 

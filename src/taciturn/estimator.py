@@ -326,7 +326,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         return bundle
 
     def _protection_html(self) -> str:
-        """What the run protected and what not, in a few lines; nothing before ``fit``."""
+        """Short HTML summary of what the run protected; empty before ``fit``."""
         if not hasattr(self, "ledger_"):
             return ""
         items = "".join(f"<li>{escape(line)}</li>" for line in _protection(self.record_))

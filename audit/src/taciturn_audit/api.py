@@ -222,7 +222,7 @@ def audit_woe(
     progress: ReportProgress = noop,
     **options: Unpack[SettingsOptions],
 ) -> WoeAudit:
-    """What handing weights of evidence to the feature party tells, and what ``woe`` tells.
+    """Audit of handing weights of evidence to the feature party, and of ``woe``.
 
     Args:
         data: As for ``train``.
@@ -445,7 +445,7 @@ def _audit_recorded(
     shuffle_truth: bool,
     seat: str | None,
 ) -> AuditRun:
-    """Audits a recorded run: its own settings load the rows, its own coins split them."""
+    """Audit a recorded run: its settings load the rows, its randomness splits them."""
     from taciturn_audit.adversaries import alice_view, members
     from taciturn_audit.session import Session
 

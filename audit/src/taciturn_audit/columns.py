@@ -1,4 +1,4 @@
-"""The judge of Bob's seat: the one place where an estimate of Alice's columns meets them.
+"""Judge of Bob's attacks: the only place that compares estimates with Alice's columns.
 
 A value of a numeric column is *recovered* where the estimate is within a tenth of the column's
 standard deviation; one of a category (a group of one-hot columns, or a column of two values) where
@@ -286,7 +286,7 @@ def _of_batches(view: BobView, basis: FloatArray) -> _Scored:
 
 
 def _scaled(rows: IndexArray, times: IndexArray, scores: FloatArray, sums: FloatArray) -> _Scored:
-    """Each iteration in units of its own scores: late passes are smaller by many orders."""
+    """Each iteration in units of its scores; late passes are smaller by many orders."""
     counts = np.maximum(np.bincount(times, minlength=len(sums)), 1)
     sizes = np.sqrt(np.bincount(times, weights=scores**2, minlength=len(sums)) / counts)
     sizes = np.where(sizes > 0, sizes, 1.0)

@@ -105,7 +105,7 @@ class ReceivedMessages:
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """Messages that Alice received in each training, and the coin of its labels: True for all 1."""
+    """Messages that Alice received in each training, and its secret bit: True for labels 1."""
 
     messages: tuple[ReceivedMessages, ...]
     entropy: BoolArray = field(repr=False)
@@ -117,7 +117,7 @@ class Challenge:
 def challenge(
     view: AliceView, scheme: Scheme, entropy: KeyedEntropy, trainings: int = TRAININGS
 ) -> Challenge:
-    """Train on coins, with the agreement and the columns of a view.
+    """Train on labels set by secret bits, with the agreement and the columns of a view.
 
     Its mechanism shares Alice's weights. ``scheme`` is the agreement's, or one to compare it with.
     """
@@ -176,7 +176,7 @@ def _drawn(view: AliceView, columns: int, rows: int, entropy: KeyedEntropy) -> F
 def _bobs_columns(
     count: int, rows: int, entropy: KeyedEntropy
 ) -> tuple[tuple[str, ...], FloatArray]:
-    """Columns in place of Bob's, uniform in ±1: Alice has none of his values."""
+    """Replacement of Bob's columns, uniform in ±1: Alice has none of his values."""
     words = entropy.fork("bob's columns").words(rows * count)
     values = words.astype(np.float64) / 2.0**63 - 1.0
     return tuple(f"b{number}" for number in range(count)), values.reshape(rows, count)
@@ -323,7 +323,7 @@ def needed(judged: int) -> int:
 
 
 def detectable(judged: int) -> float:
-    """The share of coins that a dependence must tell for it to be noticed with ``POWER``.
+    """Share of correct guesses that a dependence needs to be detected with ``POWER``.
 
     >>> round(detectable(120), 3)
     0.791
@@ -347,7 +347,7 @@ def _of_bytes(payload: bytes) -> FloatArray:
 
 
 def _shape_features(received: Challenge) -> FloatArray:
-    """How many messages, of which kinds, of what lengths."""
+    """Number, kinds and lengths of the messages."""
     most = max(len(one.kinds) for one in received.messages)
     return np.array([_shape(one, most) for one in received.messages])
 
@@ -358,7 +358,7 @@ def _shape(one: ReceivedMessages, most: int) -> list[float]:
 
 
 def _time_features(received: Challenge) -> FloatArray:
-    """Ranks of the time of each message and of all, by themselves and beside their neighbours.
+    """Ranks of each message's time and of the total time, alone and next to their neighbours.
 
     Ranks, since one answer in a thousand takes a hundred times as long on a busy machine.
     """
@@ -386,7 +386,7 @@ def _ranks(values: FloatArray) -> FloatArray:
 
 
 def repeated_blocks(payloads: Sequence[bytes]) -> int:
-    """How many blocks of 16 bytes, counted from the start of a vector, have occurred before.
+    """Number of 16-byte blocks, aligned to the start of a vector, that repeat an earlier one.
 
     >>> repeated_blocks([bytes(range(32)), bytes(range(16, 48))])
     1
@@ -418,7 +418,7 @@ def entropy_bits(payloads: Sequence[bytes]) -> float:
 
 
 def _unencrypted(view: AliceView, entropy: KeyedEntropy, trainings: int) -> Fault:
-    """Trainings on the first of the same coins, by the scheme that hides nothing."""
+    """Trainings on the first of the same secret bits, with the unencrypted scheme."""
     received = challenge(view, scheme("clear"), entropy, trainings)
     look = _look(BYTES, _byte_features(received), received.entropy)
     # A share is uniform in clear too: it tells a label to who takes her own part off, not here.
@@ -436,7 +436,7 @@ def _reused_seed(payloads: list[bytes]) -> Fault:
 
 
 def _marked(received: Challenge) -> Fault:
-    """The fewest bytes in a row, in the middle of each training's, that follow the coin."""
+    """Fewest consecutive bytes, in the middle of each training's, that follow the secret bit."""
     length = min(len(one.payload) for one in received.messages)
 
     def noticed(count: int) -> bool:

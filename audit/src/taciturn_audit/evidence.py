@@ -134,7 +134,7 @@ def one_run_epsilon(
 
 
 def _fair_p_value(correct: int, guesses: int, epsilon: float, spread: float) -> float:
-    """The chance of so many right guesses at fair labels, with ``spread`` for 2 m delta."""
+    """P-value of this many right guesses at fair labels, with ``spread`` for 2 m delta."""
     q = float(expit(epsilon))
     beta = float(_tails(np.array([correct]), guesses, q)[0])
     if spread == 0 or correct == 0:
@@ -177,7 +177,7 @@ SHARES = (1.0, 0.5, 0.2, 0.05)
 def evidence(
     guesses: Mapping[str, LabelGuess], entropy: LabelTable, ledger: Statement
 ) -> Evidence | None:
-    """The strongest bound from several attacks' guesses at coin labels; None without a signal.
+    """Strongest bound from several attacks' guesses at random labels; None without a signal.
 
     ``coins`` are independent fair coins. Rows without signal are not guessed.
     """

@@ -1,4 +1,4 @@
-"""A small training on coin labels, by the real programs: what a pre-flight check looks at.
+"""Rehearsal: a small training on random labels by the real programs, for a check.
 
 Bob may rehearse with labels of his own: as many of either class, so that a guess at one is at even
 odds, as with coins.
@@ -60,7 +60,7 @@ def random_table(rows: int, columns: int) -> RawData:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """A small training on coin labels, as one Alice or several together saw it, and real sizes."""
+    """A small training on random labels, as seen by one Alice or several, and real sizes."""
 
     settings: Settings
     terms: Terms
@@ -75,7 +75,7 @@ class Rehearsal:
 
     @classmethod
     def run(cls, settings: Settings, raw: RawData, *, own_labels: bool = False) -> Rehearsal:
-        """Train on a sample, with its own labels, as many of either class, or with coins.
+        """Train on a sample, with its own labels balanced by class, or with random labels.
 
         Raises ``ShapeError`` where the table has too few rows for a rehearsal to show anything.
         """
@@ -123,7 +123,7 @@ class Rehearsal:
 
     @property
     def entropy(self) -> Coins:
-        """The coins of the small training."""
+        """Randomness of the small training."""
         return Coins.for_seed(_SEED)
 
     @property

@@ -231,7 +231,7 @@ def _above(scores: FloatArray) -> BoolArray:
 
 
 def _features(numbers: IntArray) -> FloatArray:
-    """A number as it is, and where it lies modulo every power of two."""
+    """The number itself, and its position modulo every power of two."""
     words = numbers.view(np.uint64)[:, None]
     shifted = words << np.arange(_POWERS, dtype=np.uint64)
     angles = 2.0 * np.pi * shifted.astype(np.float64) / 2.0**64

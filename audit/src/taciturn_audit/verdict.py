@@ -585,7 +585,7 @@ def _strongest(audit: AuditResult) -> tuple[Evidence | None, int | None]:
 
 
 def leakage(weighed: Weighed, *, shuffled: bool) -> Leakage:
-    """The best attack beside the best control, as a list of runs has it."""
+    """Best attack and best control, as a list of runs shows them."""
     verdict = weighed.verdict
     value = None if verdict.attack is None else verdict.value
     low, high = verdict.interval

@@ -1,4 +1,4 @@
-"""What weight of evidence tells: the usual way from Alice's seat, ours from both.
+"""Audit of weight of evidence: clear statistics at Alice, and ``taciturn woe`` at both.
 
 In the usual way Alice is handed the weights of evidence, or the shares of ones, of her own bins.
 Here they are computed from the true labels, rounded, and attacked with nothing else than her bins
@@ -52,7 +52,7 @@ from taciturn_audit.verdict import Status, weigh
 
 
 def bin_knowledge(ones: IntArray, rows: IntArray, column: str = "") -> BinsTold:
-    """What Bob learns of one column, from the ones and all rows in each bin.
+    """Facts that Bob learns about one column, from the ones and rows in each bin.
 
     >>> known = bin_knowledge(np.array([0, 10]), np.array([60, 40]))
     >>> known.prior, known.posterior, known.located
@@ -118,7 +118,7 @@ def audit_woe(
     callbacks: Callbacks = SILENT,
     digits: int = DIGITS,
 ) -> WoeAudit:
-    """Attack the usual way, and report what ``taciturn woe`` tells either side.
+    """Attack clear bin statistics, and report what ``taciturn woe`` tells either side.
 
     Statistics are handed over with ``digits`` decimals.
     """

@@ -210,7 +210,7 @@ def used(alice: Company, bob: Company) -> dict[str, Any]:
 
 
 def beside(alice: Company, bob: Company) -> dict[str, Any]:
-    """What LogisticRegressionCV chooses on the joined table."""
+    """Choice of LogisticRegressionCV on the joined table."""
     plans = []
     for one in (alice, bob):
         config = PartyConfig.read(one.folder / one.file)

@@ -1,4 +1,4 @@
-"""How much of Alice's columns the scores of whole-table training give Bob, with no row known.
+"""Exposure of Alice's columns by the scores of whole-table training, with no row known.
 
 Two made-up tables of 2,500 people: 20 numeric columns at Alice, or three categories and two counts
 (19 columns once they are indicators). A training with ``sealed`` and the defaults opens its scores;
@@ -87,7 +87,7 @@ class Exposed:
         return view
 
     def scores(self, view: BobView) -> Iterator[ColumnScore]:
-        """How right each attack is that needs no known row, nor a combination of columns."""
+        """Success of the attacks that need neither a known row nor a combination of columns."""
         nothing = KnownRows.none(view.columns)
         for attack in (LatticeAttack(), IntegerColumnsAttack()):
             start = time.process_time()

@@ -1,4 +1,4 @@
-"""What one score of a new row gives away under ``mutual``, without and with Alice's noise.
+"""Disclosure by one score of a new row under ``mutual``, with and without Alice's noise.
 
 The attacker is a Bob who knows Alice's weights, as integers, and how her rows are whitened and
 rounded. A held-out score and a predicted one are the same number. Continuous columns: before the
@@ -216,7 +216,7 @@ def recovered(target: Target, estimate: FloatArray) -> float:
 
 
 def figures(target: Target, *, integers: bool) -> tuple[float, ...]:
-    """What is recovered without a score, from an exact one and a noisy one; and rows that fit."""
+    """Recovered shares without a score, with an exact and with a noisy one; matching rows."""
     nothing = recovered(target, np.zeros_like(target.standard))
     if not integers:
         estimates = by_lattice(target, target.exact), by_mean(target, target.noisy)

@@ -99,7 +99,7 @@ class Side:
         self._runtime, self._io = spu.Runtime(self._link, config), spu.Io(2, config)
 
     def now(self) -> dict[str, float]:
-        """What was spent since the two were connected."""
+        """Cost since the two were connected."""
         sent, received = traffic()
         return {
             "seconds": time.perf_counter() - self.start,
@@ -122,7 +122,7 @@ class Side:
         self._runtime.set_var(name, own)
 
     def publish(self, name: str, values: Any) -> None:  # noqa: ANN401
-        """Something that both know."""
+        """Publish a value to both."""
         shares = self._io.make_shares(values, self._lib.Visibility.VIS_PUBLIC)
         self._runtime.set_var(name, shares[self.own])
 
@@ -131,7 +131,7 @@ class Side:
         self._runtime.run(program)
 
     def open(self, name: str) -> Any:  # noqa: ANN401
-        """What both shares make."""
+        """Open a value from both shares."""
         own, other = self._runtime.get_var(name), self._lib.Share()
         self._link.send(self.peer, _whole(own))
         other.meta, other.share_chunks = own.meta, [self._link.recv(self.peer)]

@@ -1,4 +1,4 @@
-"""What each stage of a pass costs, and what a second core saves.
+"""Cost of each stage of a pass, and the gain from a second core.
 
 One table in one process and its helpers, without a link: Alice whitens and rounds it, Bob encrypts
 a number for each row, she sums over rows, he encrypts his share, she computes all scores, he
@@ -92,7 +92,7 @@ def measure(rows: int, columns: int, own: int, memory: int) -> dict[str, float]:
 
 
 def _search(rows: int, own: int, entropy: KeyedEntropy, stages: Stages) -> None:
-    """Bob's own work in the last of so many passes."""
+    """Cost of Bob's own work in the last pass."""
     labels = (entropy.uniform((rows,)) < 0.5).astype(np.int8)
     likelihood = label_likelihood(labels, partial(weighted_likelihood, class_weight=None))
     columns = spread(entropy, (rows, own))

@@ -1,4 +1,4 @@
-"""What the wire costs: the same training in one process, over loopback, and behind a slow link.
+"""Cost of the wire: one process, loopback, and a slow link.
 
 Two parties are real processes with real certificates and their journals on disk.
 
@@ -98,7 +98,7 @@ def in_process(folder: Path) -> tuple[float, int]:
 
 
 def two_processes(folder: Path) -> dict[str, dict[str, Any]]:
-    """What both sides report of a training between two processes."""
+    """Reports of both sides of a training between two processes."""
     command = [sys.executable, "-m", "taciturn", "party"]
     processes = {
         role: subprocess.Popen(  # noqa: S603 - our own program

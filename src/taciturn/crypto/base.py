@@ -1,4 +1,4 @@
-"""The one job of every scheme: an integer matrix times an encrypted integer vector.
+"""Scheme interface: the product of an integer matrix and an encrypted integer vector.
 
 Bob owns the key and encrypts a vector; Alice multiplies it by her matrix, adds a mask and
 re-randomises; Bob decrypts what is then a masked product. Nothing else of a homomorphic scheme is
@@ -256,7 +256,7 @@ class EncryptedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Single-use masks, one per entry of an answer; whoever knows them can unmask."""
+    """Single-use masks, one per entry of an answer; anyone who knows them can unmask."""
 
     values: tuple[int, ...] = field(repr=False)
 
@@ -345,7 +345,7 @@ def named_part(part: slice | None, parts: list[slice]) -> slice:
 
 
 class PublicKey(Protocol):
-    """What Alice needs to answer, and nothing that decrypts."""
+    """Public key: Alice answers with it, and it cannot decrypt."""
 
     @property
     def capacity(self) -> Capacity:
@@ -394,7 +394,7 @@ class SecretKey(Protocol):
     """The owner's key. Its ``repr`` shows no secret."""
 
     def to_bytes(self) -> bytes:
-        """The secret key for a file of its owner, who must keep it encrypted."""
+        """Serialise the secret key; the owner must store it encrypted."""
 
     @property
     def public(self) -> PublicKey:
@@ -459,7 +459,7 @@ class SlotSecretKey(Protocol):
         """The public key."""
 
     def to_bytes(self) -> bytes:
-        """The secret key for a file of its owner, who must keep it encrypted."""
+        """Serialise the secret key; the owner must store it encrypted."""
 
     def encrypt(self, values: IntArray, entropy: Entropy) -> EncryptedVector:
         """Encrypt at most ``SlotScheme.slots`` values below 2^31 in size, with fresh randomness."""
@@ -484,7 +484,7 @@ class SlotScheme(Protocol):
         """The prime modulus."""
 
     def leak_bits(self, products: int) -> float:
-        """-log2 of the statistical distance of what an answer tells that sums so many products."""
+        """-log2 of the statistical distance of an answer that sums this many products."""
 
     def generate(self, bits: int, entropy: Entropy, seed: bytes | None = None) -> SlotSecretKey:
         """Generate a key pair.
@@ -527,7 +527,7 @@ class Scheme(Protocol):
 
     @property
     def number_by_number(self) -> SlotScheme | None:
-        """Its products number by number; None where it has none."""
+        """Slot-wise products of the scheme; None if it has none."""
 
     @property
     def key_bits(self) -> tuple[int, ...]:

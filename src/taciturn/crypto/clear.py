@@ -340,7 +340,7 @@ class ClearSlots:
 
 @dataclass(frozen=True, slots=True)
 class ClearScheme:
-    """No protection, at full speed; ``part_tiles`` row tiles of the default scheme per message."""
+    """Unencrypted scheme; ``part_tiles`` row tiles of the default scheme per message."""
 
     part_tiles: int = PART_TILES
 

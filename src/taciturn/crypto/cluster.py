@@ -342,11 +342,11 @@ class _Held:
             return _plain(written(self._work(job)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What the setup made stays where it was made."""
+        """Refuse to pickle: the setup stays in the process that made it."""
         return _Held, (self.version, self._setup)
 
     def __sizeof__(self) -> int:
-        """What moving it to another worker costs."""
+        """Cost of moving the setup to another worker."""
         return sum(map(len, self._setup.frames))
 
     def __repr__(self) -> str:

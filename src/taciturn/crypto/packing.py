@@ -28,7 +28,7 @@ MASK_BITS = 64
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """How masked products lie in a plaintext.
+    """Packing of masked products into a plaintext.
 
     **Guarantee.** For two products within capacity, a slot's values under a fresh mask have the
     same distribution up to a statistical distance of 2^-64: shifting the uniform distribution on M
@@ -44,7 +44,7 @@ class Packing:
 
     @classmethod
     def within(cls, capacity: Capacity, bits: int) -> Packing:
-        """As many slots as fit below every modulus of ``bits`` bits."""
+        """Packing with as many slots as fit below every modulus of ``bits`` bits."""
         one = cls(capacity.product_bits, 1)
         slots = (bits - 1) // one.width
         if slots < 1:

@@ -122,7 +122,7 @@ class ExchangeKey:
         self.public = self._key.public_key().public_bytes_raw()
 
     def common(self, theirs: bytes, context: bytes) -> bytes:
-        """Common key with the owner of the public half ``theirs``, for one context."""
+        """Shared key with the owner of ``peer_public``, for one context."""
         try:
             secret = self._key.exchange(X25519PublicKey.from_public_bytes(theirs))
         except ValueError:

@@ -314,7 +314,7 @@ class DashboardState:
         return Work(self._activity, bars, remaining, self._rate())
 
     def _remaining(self, bars: tuple[Stage, ...]) -> float | None:
-        """Seconds left at the pace of the whole: one level's pace says nothing of the others."""
+        """Seconds left at the overall pace; the pace of one level does not predict the others."""
         now, part = self._clock(), overall_progress(bars)
         since, before = self._first = self._first or (now, part)
         return (now - since) * (1 - part) / (part - before) if before < part < 1 else None
@@ -405,10 +405,10 @@ class BobDashboardState(DashboardState):
         return True
 
     def _require_label_free(self, event: Event) -> None:
-        """His page may show it."""
+        """Raise if Alice's page would show a figure that depends on labels."""
 
     def _require_no_losses(self, figures: PartyFigures) -> None:
-        """His page has them."""
+        """Raise if Alice's page would show losses."""
 
     def _take_label_side(self, news: News) -> None:
         if isinstance(news, LedgerPlanned):

@@ -104,7 +104,7 @@ class NumericRule:
         return ()
 
     def describe(self) -> str:
-        """One line that says exactly what is done."""
+        """One-line description of the rule."""
         if self.scale == 0:
             steps = ["zeros (constant or empty on the training rows)"]
             return f"{self.name}: " + "; ".join(steps + _missing_step(self.missing))
@@ -216,7 +216,7 @@ class CategoricalRule:
         )
 
     def describe(self) -> str:
-        """One line that says exactly what is done."""
+        """One-line description of the rule."""
         count = len(self.kept)
         steps = [f"one-hot, {count} column{'' if count == 1 else 's'}"]
         if self.dropped is not None:
@@ -355,7 +355,7 @@ class BinnedRule:
             yield f"{name} missing"
 
     def describe(self) -> str:
-        """One line that says exactly what is done."""
+        """One-line description of the rule."""
         steps = [f"{_kind(self.reading)} in {len(self.edges) + 1} intervals, one-hot"]
         steps.append(f"{[*self._words()][self.reference]} gets no column")
         if not self.missing:

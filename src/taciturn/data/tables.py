@@ -228,7 +228,7 @@ class LabelTable:
         return LabelTable(self.ids, self.values[entropy.permutation(self.rows)])
 
     def entropy(self, entropy: Entropy) -> LabelTable:
-        """Fair coin flips for the same rows, independent of each other and of all else."""
+        """Independent fair random labels for the same rows."""
         heads = (entropy.words(self.rows) & np.uint64(1)).astype(np.int8)
         return LabelTable(self.ids, heads)
 

@@ -14,7 +14,7 @@ from taciturn.rng import Entropy
 
 @dataclass(frozen=True, slots=True)
 class CalibrationRun:
-    """What one iteration took.
+    """Cost of one iteration.
 
     ``seconds`` is the critical path (encrypt, product, mask, decrypt), ``ahead`` what was made
     before it, while a party would wait for the other.

@@ -1,4 +1,4 @@
-"""Who is told what happens while something runs."""
+"""Callbacks: observers of a running command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a party needs from whatever carries its frames.
+"""Channel interface: how a party sends and receives frames.
 
 A channel is one live link to the peer; an endpoint makes channels, one after the other, since links
 break. Neither knows which role the party has, nor what is in a frame.

@@ -1,4 +1,4 @@
-"""What each side will receive in a training: a few sentences, from what is agreed on.
+"""Disclosure statement: the messages that each side receives in a training.
 
 **Guarantee.** The sentences follow from the agreement and the tables' sizes, so that both sides
 have the same.
@@ -22,7 +22,7 @@ def disclosure_text(
     opened: OpenedScores | None = None,
     study: str = "",
 ) -> Disclosure:
-    """What Alice receives, and what Bob does.
+    """Sentences on what Alice receives and what Bob receives.
 
     ``opened`` counts the scores that several trainings open, and ``study`` is the text about them.
     """

@@ -62,7 +62,7 @@ class Driver(Generic[R]):
 
     @property
     def result(self) -> R:
-        """What the program returned."""
+        """Return value of the program."""
         if not self.finished:
             raise LocalProtocolError(f"{self.role}'s program has not finished")
         return self._result  # type: ignore[return-value]  # set when finished

@@ -1,4 +1,4 @@
-"""How far some work is, and how long it takes, in words."""
+"""Progress and estimated time of arrival, as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from taciturn.protocol.events import Advance, PartDone
 
 
 class ProgressEstimate:
-    """How far the work is, for a line now and then where there is no terminal.
+    """Progress of a task, for log lines where there is no terminal.
 
     >>> now = [0.0]
     >>> estimate = ProgressEstimate(lambda: now[0])
@@ -36,7 +36,7 @@ class ProgressEstimate:
         self._first, self._done, self._total = None, 0, 0
 
     def observe(self, event: Advance) -> bool:
-        """Takes note of an event; False for one that tells of less than is known.
+        """Record an event; False if it reports less progress than is known.
 
         In a simulation both sides tell of the parts of a pass, and one may be behind the other.
         """
@@ -46,7 +46,7 @@ class ProgressEstimate:
         return True
 
     def advance(self, activity: str, done: float, total: int) -> None:
-        """So much of it is done."""
+        """Add to the completed amount."""
         if activity != self.activity:
             self.begin(activity)
         # A resumed training is not at its beginning: the pace is that of what is done from here on.
@@ -55,11 +55,11 @@ class ProgressEstimate:
 
     @property
     def reach(self) -> tuple[float, int]:
-        """How much is done, and of how much; 0 of 0 where that is not known."""
+        """Completed amount and total; 0 of 0 if unknown."""
         return self._done, self._total
 
     def line(self) -> str:
-        """What is done, and the time that it took and will take."""
+        """Completed amount, elapsed time and estimated remaining time."""
         now = self._clock()
         parts = [self.activity]
         if self._total:

@@ -69,7 +69,7 @@ class Transcript:
 
     @property
     def links(self) -> int:
-        """How many Alices there were."""
+        """Number of Alices."""
         return 1 + len(self.further)
 
     def link(self, number: int) -> Transcript:
@@ -173,7 +173,7 @@ class TranscriptFile:
             ) from None
 
     def position(self) -> Header:
-        """How far the file has come, as JSON: from here a later writer can resume it."""
+        """Position in the file as JSON, from which a later writer can resume."""
         try:
             self._stream.flush()
         except OSError as problem:
@@ -199,7 +199,7 @@ class TranscriptFile:
             raise self._unwritable(problem) from None
 
     def conclude(self, footer: Header) -> None:
-        """Says what the run gave; written when the file is closed."""
+        """Set the result of the run, which is written when the file is closed."""
         self._footer = footer
 
     def __enter__(self) -> TranscriptFile:

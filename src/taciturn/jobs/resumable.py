@@ -55,7 +55,7 @@ _MISFITS = (RemoteProtocolError.exit_code, AgreementError.exit_code)
 
 @dataclass(frozen=True, slots=True)
 class BudgetCheck:
-    """This side's budget over all sessions.
+    """Check of this side's budget over all sessions.
 
     ``require`` raises BudgetExceeded where the session exceeds the limit, and counts nothing;
     ``charge`` counts the session, once.
@@ -66,7 +66,7 @@ class BudgetCheck:
 
 
 class SessionOutcome(Protocol):
-    """What a session ends with, for its journal."""
+    """Outcome of a session, for its journal."""
 
     @property
     def run(self) -> Any:  # noqa: ANN401 - the result of one training, or of several
@@ -100,12 +100,12 @@ class JournaledSession:
 
     @property
     def entropy(self) -> KeyedEntropy:
-        """This side's randomness, the same after every stop."""
+        """This side's randomness, the same after every restart."""
         return KeyedEntropy(self.meeting.past.meta.entropy)
 
     @property
     def checkpoint(self) -> dict[str, Any] | None:
-        """What ``freeze`` returned at the last checkpoint; None at the beginning."""
+        """Value of ``freeze`` at the last checkpoint; None at the beginning."""
         body = self.meeting.past.checkpoint.body
         return json.loads(body) if body else None
 
@@ -163,11 +163,11 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
     @property
     @abstractmethod
     def setup(self) -> Setup:
-        """What is published before the peer is contacted."""
+        """Metrics published before the peer is contacted."""
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:
-        """What must not change while a session is unfinished."""
+        """Facts that must not change while a session is unfinished."""
 
     @abstractmethod
     def require_accepted(self) -> None:
@@ -195,7 +195,7 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
 
     @abstractmethod
     def conclude(self, outcome: O, *, confirmed: bool) -> R:
-        """The result; ``confirmed`` says whether the peer has confirmed the last message."""
+        """The result; ``confirmed`` is True if the peer has confirmed the last message."""
 
     def run(self, context: RunContext) -> R:
         """Begin or resume the session, and run it to its recorded end."""

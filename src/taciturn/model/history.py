@@ -57,7 +57,7 @@ def archive_model(path: Path, session: str) -> Path | None:
 
 
 def listed_models(path: Path) -> ModelList:
-    """The model of a file and those of earlier sessions beside it, the newest first."""
+    """Models of a file and of earlier sessions in its folder, the newest first."""
     pattern = re.compile(re.escape(path.stem) + _ASIDE + re.escape(path.suffix))
     with suppress(OSError):
         aside = [other for other in path.parent.iterdir() if pattern.fullmatch(other.name)]

@@ -98,7 +98,7 @@ class ModelShare:
 
     @property
     def own_share(self) -> tuple[int, ...]:
-        """This side's share of its own weights; empty where it has the weights themselves."""
+        """This side's share of its own weights; empty if it has the weights themselves."""
         return self.bob_share if self.is_bob else self.share
 
     @property
@@ -120,7 +120,7 @@ class ModelShare:
 
     @property
     def offset(self) -> float:
-        """What centring adds to this side's part of a score; an intercept of its own has it."""
+        """Centring offset of this side's partial score; included in its intercept if it has one."""
         if self.intercept or not self.means or not len(self.weights):
             return 0.0
         return centring_offset(self.weights, np.array(self.means))
@@ -136,7 +136,7 @@ class ModelShare:
 
     @property
     def log_odds_shift(self) -> float:
-        """By how much class weights have moved the scores away from the log-odds of a label."""
+        """Shift of the scores from the label's log-odds by class weights."""
         weights = self.agreement.get("class_weight")
         if weights is None:
             return 0.0

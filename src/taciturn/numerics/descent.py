@@ -145,7 +145,7 @@ class DescentSolver:
 
     @property
     def weights(self) -> FloatArray:
-        """Current weights of his own columns."""
+        """Current weights of Bob's columns."""
         return self._in_his_columns(self._whitened)
 
     @property
@@ -155,7 +155,7 @@ class DescentSolver:
 
     @property
     def position(self) -> FloatArray:
-        """Number of passes and his whitened weights: the rest of the state."""
+        """Number of passes and Bob's whitened weights: the rest of the state."""
         return np.concatenate([[float(self._passes)], self._whitened])
 
     @property
@@ -194,7 +194,7 @@ class DescentSolver:
         return scores
 
     def conclude(self, _penalty: int = 0, /) -> tuple[FloatArray, FloatArray]:
-        """The last step, without an exchange: ``a`` and his own weights. It has one penalty."""
+        """Final step, without an exchange: ``a`` and Bob's weights. It has one penalty."""
         numbers, whitened = self._next()
         return numbers, self._in_his_columns(whitened)
 

@@ -1,4 +1,4 @@
-"""How sure a fitted coefficient is: the information in the rows, standard errors, Wald's test.
+"""Fisher information, standard errors and Wald tests of fitted coefficients.
 
 A logistic regression with the columns X and the probabilities p has the information ::
 

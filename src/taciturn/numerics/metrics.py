@@ -1,4 +1,4 @@
-"""How good a score is: the figures that credit and advertising people use.
+"""Metrics of scores that are common in credit risk and advertising.
 
 Scores are logits: above 0 means 1. With ``TP`` and ``FP`` counted at each distinct score used as a
 threshold, ``P`` ones and ``N`` zeros::
@@ -187,7 +187,7 @@ def evaluate(scores: FloatArray, labels: LabelArray, shift: float = 0.0) -> Metr
 
 
 def log_odds_shift(class_weight: tuple[float, float] | None) -> float:
-    """By how much class weights move the logits of a fitted model.
+    """Shift of a fitted model's logits by class weights.
 
     0 where one class has no weight: the model has seen the other only, and there is no way back.
     """

@@ -38,7 +38,7 @@ _UNIT = 1 << UNIT_BITS
 
 
 class Momentum(NamedTuple):
-    """How far the next point lies beyond the last step, in units of ``2^-UNIT_BITS``.
+    """Extrapolation beyond the last step, in units of ``2^-UNIT_BITS``.
 
     ``by_step`` multiplies the way from the step before, ``by_point`` that from the point at which
     the last step started; each is from 0 to 1.
@@ -82,18 +82,18 @@ class SharedFraction:
     raises: bool
 
     def parts(self, shares: IntArray) -> IntArray:
-        """This side's parts, from 0 to t, of its shares."""
+        """This side's values from 0 to t, from its shares."""
         raised = shares + (np.int64(self.raises) << np.int64(self.modulus_bits - 1))
         parts: IntArray = np.bitwise_and(raised, np.int64((1 << self.modulus_bits) - 1))
         return parts
 
     def marks(self, parts: IntArray) -> IntArray:
-        """For each part four numbers: a 1 at its segment, and zeros."""
+        """Per value a one-hot vector of four numbers that marks its segment."""
         marks: IntArray = np.equal(self._segments(parts), np.arange(SEGMENTS)).astype(np.int64)
         return marks
 
     def table(self, parts: IntArray) -> IntArray:
-        """For each part the carry that there is with each segment of the other side's."""
+        """Per value the carry with each segment of the other side's."""
         sums = self._segments(parts) + np.arange(SEGMENTS)
         carries: IntArray = np.greater_equal(sums, SEGMENTS).astype(np.int64)
         return carries
@@ -133,12 +133,12 @@ class SharedFraction:
         return parts - carries - self._raised(UNIT_BITS) * factor
 
     def _raised(self, shift: int) -> np.int64:
-        """What this side added to a part, divided by ``2^shift``."""
+        """This side's addition to a value, divided by ``2^shift``."""
         return np.int64(self.raises) << np.int64(self.modulus_bits - 1 - shift)
 
 
 def momentum(number: int, passes: int) -> Momentum:
-    """The b and g of the step after pass ``number`` of so many, in units of ``2^-UNIT_BITS``.
+    """The b and g of the step after pass ``number`` of ``passes``, in units of ``2^-UNIT_BITS``.
 
     >>> [tuple(momentum(number, 42)) for number in (0, 1, 2, 40)]
     [(0, 632), (288, 755), (444, 816), (679, 712)]

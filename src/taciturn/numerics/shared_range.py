@@ -1,4 +1,4 @@
-"""How many shared scores lie beyond their range, from the segments of their shares.
+"""Number of shared scores out of range, from the segments of their shares.
 
 A score is shared modulo ``t = 2^k``, and the whole ring is ``[-H, H)``. One side adds t/2 to its
 part, so that 0 and t are the ends of the range. Cut the ring into S segments, of which the parts
@@ -57,12 +57,12 @@ class RangeCount:
         return self._from(self.segments)
 
     def marks(self, parts: IntArray) -> BoolArray:
-        """For each part of one side's a 1 at its segment."""
+        """Per value of one side a 1 at its segment."""
         marks: BoolArray = np.equal(self._numbers(parts), np.arange(self.segments))
         return marks
 
     def table(self, parts: IntArray) -> BoolArray:
-        """For each part of the other's whether a score is counted, with each of these segments."""
+        """Per value of the other side, whether a score is counted with each of these segments."""
         sums = self._numbers(parts) + np.arange(self.segments)
         counted: BoolArray = self._counted[np.bitwise_and(sums, self.segments - 1)]
         return counted

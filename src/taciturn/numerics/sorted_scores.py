@@ -65,7 +65,7 @@ class SortedScores:
         return 0 < self.total_ones < self.total
 
     def ones_among(self, first: FloatArray) -> FloatArray:
-        """Number of ones among the first rows; rows of equal score share theirs.
+        """Number of ones among the first rows; rows of equal score share their ones.
 
         >>> rows = SortedScores.from_scores(np.zeros(4), np.array([0, 1, 0, 1]))
         >>> rows.ones_among(np.array([1.0])).tolist()

@@ -141,7 +141,7 @@ class SubspaceSolver:
 
     @property
     def coefficients(self) -> FloatArray:
-        """One coefficient for each combination of directions, then his weights."""
+        """Coefficients: one per combination of directions, then Bob's weights."""
         return np.concatenate([self._combined, self.weights])
 
     @property
@@ -188,7 +188,7 @@ class SubspaceSolver:
 
     @property
     def _known_penalties(self) -> range:
-        """Those that had their turn, which follows from the passes; all after the last."""
+        """Penalties whose turn has come, by the number of passes; all after the last."""
         count = len(self._penalties)
         finished = self._passes == self._most_passes
         return range(0 if finished else max(0, count - 1 - self._passes), count)
@@ -276,7 +276,7 @@ class SubspaceSolver:
         return self._filled(lambda place: mixture @ self._directions[: self._passes, place])
 
     def conclude(self, penalty: int = 0, /) -> tuple[FloatArray, FloatArray]:
-        """End of the search: ``a`` and his own weights, for one of the penalties."""
+        """Final result of the search: ``a`` and Bob's weights, for one of the penalties."""
         self._select(penalty)
         return self.combination(), self.weights
 
@@ -536,7 +536,7 @@ def _definite(quadratic: FloatArray) -> FloatArray:
 def damped_solve(
     matrix: FloatArray, right: FloatArray, *, most: int = _MOST_EIGENVECTORS
 ) -> FloatArray:
-    """A solution of ``matrix x = right`` that stays small where the matrix says little.
+    """Solution of ``matrix x = right`` that stays small in poorly determined directions.
 
     ``matrix`` is symmetric and finite, of any scales. Negative curvatures count by their size in a
     matrix of at most ``most`` rows, and as they are in a larger one.
@@ -564,7 +564,7 @@ def _by_eigenvectors(matrix: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def _by_elimination(matrix: FloatArray, right: FloatArray) -> FloatArray:
-    """With a ridge that keeps a matrix without negative curvatures well away from a singular one.
+    """Solve by elimination, with a ridge that keeps the matrix well away from singular.
 
     Its diagonal has ones at most, so that no eigenvalue exceeds its size.
     """

@@ -172,7 +172,7 @@ class Mechanism(ABC):
         return 0
 
     def receives(self) -> str:
-        """What Alice receives that depends on labels, as the end of "Alice receives ..."."""
+        """Label-dependent values that Alice receives, as the end of "Alice receives ..."."""
         return f"what {self.name} says of itself: {self.summary}"
 
     def notes(self) -> tuple[str, ...]:
@@ -185,7 +185,7 @@ class Mechanism(ABC):
 
 
 class EncryptedMechanism(Mechanism):
-    """A mechanism whose residues leave Bob under his key."""
+    """A mechanism that sends residues encrypted under Bob's key."""
 
     @abstractmethod
     def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:

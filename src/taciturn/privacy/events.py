@@ -1,4 +1,4 @@
-"""What a release was: frozen values that say what happened, apart from what it costs.
+"""Release events: frozen values that describe a release, apart from its price.
 
 **Guarantee.** None: an event is a statement.
 
@@ -175,6 +175,6 @@ class NoisyAccuracy(PrivacyEvent):
 
 @dataclass(frozen=True, slots=True)
 class CiphertextsOnly(PrivacyEvent):
-    """What depends on labels left Bob under his key, and he returned nothing that he decrypted."""
+    """Bob sent label-dependent values encrypted only, and returned nothing that he decrypted."""
 
     name = "ciphertexts-only"

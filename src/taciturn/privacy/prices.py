@@ -1,4 +1,4 @@
-"""What one release truly costs, beside what the paper claims: closed forms.
+"""True cost of one release and the paper's claim, in closed form.
 
 Write ``c = clip1(r)`` for a clipped residue, of size between b1 and 1, and ``s = 2 b2 / (b1 eps)``.
 

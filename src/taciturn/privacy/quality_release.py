@@ -1,4 +1,4 @@
-"""How good the model is, told to Alice where that is agreed (``share-metrics``): in whole per cent.
+"""Release of the model's quality to Alice, if agreed (``share-metrics``), in whole per cent.
 
 Bob tells the accuracy on the held-out rows, at a score of 0, and the AUC. Both depend on labels: on
 those of the held-out rows, and through the model on those of the training rows. As they are, they

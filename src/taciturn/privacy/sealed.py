@@ -51,7 +51,7 @@ _DEFAULTS: Mapping[str, object] = MappingProxyType(
 
 
 class Sealed(EncryptedMechanism):
-    """Residues leave Bob under his key only.
+    """A mechanism that sends residues encrypted under Bob's key only.
 
     With ``reveal`` his share of the weights is released at the end; ``noisy`` is that release where
     it has noise.
@@ -112,7 +112,7 @@ class Sealed(EncryptedMechanism):
         return sealed
 
     def notes(self) -> tuple[str, ...]:
-        """What became of the model, where it was told with noise."""
+        """Note on the model, if it was released with noise."""
         if not isinstance(self.event, NoisyModel):
             return ()
         return (

@@ -1,4 +1,4 @@
-"""What a ledger comes to, in figures: also a party without labels reads and shows them."""
+"""Totals of a ledger, which a party without labels reads too."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class ExposedColumns:
-    """What a training opens to Bob of Alice's table: the most that it can, if it ends early.
+    """Exposure of Alice's table to Bob in a training: an upper bound if it ends early.
 
     ``opened_values`` counts all scores, held-out rows included, and in ``mutual`` the sums over all
     training rows that are opened in their place.

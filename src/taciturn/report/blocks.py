@@ -1,4 +1,4 @@
-"""What a result is shown as, before it is shown: headings, tables, facts, figures, as plain data.
+"""Report blocks: headings, tables, facts and figures, as plain data.
 
 Texts are unescaped: each renderer (``terminal``, ``markdown``, ``html``) escapes them.
 """
@@ -89,7 +89,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Blanks:
-    """Names with room beside each, to be filled in by hand."""
+    """Names with blank space, to be filled in by hand."""
 
     names: tuple[str, ...]
 
@@ -176,7 +176,7 @@ class Cards:
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """What is folded away until it is asked for."""
+    """A section that is collapsed until the reader opens it."""
 
     summary: str
     blocks: tuple[Block, ...]

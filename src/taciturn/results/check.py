@@ -1,4 +1,4 @@
-"""What ``taciturn check`` says before any training."""
+"""Result of ``taciturn check``, before any training."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Level = Literal["leaks", "at risk", "no attack of ours applies"]
 
 @dataclass(frozen=True, slots=True)
 class AttackVerdict:
-    """What one attack will be able to do, why, and the smallest change that helps."""
+    """Prediction of one attack's success, the reason, and the smallest change that helps."""
 
     attack: str
     verdict: Level
@@ -66,7 +66,7 @@ class CheckFacts:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """What to use for a need."""
+    """Recommended mechanism for a need."""
 
     need: str
     use: str
@@ -75,7 +75,7 @@ class Recommendation:
 
 @dataclass(frozen=True, slots=True)
 class PredictionNotes:
-    """What predictions disclose: a note for each side, and one about repeating them."""
+    """Disclosure by predictions: a note for each side, and one about repeating them."""
 
     bob: str
     alice: str
@@ -84,7 +84,7 @@ class PredictionNotes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult(Result):
-    """What Alice will be able to do, attack by attack, and what to change.
+    """Predicted success of each attack by Alice, and what to change.
 
     ``verdict`` is the worst of the verdicts. ``notes`` say which settings the mechanism ignores.
     ``price`` is there where a party's file was checked, ``bob_seat`` where his seat was asked for.
@@ -171,12 +171,12 @@ def verdict_rows(verdicts: Iterable[AttackVerdict]) -> list[tuple[str, Span, str
 
 
 def advice_facts(result: CheckResult) -> Facts:
-    """What to use in place of a mechanism that leaks."""
+    """Recommended replacement of a mechanism that leaks."""
     return Facts({f"for {one.need}": f"{one.use}: {one.why}" for one in result.recommendations})
 
 
 def prediction_facts(notes: PredictionNotes) -> Facts:
-    """What predictions with the model disclose to each side."""
+    """Disclosure to each side by predictions with the model."""
     return Facts({"Bob": notes.bob, "Alice": notes.alice, "repeated": notes.repeated})
 
 

@@ -1,4 +1,4 @@
-"""How well Bob can reconstruct Alice's columns: the second seat of an audit.
+"""How well Bob can reconstruct Alice's columns: an audit with Bob as the adversary.
 
 Where several runs are averaged, the same types hold means, and ``recovered_low`` and
 ``recovered_high`` are the 95 % interval of the *mean* over the runs (Student's t), not of one run's
@@ -29,7 +29,7 @@ from taciturn.results.serialise import INLINE, OMITTED
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Coins, or halves of scores, guessed from one side of what a party received.
+    """Guesses of secret bits, or of halves of scores, from one side of the received messages.
 
     The ends are those of a 95 % interval.
     """
@@ -90,7 +90,7 @@ R2_MARGIN = 0.1
 
 @dataclass(frozen=True, slots=True)
 class ColumnControl:
-    """What is known of her columns without any score; ``r2`` is None where none is numeric."""
+    """Baseline knowledge of Alice's columns without scores; ``r2`` is None if none is numeric."""
 
     name: str
     r2: float | None
@@ -123,7 +123,7 @@ class ColumnScore:
 
 @dataclass(frozen=True, slots=True)
 class ColumnFindings:
-    """What the column attacks found in a run, beside what is known without them."""
+    """Findings of the column attacks in a run, with the baselines."""
 
     controls: tuple[ColumnControl, ...]
     attacks: tuple[ColumnScore, ...]
@@ -142,7 +142,7 @@ class ExposedColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnRehearsal:
-    """What ``taciturn check`` says of Bob's seat before any training, for Alice.
+    """Predicted success of Bob as the adversary, before any training, for Alice.
 
     ``exposed`` are the columns that an attack reconstructs best. No number of passes is called
     safe: an attack that is not known here may need fewer.
@@ -157,7 +157,7 @@ class ColumnRehearsal:
 
 @dataclass(frozen=True, slots=True)
 class BobSeat:
-    """Bob's seat; ``canary`` is of the same training with her rows permuted against his.
+    """Audit with Bob as the adversary; ``canary`` has Alice's rows permuted against his.
 
     ``separation`` says whether he can tell single Alices' scores, and is absent where there is one.
     """
@@ -322,7 +322,7 @@ def column_scores(findings: ColumnFindings, caption: str) -> Table:
 
 
 def rehearsal_blocks(rehearsed: ColumnRehearsal) -> list[Block]:
-    """What a check says of Bob's seat, with advice to Alice."""
+    """Report on Bob as the adversary before a training, with advice to Alice."""
     advice: dict[str, Words] = {"rehearsed": f"{rehearsed.rehearsed_passes} passes or epochs"}
     for number, words in enumerate(rehearsed.advice, start=1):
         advice[f"for Alice, {number}"] = words

@@ -1,4 +1,4 @@
-"""What ``taciturn doctor`` and ``taciturn ledger`` show.
+"""Results of ``taciturn doctor`` and ``taciturn ledger``.
 
 **Guarantee.** A finding carries names, sizes and dates, and in an error's words the id of a row
 that is wrong; never a key, a label or a value.
@@ -24,7 +24,7 @@ from taciturn.setting_syntax import COMMAND_LINE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerResult(Result):
-    """What ``taciturn ledger`` shows; ``budget_total`` is the limit over all trainings."""
+    """Result of ``taciturn ledger``; ``budget_total`` is the limit over all trainings."""
 
     kind: ClassVar[str] = "ledger"
     known_by: ClassVar[str] = "accounts"
@@ -48,7 +48,7 @@ class LedgerResult(Result):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExposureResult(Result):
-    """What ``taciturn ledger`` shows of Alice's file; ``scores_per_row`` is her limit."""
+    """Result of ``taciturn ledger`` on Alice's file; ``scores_per_row`` is her limit."""
 
     kind: ClassVar[str] = "ledger-alice"
     known_by: ClassVar[str] = "exposed_sessions"
@@ -151,12 +151,12 @@ class Finding:
 
     @classmethod
     def warning(cls, area: str, summary: str, way_out: str) -> Finding:
-        """It works, and should be known."""
+        """A finding that needs attention but breaks nothing."""
         return cls(area, Level.WARNING, summary, way_out)
 
     @classmethod
     def problem(cls, area: str, summary: str, way_out: str) -> Finding:
-        """It does not work."""
+        """A finding that must be corrected."""
         return cls(area, Level.PROBLEM, summary, way_out)
 
     @classmethod
@@ -176,7 +176,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class DoctorResult(Result):
-    """What ``taciturn doctor`` found."""
+    """Findings of ``taciturn doctor``."""
 
     kind: ClassVar[str] = "doctor"
     known_by: ClassVar[str] = "checks"

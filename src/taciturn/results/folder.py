@@ -51,7 +51,7 @@ class FileFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFacts:
-    """What was trained on or looked at, in numbers; no value of it.
+    """Shape of the data, without any value of it.
 
     ``columns`` has the number of prepared columns of each side that is known. ``digests`` has those
     that exist: ``content`` of a published dataset, ``file`` of an own table.
@@ -75,7 +75,7 @@ class HostFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What made a result.
+    """Manifest of a result.
 
     ``private``: the folder is a party's, and its figures may depend on labels that only Bob has.
     ``settings`` have every default filled in. ``started`` and ``ended`` are of ISO 8601, in UTC.
@@ -163,7 +163,7 @@ def load(path: str | Path) -> Result:
 
 
 def from_record(record: object) -> Result:
-    """The result that a record is of, with means computed anew; a DataError says what is wrong."""
+    """Result of a record, with recomputed means; raise DataError for an invalid record."""
     if not isinstance(record, Mapping):
         raise refusal("", "is not an object")
     for kind in kinds():

@@ -1,4 +1,4 @@
-"""What ``taciturn model list`` and ``model use`` say of models' files."""
+"""Results of ``taciturn model list`` and ``model use``."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Leakage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEntry:
-    """One run of a folder, or one of the mechanisms that a run set side by side.
+    """One run of a folder, or one mechanism of a comparison.
 
     ``part`` names the mechanism where the folder has several, and is empty otherwise. ``auc`` is of
     the model on held-out rows, with the ends of its 95 % interval where they are known.
@@ -146,7 +146,7 @@ class ExportedRun:
 
 @dataclass(frozen=True, slots=True)
 class ExportResult(Result):
-    """What was sent to an MLflow server, and to which experiment."""
+    """Runs sent to an MLflow server, and their experiment."""
 
     kind: ClassVar[str] = "runs-export"
     known_by: ClassVar[str] = "exported"

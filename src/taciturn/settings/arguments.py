@@ -1,4 +1,4 @@
-"""What the functions of the Python interface are given, as checked settings."""
+"""Checked settings from the arguments of the Python functions."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def settings_of(data: object, options: Mapping[str, object]) -> tuple[Settings, 
 
 
 def record_target(record: str | Path | None, settings: Settings) -> Path | None:
-    """Where a transcript goes; ConfigError where there are several runs."""
+    """Path of the transcript; raise ConfigError if there are several runs."""
     if record is not None and settings.seeds > 1:
         raise ConfigError(
             "a transcript holds one run", setting="record", hint=Hint("leave {seeds} out")

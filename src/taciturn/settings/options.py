@@ -28,7 +28,7 @@ from taciturn.settings.table import (
 
 
 class SettingsOptions(TypedDict, total=False):
-    """What may be set of a simulated run; what is left out has its default."""
+    """Settings of a simulated run; omitted ones have their defaults."""
 
     mechanism: str
     epsilon: float | None

@@ -87,7 +87,7 @@ _OWN_ONLY = (
 
 
 class Protection(Checked):
-    """How labels are protected: a mechanism, and the settings of which each takes some.
+    """Label protection: a mechanism, and the settings of which each takes some.
 
     One that is not given is None; so is, once agreed on, one that the mechanism does not take.
     """
@@ -563,7 +563,7 @@ class Settings(TableSettings, Protection):
 
     @property
     def default_passes(self) -> int:
-        """How many passes newton takes where the number is not given."""
+        """Default number of newton's passes."""
         if self.mechanism == "mutual":
             return DEFAULT_SHARED_PASSES
         if self.reveal_epsilon is not None:
@@ -653,7 +653,7 @@ def require_shared_work(engine: Engine) -> None:
 
 
 def settings_file(path: Path) -> TomlFile:
-    """How a settings file of the commands spells settings: at its top level."""
+    """Setting syntax of a settings file: keys at its top level."""
     return TomlFile(str(path), dict.fromkeys(Settings.model_fields, ""))
 
 

@@ -1,4 +1,4 @@
-"""The solver that both parties agreed on: what it takes beside the L2 penalty, which both have."""
+"""The agreed solver and its parameters, apart from the L2 penalty."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Sgd(Checked):
 
     @property
     def rounds(self) -> int:
-        """How often each row is used."""
+        """Number of uses of each row."""
         return self.epochs
 
     def with_rounds(self, rounds: int) -> Sgd:
@@ -52,7 +52,7 @@ class Newton(Checked):
 
     @property
     def rounds(self) -> int:
-        """How often each row is used."""
+        """Number of uses of each row."""
         return self.passes
 
     def with_rounds(self, rounds: int) -> Newton:

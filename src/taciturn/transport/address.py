@@ -78,7 +78,7 @@ def split_address(address: str) -> tuple[str, int]:
 
 
 def obstacle(address: str, timeout: float) -> str:
-    """Why no connection to an address comes about within ``timeout`` seconds; empty where one does.
+    """Reason why connecting within ``timeout`` seconds fails; empty if it succeeds.
 
     >>> obstacle("127.0.0.1:1", 5).partition(":")[0]
     'nothing listens there'

@@ -90,7 +90,7 @@ def pin_mismatch(actual: str, agreed: str) -> str:
 def load_credentials(
     certificate: Path, key: Path, authority: Path, *, now: datetime | None = None
 ) -> Credentials:
-    """Read and check the three PEM files of a party; ``CertificateError`` says what is wrong.
+    """Load and check a party's three PEM files; raise ``CertificateError`` if invalid.
 
     The certificate may be followed by intermediate ones; the key has no passphrase; there may be
     several certificates of the authority.
@@ -272,7 +272,7 @@ def _check_purposes(own: x509.Certificate, path: Path) -> None:
 
 
 def party_name(own: x509.Certificate, path: Path) -> str:
-    """The one party that a certificate names."""
+    """Party name in a certificate."""
     try:
         alternatives = own.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         names = alternatives.get_values_for_type(x509.DNSName)

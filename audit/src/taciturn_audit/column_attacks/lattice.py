@@ -241,7 +241,7 @@ def standardised(hidden: HiddenTable) -> FloatArray:
 
 
 def unwhitened(hidden: HiddenTable, l2: float) -> FloatArray:
-    """Her columns from the whitened table, up to order and signs; ``l2`` is the agreed penalty."""
+    """Alice's columns from the whitened table, up to order and signs; ``l2`` is the penalty."""
     lengths = np.linalg.norm(hidden.values.astype(np.float64), axis=0)
     if hidden.solved.mean() < _LEAST_SOLVED or lengths.max() > _ONE_LENGTH * lengths.min():
         # Shorter columns than whitened ones in the same lattice: integers, as they were counted.

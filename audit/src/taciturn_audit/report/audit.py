@@ -1,4 +1,4 @@
-"""An audit as blocks: what the attacks found beside the controls, for a terminal and for the page.
+"""Audit report as blocks: attacks and controls, for a terminal and a page.
 
 Of several runs, what they do not share is the first run's, and the words say so.
 """
@@ -49,7 +49,7 @@ _KNOWN = {
 
 
 def in_plain_words(weighed: Weighed, *, shuffled: bool = False) -> str:
-    """The best attack of a run or of the mean of several, beside what is known without messages."""
+    """Best attack of a run, or of the mean of several, and the best control."""
     verdict = weighed.verdict
     controls = " and ".join(
         f"{_KNOWN.get(one.name, one.name)} {share(value_of(one, verdict.figure))}"
@@ -121,7 +121,7 @@ def _bob_seat(audit: AuditResult) -> list[Block]:
 
 
 def verdict_section(audit: AuditResult, conclusion: Conclusion, *blocks: Block) -> Section:
-    """What an audit comes to: in the canary run, in the run, and what is to be known of it."""
+    """Verdict of an audit: on the canary run, on the run, and its qualifications."""
     means = f" ({several(audit)})" if several(audit) else ""
     lines = [*_seat_words(audit), *plain_words(conclusion, audit.first.permute_labels)]
     return concluding_section(conclusion, lines, run_title(audit), *blocks, means=means)
@@ -156,7 +156,7 @@ def _seat_words(audit: AuditResult) -> list[str]:
 
 
 def plain_words(conclusion: Conclusion, permuted: bool = False) -> list[str]:
-    """What was found, in a sentence for each run; nothing where the audit checks itself."""
+    """Findings in a sentence for each run; empty if the audit only checks itself."""
     if conclusion.status is Status.CHECK:
         return []
     lines, canary = [in_plain_words(conclusion.run, shuffled=permuted)], conclusion.canary
@@ -166,7 +166,7 @@ def plain_words(conclusion: Conclusion, permuted: bool = False) -> list[str]:
 
 
 def apart_blocks(look: Distinguisher) -> list[Block]:
-    """What was guessed from ciphertexts, and which faults would have been noticed."""
+    """Guesses from ciphertexts, and the faults that would have been detected."""
     caption = "Trainings whose labels were all 1 or all 0, distinguished by what Alice received"
     words = (
         f"Learnt on {look.trained} trainings with {counted(look.batch, 'row')} and "
@@ -185,13 +185,13 @@ def apart_blocks(look: Distinguisher) -> list[Block]:
 
 
 def run_title(audit: AuditResult) -> str:
-    """What the run is called beside its canary."""
+    """Title of the run, as distinct from its canary."""
     own = audit.first.permute_labels or any(run.shuffle_truth for run in audit.runs)
     return "This run" if own else "The real run"
 
 
 def several(audit: AuditResult) -> str:
-    """Said of figures that are means."""
+    """Note on figures that are means."""
     return f"mean of {len(audit.runs)} runs" if len(audit.runs) > 1 else ""
 
 
@@ -224,7 +224,7 @@ def scores(findings: Findings, verdict: Verdict, caption: str, *, whole: bool = 
 
 
 def remarks(weighed: Weighed) -> dict[str, str]:
-    """What the attacks say of themselves; means over several runs say nothing."""
+    """Remarks of the attacks; none for means over several runs."""
     attacks = weighed.findings.attacks if weighed.runs == 1 else ()
     return {one.name: one.remark for one in attacks if one.remark}
 
@@ -239,13 +239,13 @@ def _membership(guesses: Membership) -> str:
 
 
 def evidence_words(audit: AuditResult, conclusion: Conclusion) -> tuple[str, ...]:
-    """The ledger's claim against guesses at coin labels; nothing where it was not tested."""
+    """The ledger's claim against guesses at random labels; empty if it was not tested."""
     scope = "" if conclusion.refuted_by is None else audit.scope(conclusion.refuted_by)
     return () if conclusion.evidence is None else proof_words(conclusion.evidence, scope)
 
 
 def proof_words(proof: Evidence, scope: str = "") -> tuple[str, ...]:
-    """A claim against guesses at coin labels."""
+    """A claim against guesses at random labels."""
     return (
         f"Labels were replaced by fair coins and {proof.attack} guessed {proof.guesses:,} of "
         f"{proof.rows:,}: {proof.correct:,} were right{f' ({scope})' if scope else ''}.",

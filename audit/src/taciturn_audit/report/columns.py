@@ -1,4 +1,4 @@
-"""What attacks from Bob's seat tell of Alice's columns, as blocks."""
+"""Blocks on attacks against Alice's columns, with Bob as the adversary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An audit as a page: the verdict, the attacks beside the controls, the ledger, all messages.
+"""Audit page: the verdict, attacks and controls, the ledger, all messages.
 
 It takes every figure from the result, and computes no statistic.
 """
@@ -134,7 +134,7 @@ def _costliest_ledger(audit: AuditResult) -> tuple[Statement, str]:
 
 
 def permits(total: float) -> str:
-    """What a total epsilon allows, in words."""
+    """Meaning of a total epsilon, in words."""
     if math.isinf(total):
         return "The ledger guarantees nothing: a label's epsilon is infinite."
     if total == 0:
@@ -209,7 +209,7 @@ Part: TypeAlias = tuple[str, str, Weighed]
 def attacks_section(
     parts: Sequence[Part], over: str, skipped: Sequence[Skipped], scope: str = ""
 ) -> b.Section:
-    """Attacks beside the controls; ``over`` says what the intervals are of."""
+    """Attacks and controls; ``over`` names the sample of the intervals."""
     tables = [block for _, title, weighed in parts for block in _figures(title, weighed)]
     figures = b.Figures(
         tuple(_drawn(*part) for part in parts),
@@ -267,7 +267,7 @@ def _apart(audit: AuditResult, conclusion: Conclusion) -> list[b.Section]:
 
 
 def apart_section(look: Distinguisher, scope: str = "") -> b.Section:
-    """What was guessed from ciphertexts."""
+    """Guesses from ciphertexts."""
     words = (
         "All that Alice receives about labels is encrypted, so that no attack has a number to "
         "begin with. A learner therefore looked at the messages themselves, of small trainings "
@@ -326,7 +326,7 @@ def _capital(words: str) -> str:
 def ledger_section(
     ledger: Statement, scope: str, conclusion: Conclusion, proof: Sequence[str]
 ) -> b.Section:
-    """What the ledger claims, and what stands against it."""
+    """Claim of the ledger, and the evidence against it."""
     label = (ledger.label_epsilon_total, ledger.label_epsilon_total_delta)
     rows = [
         ("claimed", ledger.claimed_epsilon_per_release, None, None),
@@ -369,7 +369,7 @@ def _untested(ledger: Statement) -> str:
 
 
 def messages_section(messages: Sequence[MessageSeen], scope: str = "") -> b.Section:
-    """Everything that reached Alice, by kind."""
+    """Messages that Alice received, by kind."""
     rows: list[tuple[b.Words, ...]] = [
         (
             b.Span(one.message, "code"),

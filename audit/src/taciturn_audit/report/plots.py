@@ -121,7 +121,7 @@ def _recovered(one: ComparedMechanism) -> float:
 
 
 class Point(NamedTuple):
-    """An attack's figure after so many epochs, and the ends of its interval."""
+    """Success of an attack after this many epochs, with its interval."""
 
     value: float
     low: float
@@ -191,7 +191,7 @@ def _inside(lowest: float, *values: float) -> list[float]:
 
 
 def _floor(values: Sequence[float]) -> float:
-    """Where an axis starts: at a half, or at the next tenth below the least value that is one.
+    """Start of an axis: a half, or the next tenth below the least value.
 
     >>> _floor([0.62]), _floor([0.47, 0.9]), _floor([math.nan])
     (0.5, 0.4, 0.5)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestAttack:
-    """The best attack by the figure of the comparison, beside the best control by the same.
+    """Best attack and best control by the figure of the comparison.
 
     ``attack`` is None where none of ours applies, and so are its figures. ``leak``: an attack told
     more than every control, by its accuracy or its AUC.

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AuditResult(Runs[AuditRun]):
-    """What the attacks found in one run, or in several seeds of it.
+    """Audit of one run, or of several seeds of it.
 
     Of evidence the strongest stands for all: the best of several bounds, which fails as often as
     any of them does.
@@ -48,18 +48,18 @@ class AuditResult(Runs[AuditRun]):
 
     @property
     def findings(self) -> Findings:
-        """What was found in the run, or in the mean of several."""
+        """Findings of the run, or of the mean of several."""
         return mean_findings([run.findings for run in self.runs])
 
     @property
     def canary(self) -> Findings | None:
-        """What was found on labels shuffled before training, where every run has such findings."""
+        """Findings on labels shuffled before training, if every run has them."""
         canaries = [run.canary for run in self.runs if run.canary is not None]
         return mean_findings(canaries) if len(canaries) == len(self.runs) else None
 
     @property
     def bob_seat(self) -> BobSeat | None:
-        """What Bob can tell of Alice's columns, where every run was audited from his seat."""
+        """Findings with Bob as the adversary, if every run has them."""
         seats = [run.bob_seat for run in self.runs if run.bob_seat is not None]
         return mean_adversary(seats) if len(seats) == len(self.runs) else None
 
@@ -253,7 +253,7 @@ class DemoResult(Result):
 
     @classmethod
     def recognises(cls, record: Mapping[str, Any]) -> bool:
-        """Whether the record lists audits beside a page."""
+        """Whether the record lists audits with a page."""
         return "html" in record and isinstance(record.get("runs"), list)
 
     @classmethod

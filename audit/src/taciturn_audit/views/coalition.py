@@ -1,4 +1,4 @@
-"""What several Alices know together, if they pool all that they have.
+"""View of a coalition: several Alices who pool their knowledge.
 
 Each replays her own program. What they saw in one iteration is put together: their columns stand
 side by side, and so do their weights and sums, whose rows are the same. An attack does not notice
@@ -54,7 +54,7 @@ class PooledView(AliceView):
 
     @cached_property
     def observations(self) -> Observations:
-        """What they saw, iteration by iteration."""
+        """Observations of the coalition, iteration by iteration."""
         seen = [member.observations for member in self.members]
         if len({len(one.events) for one in seen}) > 1:
             raise _apart()
@@ -63,7 +63,7 @@ class PooledView(AliceView):
         return Observations(weights, tuple(_together(same) for same in events))
 
     def own_scores(self, rows: IndexArray, weights: FloatArray) -> FloatArray:
-        """Their part of the scores: each rounded hers before she sent it."""
+        """Partial scores of the coalition: each Alice rounds hers before she sends it."""
         widths = [len(member.features.columns) for member in self.members]
         parts = np.split(weights, list(accumulate(widths))[:-1])
         scores = np.zeros(len(rows))

@@ -1,4 +1,4 @@
-"""The reproduction as a page: the paper's tables and figures beside ours, then what holds."""
+"""Reproduction page: the paper's tables and figures next to ours, then the statements."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ LEAST_SHARED_PIECES = 64
 
 
 class BfvPublicKey:
-    """What Alice needs to answer.
+    """BFV public key.
 
     **Guarantee.** The holder of this key alone learns nothing from encrypted vectors (IND-CPA). Bob
     learns from an answer the masked products, and of the matrix no more than
@@ -194,7 +194,7 @@ class BfvPublicKey:
         return self.server_ops.written(self.server_ops.covered(product, cover), places)
 
     def _sum_of_products(self, polynomials: list[_Polynomial], pieces: list[Any]) -> Any:  # noqa: ANN401 - SEAL has no types
-        """In NTT form; None where all is zero, which takes as many products."""
+        """Sum of products in NTT form; None if all are zero, at the cost of as many products."""
         evaluator, total = self.server_ops.seal.evaluator, None
         for polynomial, piece in zip(polynomials, pieces, strict=True):
             product = sealapi.Ciphertext()

@@ -1,4 +1,4 @@
-"""How matrices and whole tables lie in the coefficients of polynomials.
+"""Layout of matrices and whole tables in polynomial coefficients.
 
 **A matrix-vector product** (``Layout``), as in Cheetah [Huang22, Sec. 4.1]: with ``v(x) = sum_i v_i
 x^i`` and ``M(x) = sum_ji m_ji x^(jL + L-1-i)`` the coefficient ``jL + L-1`` of the product is
@@ -212,7 +212,7 @@ class Tiling:
         return tiles
 
     def polynomial(self, block: IntArray) -> IntArray:
-        """Coefficients of a tile, or of tiles beside each other; smaller at the table's ends."""
+        """Coefficients of one tile or of adjacent tiles; smaller at the table's ends."""
         rows, columns = block.shape
         coefficients = np.zeros((columns, self.height), dtype=np.int64)
         coefficients[:, :rows] = block.T

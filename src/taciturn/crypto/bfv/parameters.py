@@ -122,7 +122,7 @@ class BfvParameters:
         return (*self.kept, *self.dropped, self.special)
 
     def plain_modulus(self, capacity: Capacity) -> int:
-        """The agreed modulus, or the smallest odd one that tells all products apart."""
+        """The agreed plaintext modulus, or the smallest odd one in which products do not wrap."""
         if isinstance(capacity, Wrapping):
             return 1 << capacity.modulus_bits
         return (1 << (capacity.product_bits + 1)) + 1
@@ -187,7 +187,7 @@ class BfvParameters:
     def table_leak_bits(
         self, capacity: Wrapping, size: tuple[int, int], tile: tuple[int, int], products: int
     ) -> float:
-        """-log2 of the statistical distance of what a whole training tells Bob of the table.
+        """-log2 of the statistical distance between a training's answers for two tables.
 
         ``size`` and ``tile`` are rows and columns. Each of the ``products`` passes answers all
         columns and all rows once.
@@ -289,7 +289,7 @@ def slot_noise(products: int = 1, deviations: float = 1.0) -> float:
 
 
 def slot_leak_bits(products: int = 1) -> float:
-    """-log2 of the statistical distance of what an answer tells that sums so many products.
+    """-log2 of the statistical distance of an answer that sums this many products.
 
     >>> round(slot_leak_bits(1)), round(slot_leak_bits(64))
     (58, 55)

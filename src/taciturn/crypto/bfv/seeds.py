@@ -58,7 +58,7 @@ def ternary(entropy: Entropy) -> IntArray:
 
 
 def centred_binomial(entropy: Entropy) -> IntArray:
-    """Coefficients of an error: heads less tails of 21 coins each."""
+    """Error coefficients, centred binomial: the difference of two sums of 21 fair bits."""
     stream = entropy.words(DEGREE)
     heads = np.bitwise_count(stream & _SOME).astype(np.int64)
     tails = np.bitwise_count(stream >> np.uint64(32) & _SOME)

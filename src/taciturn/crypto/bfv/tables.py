@@ -134,7 +134,7 @@ class TableWorker:
     def _sums_over_rows(
         self, tiles: range, parts: ByteReader, covered: range, masks: IntArray, entropy: Entropy
     ) -> list[Any]:
-        """For each column tile the sum of its tiles' products with ``r(x)``.
+        """Sum over the rows of each column tile's products with ``r(x)``.
 
         The ``covered`` column tiles get their covers here and leave NTT form; the others stay in
         it, or are None where all of their tiles are zero.
@@ -205,7 +205,7 @@ class TableWorker:
         return plain
 
     def _coefficients(self, row: int) -> WordArray:
-        """Those of all tiles of a row, which are wanted one after the other."""
+        """Coefficients of all tiles of a row, in the order in which they are used."""
         if self._turned is None or self._turned[0] != row:
             turned = self._tiling.polynomial(self._rows.tile(row))
             # Modulo a power of two a negative number is its low bits.
@@ -370,7 +370,7 @@ class BfvTable:
         return self._worker
 
     def _merged(self, total: Any, sums: list[Frame | Writable], owner: int | None) -> Any:  # noqa: ANN401
-        """In NTT form, unless one of the shares has the cover, and has left it."""
+        """Merged shares in NTT form, unless one of them has the cover and has left that form."""
         evaluator = self._server_ops.seal.evaluator
         for share, part in enumerate(sums):
             if share == owner:

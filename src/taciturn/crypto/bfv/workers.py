@@ -107,7 +107,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LocalEngine:
-    """This process, and worker processes on the same machine for larger work.
+    """Engine of this process, with worker processes on the same machine for larger work.
 
     ``cores`` counts the processes, this one included; None means one per core, up to 8.
     """

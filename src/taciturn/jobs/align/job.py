@@ -99,7 +99,7 @@ NOTE_SECONDS = 15.0
 
 
 def list_file(config: PartyConfig, out: Path | None = None, rows: Path | None = None) -> Path:
-    """Where the list goes: as asked for, beside new rows, or where the party's file says."""
+    """Path of the list: as requested, next to new rows, or from the party's file."""
     # Several Alices may try it out in one folder.
     stem = Path(config.where).stem if config.parties else config.role
     of_training = config.path(config.data.aligned or f"{stem}.aligned.csv")
@@ -171,7 +171,7 @@ class AlignSide(Side[Intersection, AlignmentResult]):
 
     @contextmanager
     def at_work(self, config: PartyConfig, log: Log) -> Iterator[None]:
-        """With a pool of threads, and files for the elements of many ids."""
+        """Context with a thread pool, and with files for the elements of many ids."""
         log("alignment started", ids=len(self.own))
         self._progress = _ProgressLog(log)
         with thread_pool() as spread, _scratch(config) as scratch:
@@ -229,7 +229,7 @@ class AlignSide(Side[Intersection, AlignmentResult]):
         return self.task.requirement.normalisation
 
     def _lacking(self) -> dict[str, str]:
-        """What the party's file does not say yet, so that a training takes these rows."""
+        """Lines missing from the party's file for a training on these rows."""
         data, lines = self.config.data, dict[str, str]()
         if self.job.rows is not None:
             return lines

@@ -190,7 +190,7 @@ def report_progress(done: int, total: int) -> Program[None]:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """What a party has at the end.
+    """Alignment result of one party.
 
     ``rows`` are in the order of their ids. ``digest`` is the same on both sides, and of this
     session only.
@@ -221,7 +221,7 @@ def align(
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """What a pair has in common, before it is put in the order of ids.
+    """Matches of a pair, before they are sorted by id.
 
     ``rows`` are this side's rows that the other has too, in the order of their twice blinded
     elements: the same on both sides, and without a word on where an id stands among the others.

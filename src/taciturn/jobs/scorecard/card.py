@@ -1,4 +1,4 @@
-"""What a model's file says: coefficients by name, and where they come from.
+"""Model card: coefficients by name, and the model's provenance.
 
 A coefficient stands on two scales. *Prepared*: for the column as the model sees it, centred and
 scaled; these can be compared with each other. *Original*: for one unit of the raw column, or for
@@ -61,7 +61,7 @@ _SAYS = {
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """A column's weight on the prepared scale and for one original unit; None says nothing."""
+    """A column's weight on the prepared scale and per original unit; None if not available."""
 
     column: str
     prepared: float
@@ -71,7 +71,7 @@ class Coefficient:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCard(Result):
-    """Everything worth knowing about a share; a random share's numbers are not in it.
+    """Summary of a share; leaves out the numbers of a random share.
 
     Metrics, ledger and agreement stand as the file has them: it may come from anywhere.
     """
@@ -190,7 +190,7 @@ def _number(value: object, digits: str = "g") -> str:
 
 
 def card(model: ModelShare) -> ModelCard:
-    """Everything worth knowing about a share; a random share's numbers are not in it."""
+    """Summary of a share; leaves out the numbers of a random share."""
     agreed, weights, shift = model.agreement, OWN, model.log_odds_shift
     if model.own_share:
         weights = REVEALED if len(model.weights) else SHARED
@@ -247,7 +247,7 @@ def _holds(model: ModelShare, weights: str) -> str:
 
 
 def original_offset(model: ModelShare) -> float:
-    """This side's constant on the original scale: the intercept less what centring takes off."""
+    """This side's constant on the original scale: the intercept less the centring."""
     start = float(model.weights[-1]) if model.intercept else model.offset
     weights: list[float] = model.weights.tolist()
     taken = [
@@ -389,7 +389,7 @@ def constant_points(part: ModelPart, scale: Scale, shift: float) -> float:
 def column_effects(
     side: SideWeights, scale: Scale, labels: LabelArray | None
 ) -> tuple[ColumnEffect, ...]:
-    """What each bin and each category of a side's columns does to the score."""
+    """Effect of each bin and category of a side's columns on the score."""
     model, effects, start = side.part.model, [], 0
     for rule in model.preparation.rules:
         if rule.outputs and not isinstance(rule, NumericRule):
@@ -445,7 +445,7 @@ def _short(level: Bin, column: str) -> str:
 
 
 def _step(rule: Rule, center: float, unit: float) -> tuple[float, float]:
-    """What a prepared column is without its level, and with it."""
+    """Values of a prepared column without a level, and with it."""
     if not unit:
         return 0.0, 0.0
     clip = math.inf if rule.clip is None else rule.clip

@@ -1,4 +1,4 @@
-"""What a side may say of how its model works, from its own files.
+"""Report of one side on its model, from its own files.
 
 Bob has scores: those that the end of the training left beside his model, and those of new rows,
 which ``taciturn predict`` wrote. Alice has none. Coefficients are shown where the side has them;
@@ -49,7 +49,7 @@ _WRITTEN = "name the file of scores that taciturn predict wrote"
 
 
 def party_report(config: PartyConfig, request: ReportRequest) -> ModelReport:
-    """What the side may say of its model."""
+    """Report of one side on its model."""
     path = request.model or config.path(config.output.model)
     share = ModelShare.load(path)
     if share.role != config.role:

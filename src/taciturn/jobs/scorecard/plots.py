@@ -153,7 +153,7 @@ def calibration_svg(sets: Sequence[JudgedRows], name: str) -> str:
 
 
 def bands_svg(rows: JudgedRows, names: Sequence[str], name: str) -> str:
-    """The rate of each score band with its interval, beside the mean prediction."""
+    """Rate of each score band with its interval, and the mean prediction."""
     size = {"width": _WIDE, "height": 90 + 26 * len(rows.bands)}
     with _drawn(name, "rate of ones", "", **size, legend=2) as drawing:
         axes = drawing.axes
@@ -245,7 +245,7 @@ def coefficients_svg(coefficients: Sequence[CoefficientTest], name: str) -> str:
 
 
 def effect_svg(effect: ColumnEffect, ends: tuple[float, float], name: str) -> str:
-    """Points of each bin or category beside its reference; all columns share ``ends``."""
+    """Points of each bin or category relative to its reference; all columns share ``ends``."""
     levels = effect.levels
     with _drawn(name, "points", "", height=80 + 26 * len(levels)) as drawing:
         axes = drawing.axes
@@ -302,7 +302,7 @@ def _marks(place: int, size: int) -> dict[str, Any]:
 
 
 def _rows_called(axes: Axes, names: Sequence[str], most: int = 34) -> None:
-    """Names beside bars, from the top; a long one is cut."""
+    """Bar labels from the top; long names are cut."""
     plain = [printable(name) for name in names]
     short = [name if len(name) <= most else f"{name[: most - 1]}…" for name in plain]
     axes.set_yticks(range(len(short)), short)
@@ -310,7 +310,7 @@ def _rows_called(axes: Axes, names: Sequence[str], most: int = 34) -> None:
 
 
 def _from_zero(axes: Axes, names: Sequence[str], most: int = 34) -> None:
-    """A line at 0 beside names that are read first."""
+    """Draw a line at 0."""
     plot(axes, [0, 0], [-0.6, len(names) - 0.4], color=INK, linewidth=1)
     _rows_called(axes, names, most)
     for label in axes.get_yticklabels():

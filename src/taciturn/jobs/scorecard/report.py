@@ -68,7 +68,7 @@ def report_blocks(report: ModelReport, top: int = MOST_COEFFICIENTS) -> list[b.B
 
 
 def facts(report: ModelReport) -> dict[str, b.Words]:
-    """Where the model comes from, and what its numbers mean."""
+    """Provenance of the model, and the meaning of its numbers."""
     scale = report.scale
     pairs: dict[str, b.Words] = {
         "model": report.model,
@@ -197,7 +197,7 @@ def probability(score: float) -> float:
 
 
 def cutoffs_table(rows: JudgedRows, report: ModelReport) -> b.Table:
-    """What happens at thresholds; the cheapest one where costs are known."""
+    """Table of thresholds, with the cheapest one if costs are known."""
     costly = rows.cheapest is not None
     headings = [
         *("called 1 above", "rows", "true 1", "false 1", "missed 1"),
@@ -225,7 +225,7 @@ def cutoffs_table(rows: JudgedRows, report: ModelReport) -> b.Table:
 
 
 def calibration_facts(rows: JudgedRows) -> dict[str, b.Words]:
-    """What the tests of calibration say, in a line each."""
+    """Results of the calibration tests, one line each."""
     test, line, other = rows.hosmer_lemeshow, rows.line, rows.spiegelhalter
     return {
         "Hosmer-Lemeshow": f"chi-square {figure(test.statistic, 2)} with {test.degrees} degrees of "

@@ -51,7 +51,7 @@ CLOSING_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What a round gave.
+    """Result of a round.
 
     ``verdicts`` has the first objection to each row asked for. ``due`` are the places of the rows
     that were scored, in the order of the scores.

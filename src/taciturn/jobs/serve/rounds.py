@@ -54,7 +54,7 @@ TABLE_BLOCKS = (32, 256, 1024, MOST_ASKED)
 
 
 class Verdict(IntEnum):
-    """What Alice says of a row that is asked for."""
+    """Alice's answer about a requested row."""
 
     HELD = 0
     UNKNOWN = 1

@@ -111,7 +111,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class WoeOptions:
-    """Options beside the settings; None takes what a party's file says, or the default.
+    """Options that are not settings; None takes the party file's value, or the default.
 
     ``smoothing`` is Bob's: what he adds to both counts of a bin. Alice's are ``min_rows``, the
     least rows of a bin, and ``share_names``, whether Bob learns what columns and bins are called.
@@ -278,7 +278,7 @@ class LabelSide(_WoeSide[Counts]):
     smoothing: float = DEFAULT_SMOOTHING
 
     def program(self, entropy: Entropy) -> Program[Counts]:
-        """Ask Alice for the sums of his labels in her bins."""
+        """Request the sums of Bob's labels in Alice's bins."""
         # Each side loads its own programs only.
         from taciturn.jobs.woe.bob import LabelInputs, ask
 

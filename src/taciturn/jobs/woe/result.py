@@ -1,4 +1,4 @@
-"""Weight of evidence: of each of Alice's columns, what it says of Bob's labels, and to whom."""
+"""Result of weight of evidence: each of Alice's columns, and who learns it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class WoeBin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WoeColumn:
-    """One of Alice's columns.
+    """Weight of evidence of one of Alice's columns.
 
     ``iv`` is its information value, ``bits`` what Bob learns of its bin in a row, by the row's
     label; both are his. ``ordered``: the bins stand in the order of their values. ``own`` is
@@ -147,7 +147,7 @@ class WoeResult(Result):
 
     @property
     def ranked(self) -> tuple[WoeColumn, ...]:
-        """The columns, the most telling first; in their order where Alice says it."""
+        """Columns by decreasing information value; in Alice's order where she sorted them."""
         return tuple(sorted(self.columns, key=lambda column: -(column.iv or 0.0)))
 
     def blocks(self) -> list[Block]:
@@ -194,7 +194,7 @@ class WoeResult(Result):
 
 
 def counts_told(columns: Sequence[WoeColumn]) -> int:
-    """The numbers that Bob got: the last of a column's counts follows from his total."""
+    """Number of counts that Bob received; a column's last count follows from his total."""
     return sum(len(column.bins) - 1 for column in columns)
 
 

@@ -1,4 +1,4 @@
-"""What both sides of a weight of evidence must know alike.
+"""Terms that both sides of a weight of evidence share.
 
 The counts are sums of labels modulo ``t = 2^k``, with k the least at which every count of these
 rows has a value of its own. A larger t would serve an honest Bob no better, and one who encrypts
@@ -74,7 +74,7 @@ class WoeTerms:
         return cls(scheme, bits, agreed)
 
     def canonical(self) -> str:
-        """What the two sides compare, key by key."""
+        """Canonical record that the two sides compare key by key."""
         own = {"purpose": PURPOSE, "scheme": self.scheme.name, "key_bits": self.key_bits}
         return canonical_json({**json.loads(self.agreed), **own})
 
@@ -93,7 +93,7 @@ class WoeTerms:
 
 @dataclass(frozen=True, slots=True)
 class SizedColumn:
-    """What Alice says of a column in clear: its name, what its bins are called, how large they are.
+    """Alice's clear description of a column: its name, its bins' names and their sizes.
 
     ``ordered``: whether the bins stand in the order of their values.
     """
@@ -157,7 +157,7 @@ class CountedColumn:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What Bob has at the end; ``total`` counts his labels that are 1."""
+    """Bob's result; ``total`` counts his labels that are 1."""
 
     columns: tuple[CountedColumn, ...]
     total: int = field(repr=False)
