@@ -421,14 +421,14 @@ class OutputError(TaciturnError):
     exit_code = 74
 
 
-def counted(count: int, one: str) -> str:
+def counted(count: int, noun: str) -> str:
     """A number of things, in words for a person.
 
     >>> counted(1, "row"), counted(1200, "row"), counted(8, "pass")
     ('1 row', '1,200 rows', '8 passes')
     """
-    ending = "es" if one.endswith("s") else "s"
-    return f"{count:,} {one}{'' if count == 1 else ending}"
+    ending = "es" if noun.endswith("s") else "s"
+    return f"{count:,} {noun}{'' if count == 1 else ending}"
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -93,7 +93,7 @@ class Coins:
     def pins(self, names: Sequence[str]) -> dict[str, str] | None:
         """The fingerprints that an agreement has of several Alices; None for the only one."""
         identities = filter(None, map(self.identity_of, names))
-        return {one.name: fingerprint(one.public_key) for one in identities} or None
+        return {identity.name: fingerprint(identity.public_key) for identity in identities} or None
 
 
 _FIRST_SECONDS, _EVERY_SECONDS = 0.5, 0.2
@@ -273,5 +273,5 @@ def _permuted(data: VerticalData, entropy: DataCoins) -> VerticalData:
 def with_coin_labels(source: Source, entropy: KeyedEntropy) -> Source:
     """The same rows, with fair random training labels."""
     if isinstance(source, VerticalData):
-        return replace(source, labels_train=source.labels_train.entropy(entropy))
-    return replace(source, labels=source.labels.entropy(entropy))
+        return replace(source, labels_train=source.labels_train.with_random_labels(entropy))
+    return replace(source, labels=source.labels.with_random_labels(entropy))

@@ -337,11 +337,11 @@ def _require_comparable(mechanisms: Sequence[str]) -> None:
                 ) from None
 
 
-def _epsilon_of(mechanism: str, own: str, given: Mapping[str, object]) -> dict[str, object]:
+def _epsilon_of(mechanism: str, epsilon: str, given: Mapping[str, object]) -> dict[str, object]:
     """The epsilon of one mechanism of several: its own, the common one, or 1; none where unused."""
     if "epsilon" not in mechanism_class(mechanism).takes:
         return {"epsilon": None}
-    return {"epsilon": float(own) if own else given.get("epsilon", _DEFAULT_EPSILON)}
+    return {"epsilon": float(epsilon) if epsilon else given.get("epsilon", _DEFAULT_EPSILON)}
 
 
 def check(

@@ -206,7 +206,9 @@ def _mapped(values: FloatArray, truth: FloatArray, fitted: IndexArray) -> FloatA
     return mapped
 
 
-def controls(truth: Truth, own: FeatureTable, labels: LabelTable) -> tuple[ColumnControl, ...]:
+def controls(
+    truth: Truth, bob_table: FeatureTable, labels: LabelTable
+) -> tuple[ColumnControl, ...]:
     """The controls: the best constants, and regression on all that Bob has.
 
     The regression knows every second row of hers, and is judged on the others. Bob's labels are a
@@ -219,7 +221,7 @@ def controls(truth: Truth, own: FeatureTable, labels: LabelTable) -> tuple[Colum
     shares[: len(truth.numeric)] = [_most_alike(truth.values[:, place]) for place in truth.numeric]
     mean = ColumnControl("mean", truth.r2(constant, everything), float(shares.mean()))
     fitted, judged = everything[0::2], everything[1::2]
-    inputs = np.column_stack([own.values, labels.values])
+    inputs = np.column_stack([bob_table.values, labels.values])
     values = _mapped(inputs, truth.values, fitted)[judged]
     shares = truth.recovered(values, judged)
     return mean, ColumnControl("regression", truth.r2(values, judged), float(shares.mean()))

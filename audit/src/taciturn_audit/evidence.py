@@ -175,7 +175,7 @@ SHARES = (1.0, 0.5, 0.2, 0.05)
 
 
 def evidence(
-    guesses: Mapping[str, LabelGuess], entropy: LabelTable, ledger: Statement
+    guesses: Mapping[str, LabelGuess], labels: LabelTable, ledger: Statement
 ) -> Evidence | None:
     """Strongest bound from several attacks' guesses at random labels; None without a signal.
 
@@ -183,7 +183,7 @@ def evidence(
     """
     failure = FAILURE / max(1, len(guesses) * len(SHARES))
     bounds = [
-        _bound(name, guess, share, entropy, ledger, failure)
+        _bound(name, guess, share, labels, ledger, failure)
         for name, guess in guesses.items()
         for share in SHARES
         if guess.signal.any()
@@ -195,7 +195,7 @@ def _bound(
     name: str,
     guess: LabelGuess,
     share: float,
-    entropy: LabelTable,
+    labels: LabelTable,
     ledger: Statement,
     failure: float,
 ) -> Evidence:
@@ -203,10 +203,10 @@ def _bound(
     count = max(1, math.floor(share * len(known)))
     # A stable order: which of equally sure rows are taken depends on nothing but their place.
     surest = known[np.argsort(-np.abs(guess.scores[known]), kind="stable")[:count]]
-    right = (guess.scores[surest] > 0) == (entropy.values[surest] == 1)
+    right = (guess.scores[surest] > 0) == (labels.values[surest] == 1)
     correct = int(np.count_nonzero(right))
     bound = one_run_epsilon(
-        correct, count, canaries=entropy.rows, failure=failure, delta=ledger.label_delta_total
+        correct, count, canaries=labels.rows, failure=failure, delta=ledger.label_delta_total
     )
     return Evidence(
         claim=ledger.label_epsilon_total,
@@ -214,7 +214,7 @@ def _bound(
         attack=name,
         guesses=count,
         correct=correct,
-        rows=entropy.rows,
+        rows=labels.rows,
         failure=FAILURE,
         violated=bound > ledger.label_epsilon_total,
     )

@@ -91,7 +91,7 @@ class Rehearsal:
             raw,
             frame=raw.frame[order.tolist()],
             ids=raw.ids.take(order),
-            labels=labels if own_labels else labels.entropy(entropy.fork("labels")),
+            labels=labels if own_labels else labels.with_random_labels(entropy.fork("labels")),
         )
         small = settings.model_copy(
             update={

@@ -107,7 +107,7 @@ def separate(view: BobView, tables: Sequence[FeatureTable]) -> Separation | None
         faults = tuple(_faults(answers[0], len(looked)))
     return Separation(
         alices=names,
-        numbers=sum(len(one.numbers) for one in answers),
+        numbers=sum(len(answer.numbers) for answer in answers),
         looks=looks,
         false_alarm=FALSE_ALARM,
         detectable=_detectable(looks[0].judged, len(looks)),

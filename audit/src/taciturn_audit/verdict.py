@@ -142,7 +142,7 @@ def ranking_figure(controls: Sequence[Control]) -> Measure:
     >>> ranking_figure([Control("prior", 0.93, 0.5)]), ranking_figure([Control("prior", 0.6, 0.5)])
     ('AUC', 'accuracy')
     """
-    commoner = next((one.accuracy for one in controls if one.name == "prior"), 0.0)
+    commoner = next((control.accuracy for control in controls if control.name == "prior"), 0.0)
     return "AUC" if commoner > _UNBALANCED else "accuracy"
 
 
@@ -388,16 +388,16 @@ _CHECK = (
 
 def conclude(audit: AuditResult) -> Conclusion:
     """The gravest of the claim, the canary run, the run itself and the test of ciphertexts."""
-    looks = [one.distinguisher for one in audit.runs if one.distinguisher is not None]
+    looks = [run.distinguisher for run in audit.runs if run.distinguisher is not None]
     shuffled = audit.first.permute_labels
     # A run whose labels were shuffled is its own canary; it is not shown twice.
-    canaries = [] if shuffled else [one.canary for one in audit.runs if one.canary is not None]
+    canaries = [] if shuffled else [run.canary for run in audit.runs if run.canary is not None]
     conclusion = _conclude_attacks(
-        weigh_runs([one.findings for one in audit.runs], shuffled=shuffled),
+        weigh_runs([run.findings for run in audit.runs], shuffled=shuffled),
         weigh_runs(canaries, shuffled=True) if canaries else None,
         _strongest(audit),
         permuted=shuffled,
-        check=any(one.shuffle_truth for one in audit.runs),
+        check=any(run.shuffle_truth for run in audit.runs),
     )
     return _beside_ciphertexts(conclusion, looks)
 

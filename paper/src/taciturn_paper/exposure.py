@@ -129,10 +129,10 @@ def category_table(rows: int = ROWS) -> pl.DataFrame:
     return _with_bob(frame, own, first - 0.5 + 0.1 * (frame["visits"].to_numpy() - 2.0))
 
 
-def _with_bob(frame: pl.DataFrame, own: FloatArray, effect: FloatArray) -> pl.DataFrame:
-    chance = sigmoid(effect + own @ np.array([1.0, -0.5, 0.3]))
-    labels = KeyedEntropy.from_seed(8).uniform((len(own),)) < chance
-    bobs = {f"own{place}": own[:, place] for place in range(BOBS)}
+def _with_bob(frame: pl.DataFrame, bob_columns: FloatArray, effect: FloatArray) -> pl.DataFrame:
+    chance = sigmoid(effect + bob_columns @ np.array([1.0, -0.5, 0.3]))
+    labels = KeyedEntropy.from_seed(8).uniform((len(bob_columns),)) < chance
+    bobs = {f"own{place}": bob_columns[:, place] for place in range(BOBS)}
     return frame.with_columns(**bobs, label=pl.Series(labels.astype(int)))
 
 

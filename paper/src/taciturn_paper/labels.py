@@ -205,7 +205,9 @@ def _guess_accuracy(data: _Data, name: str, total: float, epochs: int, number: i
     """Share of random labels that the best guess recovers."""
     rows = min(TOLD_ROWS, len(data.rows.train.labels))
     entropy = KeyedEntropy.from_seed(number).fork("told")
-    labels = LabelTable.from_data(np.zeros(rows, np.int8)).entropy(entropy.fork("labels"))
+    labels = LabelTable.from_data(np.zeros(rows, np.int8)).with_random_labels(
+        entropy.fork("labels")
+    )
     method = mechanism(_terms(data, name, total, epochs, 0.1, data.rows.train).agreement)
     if isinstance(method, FlippedLabels):
         released = method.respond(labels, entropy.fork("label response"))

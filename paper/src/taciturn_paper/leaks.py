@@ -130,7 +130,9 @@ def run_recovery(request: Request, dataset: str = "sklearn-digits") -> Record:
         view = outcome_view(outcome)
         columns, true = len(view.features.columns), batches.expected_batch
         labels = outcome.data.labels_train
-        verdicts = {one.attack: one.verdict for one in preflight(settings, raw).verdicts}
+        verdicts = {
+            verdict.attack: verdict.verdict for verdict in preflight(settings, raw).verdicts
+        }
         rows.append(
             {
                 "l_rr": batches.l_rr,

@@ -345,7 +345,7 @@ def _weights(alice: dict[str, Any], bob: dict[str, Any]) -> FloatArray:
         if alice[share] is None:
             parts.append(np.array(side["weights"], dtype=np.float64))
             continue
-        hers, his = (np.array(one[share]["values"], dtype=np.int64) for one in (alice, bob))
+        hers, his = (np.array(party[share]["values"], dtype=np.int64) for party in (alice, bob))
         own = side[share]
         weights = Scales.from_json(own["scales"]).weights(hers + his)
         if own["whitening"] is not None:
@@ -357,9 +357,9 @@ def _weights(alice: dict[str, Any], bob: dict[str, Any]) -> FloatArray:
     return np.concatenate(parts)
 
 
-def _whitening(own: dict[str, Any], side: dict[str, Any]) -> Whitening:
+def _whitening(party: dict[str, Any], side: dict[str, Any]) -> Whitening:
     means = None if side["means"] is None else np.array(side["means"])
-    return Whitening(np.array(own["whitening"]), means, own["free"])
+    return Whitening(np.array(party["whitening"]), means, party["free"])
 
 
 def _at(spent: list[float], frames: int) -> float:

@@ -138,13 +138,13 @@ def measure(mechanism: str, *, slow: bool = True) -> list[Crossing]:
 _NONE = (0.0, 0.0, 0, 0)
 
 
-def _crossing(mechanism: str, way: str, sides: dict[str, dict[str, Any]]) -> Crossing:
+def _crossing(mechanism: str, transport: str, sides: dict[str, dict[str, Any]]) -> Crossing:
     alice, bob = sides["alice"]["run"], sides["bob"]["run"]
     iterations = bob["iterations"]
     seconds = min(alice["seconds"], bob["seconds"])
     return Crossing(
         mechanism,
-        way,
+        transport,
         iterations,
         1e3 * seconds / iterations,
         1e3 * alice["waiting_seconds"] / iterations,

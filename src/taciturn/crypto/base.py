@@ -287,7 +287,7 @@ class PreparedMatrix:
 class RowSum(Protocol):
     """Sum over all rows, accumulated part by part."""
 
-    def add(self, vector: EncryptedVector, part: slice | None = None) -> None:
+    def add(self, vector: EncryptedVector, row_block: slice | None = None) -> None:
         """Add the product of the next part of ``Scheme.row_parts``; None stands for all rows."""
 
     def result(self) -> EncryptedAnswer:
@@ -305,7 +305,11 @@ class Table(Protocol):
         """Start ``table.T @ vector + mask`` modulo t; ``mask`` has one integer per column."""
 
     def product(
-        self, vector: EncryptedVector, mask: IntArray, entropy: Entropy, part: slice | None = None
+        self,
+        vector: EncryptedVector,
+        mask: IntArray,
+        entropy: Entropy,
+        row_block: slice | None = None,
     ) -> EncryptedAnswer:
         """``table @ vector + mask`` modulo t for one part of the rows, re-randomised."""
 
@@ -322,10 +326,14 @@ def transposed_product(
     return total.result()
 
 
-def next_part(part: slice | None, parts: list[slice], done: int) -> slice:
-    """Return the next part; raise ``CryptoError`` if ``part`` names another."""
-    if done >= len(parts) or (part is None and len(parts) > 1) or part not in (None, parts[done]):
-        raise CryptoError(f"{part} is not the part of the table that is due")
+def next_part(row_block: slice | None, parts: list[slice], done: int) -> slice:
+    """Return the next part; raise ``CryptoError`` if ``row_block`` names another."""
+    if (
+        done >= len(parts)
+        or (row_block is None and len(parts) > 1)
+        or row_block not in (None, parts[done])
+    ):
+        raise CryptoError(f"{row_block} is not the part of the table that is due")
     return parts[done]
 
 
@@ -335,13 +343,13 @@ def require_all(parts: list[slice], done: int) -> None:
         raise CryptoError("parts of the table are missing in the sum")
 
 
-def named_part(part: slice | None, parts: list[slice]) -> slice:
+def named_part(row_block: slice | None, parts: list[slice]) -> slice:
     """Return the named part; raise ``CryptoError`` if the table has no such part."""
-    if part is None and len(parts) == 1:
+    if row_block is None and len(parts) == 1:
         return parts[0]
-    if part is None or part not in parts:
-        raise CryptoError(f"{part} is no part of the table")
-    return part
+    if row_block is None or row_block not in parts:
+        raise CryptoError(f"{row_block} is no part of the table")
+    return row_block
 
 
 class PublicKey(Protocol):
@@ -413,9 +421,9 @@ class SecretKey(Protocol):
         """The products modulo ``2^k``: for a key whose capacity is ``Wrapping``."""
 
     def encrypt_rows(
-        self, vector: IntArray, size: TableSize, entropy: Entropy, part: slice | None = None
+        self, vector: IntArray, size: TableSize, entropy: Entropy, row_block: slice | None = None
     ) -> EncryptedVector:
-        """Encrypt one value modulo t per row of ``part`` (None: all), for ``RowSum.add``."""
+        """Encrypt one value modulo t per row of ``row_block`` (None: all), for ``RowSum.add``."""
 
     def encrypt_columns(
         self, vector: IntArray, size: TableSize, entropy: Entropy
@@ -426,9 +434,9 @@ class SecretKey(Protocol):
         """The entries of a ``RowSum``, centred modulo t."""
 
     def decrypt_rows(
-        self, answer: EncryptedAnswer, size: TableSize, part: slice | None = None
+        self, answer: EncryptedAnswer, size: TableSize, row_block: slice | None = None
     ) -> IntArray:
-        """The entries of a ``Table.product`` for ``part`` (None: all rows), centred modulo t."""
+        """The entries of a ``Table.product`` for ``row_block`` (None: all), centred modulo t."""
 
 
 class SlotPublicKey(Protocol):

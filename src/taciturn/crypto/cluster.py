@@ -304,7 +304,7 @@ class DaskWorkerPool:
         self._engine = engine
         self._held = engine.hold(setups)
 
-    def run(self, jobs: Sequence[Job], own: Worker) -> list[Reply]:
+    def run(self, jobs: Sequence[Job], worker: Worker) -> list[Reply]:
         """Replies of the workers; this process runs no job itself."""
         return self._engine.replies(self._held, jobs)
 

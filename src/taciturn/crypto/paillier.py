@@ -280,7 +280,7 @@ class PaillierSecretKey:
         return wrapping(self.public.capacity).reduced(self.decrypt(answer, length))
 
     def encrypt_rows(
-        self, vector: IntArray, size: TableSize, entropy: Entropy, part: slice | None = None
+        self, vector: IntArray, size: TableSize, entropy: Entropy, row_block: slice | None = None
     ) -> EncryptedVector:
         """Always raises ``CryptoError``."""
         raise _no_tables()
@@ -296,7 +296,7 @@ class PaillierSecretKey:
         raise _no_tables()
 
     def decrypt_rows(
-        self, answer: EncryptedAnswer, size: TableSize, part: slice | None = None
+        self, answer: EncryptedAnswer, size: TableSize, row_block: slice | None = None
     ) -> IntArray:
         """Always raises ``CryptoError``."""
         raise _no_tables()

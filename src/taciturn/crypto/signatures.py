@@ -121,10 +121,10 @@ class ExchangeKey:
         self._key = X25519PrivateKey.from_private_bytes(entropy.token(KEY_BYTES))
         self.public = self._key.public_key().public_bytes_raw()
 
-    def common(self, theirs: bytes, context: bytes) -> bytes:
+    def common(self, peer_public: bytes, context: bytes) -> bytes:
         """Shared key with the owner of ``peer_public``, for one context."""
         try:
-            secret = self._key.exchange(X25519PublicKey.from_public_bytes(theirs))
+            secret = self._key.exchange(X25519PublicKey.from_public_bytes(peer_public))
         except ValueError:
             raise CryptoError("an exchange key is not one of Curve25519") from None
         return HKDF(SHA256(), KEY_BYTES, salt=None, info=context).derive(secret)

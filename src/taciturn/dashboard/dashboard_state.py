@@ -321,7 +321,9 @@ class DashboardState:
 
     def _rate(self) -> float | None:
         """Steps per second, over the last seconds."""
-        recent = [one for one in self._samples if one.at >= self._samples[-1].at - RATE_SECONDS]
+        recent = [
+            sample for sample in self._samples if sample.at >= self._samples[-1].at - RATE_SECONDS
+        ]
         # Other work may have begun meanwhile, and be less far.
         if len(recent) < 2 or recent[-1].done < recent[0].done:
             return None

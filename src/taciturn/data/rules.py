@@ -361,7 +361,7 @@ class BinnedRule:
         if not self.missing:
             refused = self.impute is None
             steps.append("missing is refused" if refused else f"missing becomes {self.impute:g}")
-        if unseen := [one.label for one in self.bins if one.share == 0]:
+        if unseen := [bin_.label for bin_ in self.bins if bin_.share == 0]:
             steps.append(f"no training row in {', '.join(unseen)}: zeros")
         return f"{self.name}: " + "; ".join(
             steps + _clip_step(self.clip) + _missing_step(self.missing)

@@ -213,8 +213,8 @@ class VerticalData:
         """Test table of each of several Alices, by name."""
         return self._dealt(self.alice_test)
 
-    def _dealt(self, hers: FeatureTable) -> dict[str, FeatureTable]:
-        return {name: hers.select(hers.columns[place]) for name, place in self.alices}
+    def _dealt(self, table: FeatureTable) -> dict[str, FeatureTable]:
+        return {name: table.select(table.columns[place]) for name, place in self.alices}
 
 
 def prepare_vertical(

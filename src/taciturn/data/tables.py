@@ -227,10 +227,10 @@ class LabelTable:
         """The same labels, assigned to the rows at random."""
         return LabelTable(self.ids, self.values[entropy.permutation(self.rows)])
 
-    def entropy(self, entropy: Entropy) -> LabelTable:
+    def with_random_labels(self, entropy: Entropy) -> LabelTable:
         """Independent fair random labels for the same rows."""
-        heads = (entropy.words(self.rows) & np.uint64(1)).astype(np.int8)
-        return LabelTable(self.ids, heads)
+        bits = (entropy.words(self.rows) & np.uint64(1)).astype(np.int8)
+        return LabelTable(self.ids, bits)
 
     def digest(self) -> str:
         """SHA-256 over row ids and labels, as hexadecimal text: as secret as the labels."""

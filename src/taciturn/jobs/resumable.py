@@ -250,10 +250,10 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
                 log("the peer has not confirmed the last message; run again if it lacks it")
             return self.conclude(outcome, confirmed=confirmed)
 
-    def _past(self, config: PartyConfig, kept: SessionState, log: Log) -> Past:
+    def _past(self, config: PartyConfig, state: SessionState, log: Log) -> Past:
         """The session so far, from the journal, or a new one."""
         facts = self.facts()
-        past = None if self.fresh else kept.journal.resume()
+        past = None if self.fresh else state.journal.resume()
         changed = [] if past is None else changed_facts(past.meta, facts)
         if changed:
             raise StateError(
@@ -264,12 +264,12 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
         if past is None or past.met_nobody:
             # A session that began in time may end later.
             require_begun_in_time(config)
-            kept.clear()
+            state.clear()
             log("session started")
             # Randomness of a journal that has met nobody may have been used since, if the journal
             # is a copy that was put back. Its name stays: a peer may have noted it already.
             nonce = SystemEntropy().token(NONCE_BYTES) if past is None else past.meta.nonce
-            return kept.journal.begin(Meta(facts, KeyedEntropy.from_system().key, nonce))
+            return state.journal.begin(Meta(facts, KeyedEntropy.from_system().key, nonce))
         sent, received = zip(*(link.counts for link in (past, *past.further)), strict=True)
         log("session resumed", frames_sent=sum(sent), frames_received=sum(received))
         return past

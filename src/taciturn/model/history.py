@@ -97,13 +97,13 @@ def _free_name(path: Path, mark: str, content: bytes) -> Path:
     return kept
 
 
-def _second_name(path: Path, kept: Path, content: bytes) -> None:
+def _second_name(path: Path, backup: Path, content: bytes) -> None:
     try:
-        os.link(path, kept)
+        os.link(path, backup)
     except FileExistsError:
         raise
     except OSError:
         # Not every file system has second names: then a copy, which is as private.
-        write_private(kept, content)
+        write_private(backup, content)
     else:
-        kept.chmod(0o600)
+        backup.chmod(0o600)

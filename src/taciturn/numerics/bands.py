@@ -169,7 +169,7 @@ def stability(reference: IntArray, new: IntArray) -> Stability:
         raise ShapeError("two sets of rows in the same bands are needed to compare them")
     # None of them is zero.
     counts = [np.where(one == 0, 0.5, one.astype(np.float64)) for one in (reference, new)]
-    expected, actual = (one / one.sum() for one in counts)
+    expected, actual = (count / count.sum() for count in counts)
     summands = (actual - expected) * np.log(actual / expected)
     psi = float(summands.sum())
     scale = 1 / rows + 1 / new_rows

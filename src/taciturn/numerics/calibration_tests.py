@@ -107,9 +107,9 @@ def hosmer_lemeshow(groups: tuple[CalibrationGroup, ...], *, fitted: bool) -> Ho
     if degrees < 1:
         return HosmerLemeshow(math.nan, max(degrees, 0), math.nan)
     statistic = 0.0
-    for one in groups:
-        variance = one.rows * one.predicted * (1 - one.predicted)
-        gap = one.ones - one.rows * one.predicted
+    for group in groups:
+        variance = group.rows * group.predicted * (1 - group.predicted)
+        gap = group.ones - group.rows * group.predicted
         if variance > 0:
             statistic += gap**2 / variance
         elif gap:

@@ -53,6 +53,6 @@ class Scale:
         """Points of rows; ``shift`` is by how much class weights have moved the logits."""
         return self.offset - self.factor * (scores - shift)
 
-    def worth(self, part: float) -> float:
+    def worth(self, score: float) -> float:
         """Points of a part of the score."""
-        return -self.factor * part
+        return -self.factor * score

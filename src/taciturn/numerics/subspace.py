@@ -100,7 +100,7 @@ class SubspaceSolver:
     def __init__(
         self,
         likelihood: Likelihood,
-        own: FloatArray,
+        bob_columns: FloatArray,
         l2: float,
         free: int,
         passes: int,
@@ -109,9 +109,9 @@ class SubspaceSolver:
         penalties: Sequence[float] = (),
     ) -> None:
         self._unwhitened = unwhitened
-        self._likelihood, self._own, self._free = likelihood, own, free
+        self._likelihood, self._bob_columns, self._free = likelihood, bob_columns, free
         self._l2, self._penalties = l2, penalties or (l2,)
-        self._rows, columns = own.shape
+        self._rows, columns = bob_columns.shape
         self._passes, self._most_passes = 0, passes
         self._scratch = scratch
         self._directions: FloatArray = scratch.unnamed((passes, self._rows), np.float64)
@@ -124,7 +124,9 @@ class SubspaceSolver:
         self._scores: FloatArray = scratch.unnamed((passes, self._rows), np.float64)
         self._excess = np.empty((0, 0))
         # The largest curvature: of the scores' part it is the identity.
-        self._own_bound = self._sum(lambda place: own[place].T @ own[place]) / (4.0 * self._rows)
+        self._own_bound = self._sum(lambda place: bob_columns[place].T @ bob_columns[place]) / (
+            4.0 * self._rows
+        )
         self._cross_bound = np.empty((0, columns))
         self._quadratic = np.empty((0, 0))
         self._combined = np.empty(0)
@@ -236,7 +238,7 @@ class SubspaceSolver:
         def falls(place: slice) -> tuple[FloatArray, ...]:
             directions, scores = self._block(place)
             theirs = self._combined @ scores
-            total = clip_scores(theirs + self._own[place] @ self.weights)
+            total = clip_scores(theirs + self._bob_columns[place] @ self.weights)
             slope = self._likelihood(total, place).slope
             part = (slope + given * theirs) / self._rows - taken * (mixture @ directions)
             descent[place] = part
@@ -300,7 +302,7 @@ class SubspaceSolver:
         return self._directions[: self._passes, place], self._scores[: self._passes, place]
 
     def _sums(self, work: Callable[[slice], tuple[T, ...]], *walked: FloatArray) -> tuple[T, ...]:
-        arrays = (self._directions, self._scores, self._own, *walked)
+        arrays = (self._directions, self._scores, self._bob_columns, *walked)
         parts = over_blocks(work, self._rows, *arrays)
         return reduce(lambda total, part: tuple(map(operator.add, total, part)), parts)
 
@@ -338,7 +340,7 @@ class SubspaceSolver:
             directions, known = self._block(place)
             newest = known[count]
             newest *= scale
-            own = newest @ self._own[place]
+            own = newest @ self._bob_columns[place]
             return directions @ newest, known @ directions[count], own
 
         by_directions, by_scores, bound = self._sums(crossed_by)
@@ -383,12 +385,12 @@ class SubspaceSolver:
         self._basis = basis
         return scale
 
-    def _less(self, newest: int, part: FloatArray) -> tuple[float, FloatArray]:
+    def _less(self, newest: int, coefficients: FloatArray) -> tuple[float, FloatArray]:
         """Subtract a part of the scores before; the square of what is left, and its overlap."""
 
         def subtract(place: slice) -> tuple[Any, ...]:
             before, scores = self._scores[:newest, place], self._scores[newest, place]
-            scores -= part @ before
+            scores -= coefficients @ before
             return scores @ scores, before @ scores
 
         square, overlap = self._sums(subtract)
@@ -457,7 +459,7 @@ class SubspaceSolver:
     def _scores_of(self, state: FloatArray, place: slice) -> FloatArray:
         count = self._passes
         scores: FloatArray = state[:count] @ self._scores[:count, place]
-        scores += self._own[place] @ state[count:]
+        scores += self._bob_columns[place] @ state[count:]
         return scores
 
     def _model(self, state: FloatArray) -> tuple[float, FloatArray, FloatArray]:
@@ -467,7 +469,7 @@ class SubspaceSolver:
         def model(place: slice) -> tuple[Any, ...]:
             rows = self._likelihood(clip_scores(self._scores_of(state, place)), place)
             slope = np.concatenate(
-                [self._scores[:count, place] @ rows.slope, rows.slope @ self._own[place]]
+                [self._scores[:count, place] @ rows.slope, rows.slope @ self._bob_columns[place]]
             )
             return np.sum(rows.value), slope, self._curvature(place, rows.curvature)
 
@@ -492,7 +494,7 @@ class SubspaceSolver:
 
     def _curvature(self, place: slice, curvature: FloatArray) -> FloatArray:
         count = self._passes
-        size = count + self._own.shape[1]
+        size = count + self._bob_columns.shape[1]
         if size > _MOST_EIGENVECTORS:
             # Flipped labels have negative ones, which elimination would take for what they are.
             curvature = np.maximum(curvature, 0.0)
@@ -503,7 +505,7 @@ class SubspaceSolver:
             columns = block[:, : len(part)]
             rows = slice(place.start + start, place.start + start + len(part))
             columns[:count] = self._scores[:count, rows]
-            columns[count:] = self._own[rows].T
+            columns[count:] = self._bob_columns[rows].T
             total += (columns * part) @ columns.T
         return total
 

@@ -214,7 +214,7 @@ class GradientMechanism(EncryptedMechanism):
 class Draws(Protocol):
     """Random numbers for the rows of several batches, with slicing."""
 
-    def __getitem__(self, part: slice, /) -> Any:  # noqa: ANN401 - an array's own type, or a class
+    def __getitem__(self, rows: slice, /) -> Any:  # noqa: ANN401 - an array's own type, or a class
         """The draws of some rows."""
 
 

@@ -77,8 +77,8 @@ class LaplaceDraws:
         by = np.uint64(divisors) if isinstance(divisors, int) else divisors
         return (self.left // by).astype(np.int64) - (self.right // by).astype(np.int64)
 
-    def __getitem__(self, part: slice) -> LaplaceDraws:
-        return LaplaceDraws(self.left[part], self.right[part])
+    def __getitem__(self, rows: slice) -> LaplaceDraws:
+        return LaplaceDraws(self.left[rows], self.right[rows])
 
 
 def draw(count: int, entropy: Entropy) -> LaplaceDraws:

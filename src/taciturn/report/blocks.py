@@ -167,8 +167,13 @@ class Cards:
     def table(self) -> Table:
         """The same for a medium without large type."""
         rows = (
-            (one.title, one.big, "; ".join(one.lines), ", ".join(map(" ".join, one.beside.items())))
-            for one in self.cards
+            (
+                card.title,
+                card.big,
+                "; ".join(card.lines),
+                ", ".join(map(" ".join, card.beside.items())),
+            )
+            for card in self.cards
         )
         headings = ("", "figure", "what it is", "beside it")
         return table(headings, rows, words=(0, 2, 3), label="The figures in short")
@@ -232,7 +237,7 @@ class Page:
     def figures(self) -> list[Figure]:
         """Every figure, in order."""
         parts = [part for block in self.blocks for part in getattr(block, "blocks", (block,))]
-        return [one for part in parts if isinstance(part, Figures) for one in part.figures]
+        return [figure for part in parts if isinstance(part, Figures) for figure in part.figures]
 
 
 def table(

@@ -67,7 +67,10 @@ def _rendered(block: b.Block, pictures: str) -> list[str]:
         case b.Figures():
             if not pictures:
                 return _blocks(block.instead, pictures)
-            return [f"![{escape(one.title)}]({pictures}/{one.name}.svg)" for one in block.figures]
+            return [
+                f"![{escape(figure.title)}]({pictures}/{figure.name}.svg)"
+                for figure in block.figures
+            ]
         case b.Cards():
             return [_table(block.table)]
         case b.Details():

@@ -51,13 +51,13 @@ def symmetry_blocks(symmetry: Symmetry | None) -> list[Block]:
     return [Paragraph(_ASYMMETRIC.format(largest=symmetry.largest), "warning")]
 
 
-def ends(part: Mapping[str, float | None], key: str) -> str:
+def ends(figures: Mapping[str, float | None], key: str) -> str:
     r"""The 95 % interval of a figure; nothing where it has none.
 
     >>> ends({"auc_low": 0.7, "auc_high": 0.75}, "auc"), ends({}, "brier")
     ('70.00\xa0– 75.00\xa0%', '')
     """
-    low, high = part.get(f"{key}_low"), part.get(f"{key}_high")
+    low, high = figures.get(f"{key}_low"), figures.get(f"{key}_high")
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return ""
     return interval(low, high) if key in _SHARES else f"{figure(low)}{NO_BREAK}– {figure(high)}"

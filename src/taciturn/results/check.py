@@ -162,8 +162,8 @@ _EXPOSED = "Columns leak: an attack reconstructed some of Alice's columns from w
 def verdict_rows(verdicts: Iterable[AttackVerdict]) -> list[tuple[str, Span, str, str]]:
     """Rows of a table of attacks; attacks with the same verdict share a row."""
     names: dict[tuple[Level, str, str], list[str]] = {}
-    for one in verdicts:
-        names.setdefault((one.verdict, one.why, one.change), []).append(one.attack)
+    for verdict in verdicts:
+        names.setdefault((verdict.verdict, verdict.why, verdict.change), []).append(verdict.attack)
     return [
         (", ".join(alike), Span(level, _TONES[level]), why, change)
         for (level, why, change), alike in names.items()
@@ -172,7 +172,12 @@ def verdict_rows(verdicts: Iterable[AttackVerdict]) -> list[tuple[str, Span, str
 
 def advice_facts(result: CheckResult) -> Facts:
     """Recommended replacement of a mechanism that leaks."""
-    return Facts({f"for {one.need}": f"{one.use}: {one.why}" for one in result.recommendations})
+    return Facts(
+        {
+            f"for {recommendation.need}": f"{recommendation.use}: {recommendation.why}"
+            for recommendation in result.recommendations
+        }
+    )
 
 
 def prediction_facts(notes: PredictionNotes) -> Facts:
@@ -184,7 +189,7 @@ def _closing(result: CheckResult) -> list[Block]:
     words = [_CLOSING[result.verdict]]
     if result.bob_seat is not None and result.bob_seat.findings.leaks:
         words.append(_EXPOSED)
-    return [Paragraph(one, "strong") for one in words]
+    return [Paragraph(word, "strong") for word in words]
 
 
 def _facts(facts: CheckFacts) -> dict[str, Words]:

@@ -192,10 +192,10 @@ def mean_columns(parts: Sequence[ColumnFindings]) -> ColumnFindings:
                 score
                 for part in parts
                 for score in part.attacks
-                if (score.name, score.known_rows) == (one.name, one.known_rows)
+                if (score.name, score.known_rows) == (attack.name, attack.known_rows)
             ]
         )
-        for one in first.attacks
+        for attack in first.attacks
     )
     leaks, verdict = conclude_columns(controls, attacks)
     alone = sum(part.leaks for part in parts)
@@ -243,7 +243,7 @@ def conclude_columns(
     """
     most = max(control.recovered for control in known)
     fits = [control.r2 for control in known if control.r2 is not None]
-    above = [one for one in attacks if is_above(one, known)]
+    above = [attack for attack in attacks if is_above(attack, known)]
     without = f"recovered {100 * most:.1f} %" + (f", R2 {max(fits):.2f}" if fits else "")
     if above:
         # Of equal ones, the one that leaves less open.
@@ -295,27 +295,29 @@ def column_scores(findings: ColumnFindings, caption: str) -> Table:
     headings = ["", "known rows", "recovered", "95 % interval", "R2", "up to", "time"]
     controls: list[tuple[Words, ...]] = [
         (
-            Span(f"{one.name} (control)", "muted"),
+            Span(f"{control.name} (control)", "muted"),
             NONE,
-            share(one.recovered),
+            share(control.recovered),
             NONE,
-            r_squared(one.r2),
+            r_squared(control.r2),
             NONE,
             NONE,
         )
-        for one in findings.controls
+        for control in findings.controls
     ]
     attacks: list[tuple[Words, ...]] = [
         (
-            (Span(ABOVE, "bad"), f" {one.name}") if is_above(one, findings.controls) else one.name,
-            f"{one.known_rows:.0f}",
-            share(one.recovered),
-            interval(one.recovered_low, one.recovered_high),
-            r_squared(one.r2),
-            _LEFT_OPEN.get(one.ambiguity, one.ambiguity),
-            f"{one.seconds:.2f}\u00a0s",
+            (Span(ABOVE, "bad"), f" {attack.name}")
+            if is_above(attack, findings.controls)
+            else attack.name,
+            f"{attack.known_rows:.0f}",
+            share(attack.recovered),
+            interval(attack.recovered_low, attack.recovered_high),
+            r_squared(attack.r2),
+            _LEFT_OPEN.get(attack.ambiguity, attack.ambiguity),
+            f"{attack.seconds:.2f}\u00a0s",
         )
-        for one in findings.attacks
+        for attack in findings.attacks
     ]
     drawn = table(headings, [], caption=caption)
     return Table(drawn.columns, tuple(filter(None, (tuple(controls), tuple(attacks)))), caption)

@@ -102,13 +102,13 @@ def past_blocks(past: PastExposure) -> list[Block]:
     if past.exposed_sessions:
         rows = [
             (
-                one.partner,
-                _UNKNOWN if one.when is None else printed_date(one.when),
-                one.mechanism or _UNKNOWN,
-                _count(one.scores_per_row),
-                one.session[:8],
+                exposed_session.partner,
+                _UNKNOWN if exposed_session.when is None else printed_date(exposed_session.when),
+                exposed_session.mechanism or _UNKNOWN,
+                _count(exposed_session.scores_per_row),
+                exposed_session.session[:8],
             )
-            for one in past.exposed_sessions
+            for exposed_session in past.exposed_sessions
         ]
         headings = ("partner", "when", "mechanism", "scores of a row", "session")
         blocks.append(
@@ -116,8 +116,13 @@ def past_blocks(past: PastExposure) -> list[Block]:
         )
     if past.exposed_models:
         files = [
-            (one.file, printed_date(one.written), one.mechanism, _count(one.scores_per_row))
-            for one in past.exposed_models
+            (
+                exposed_model.file,
+                printed_date(exposed_model.written),
+                exposed_model.mechanism,
+                _count(exposed_model.scores_per_row),
+            )
+            for exposed_model in past.exposed_models
         ]
         blocks.append(table(_MODELS, files, words=(0, 1, 2), label="Sessions by model files"))
     return blocks

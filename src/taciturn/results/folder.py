@@ -343,7 +343,7 @@ class ResultFolder:
     def read(cls, path: Path) -> ResultFolder:
         """Read a folder and compare every file with the manifest; a DataError names the file."""
         manifest = read_manifest(path)
-        contents = {one.name: _checked(path, one) for one in manifest.files}
+        contents = {file.name: _checked(path, file) for file in manifest.files}
         if RESULT not in contents:
             raise _broken(path / MANIFEST, "it names no result")
         try:
@@ -362,7 +362,7 @@ class ResultFolder:
 
     def content(self, name: str) -> bytes | None:
         """A file's content; None where the folder has none of that name."""
-        entry = next((one for one in self.manifest.files if one.name == name), None)
+        entry = next((file for file in self.manifest.files if file.name == name), None)
         return None if entry is None else _checked(self.path, entry)
 
 

@@ -110,8 +110,8 @@ class RunList(Result):
         rows = [(_letter(place), *_line(entry)) for place, entry in enumerate(self.listed)]
         names = {_letter(place): _named(entry) for place, entry in enumerate(self.listed)}
         unreadable = [
-            b.Paragraph(f"not shown: {one.file}: {one.reason}", "warning")
-            for one in self.unreadable
+            b.Paragraph(f"not shown: {folder.file}: {folder.reason}", "warning")
+            for folder in self.unreadable
         ]
         caption = f"{self.folder}: {counted(len(self.listed), 'run')}"
         return [
@@ -158,8 +158,8 @@ class ExportResult(Result):
     def blocks(self) -> list[Block]:
         """The result as a terminal shows it."""
         rows = [
-            (one.name, one.run_id, "sent" if one.added else "was there already")
-            for one in self.exported
+            (run.name, run.run_id, "sent" if run.added else "was there already")
+            for run in self.exported
         ]
         caption = f"{self.server}, experiment {self.experiment}"
         return [b.table(("run", "MLflow run", ""), rows, caption=caption, words=range(3))]

@@ -129,9 +129,9 @@ class Runs(Result, Generic[R]):
             diverged=any(run.diverged for run in runs),
         )
 
-    def shared(self, part: Callable[[R], V]) -> tuple[V, str]:
+    def shared(self, getter: Callable[[R], V]) -> tuple[V, str]:
         """A value of the runs, and its scope: empty where all runs agree, else the first run."""
-        parts = [part(run) for run in self.runs]
+        parts = [getter(run) for run in self.runs]
         return parts[0], "" if all(one == parts[0] for one in parts) else self.scope(0)
 
     def scope(self, number: int) -> str:

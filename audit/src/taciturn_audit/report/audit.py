@@ -52,8 +52,8 @@ def in_plain_words(weighed: Weighed, *, shuffled: bool = False) -> str:
     """Best attack of a run, or of the mean of several, and the best control."""
     verdict = weighed.verdict
     controls = " and ".join(
-        f"{_KNOWN.get(one.name, one.name)} {share(value_of(one, verdict.figure))}"
-        for one in verdict.controls
+        f"{_KNOWN.get(control.name, control.name)} {share(value_of(control, verdict.figure))}"
+        for control in verdict.controls
     )
     lead = "With labels shuffled before training: " if shuffled else ""
     if verdict.attack is None:
@@ -92,7 +92,7 @@ def audit_blocks(audit: AuditResult) -> list[Block]:
     conclusion = conclude(audit)
     canary, run = conclusion.canary, conclusion.run
     lines = [ABOVE_WORDS, *(f"{name}: {remark}" for name, remark in remarks(run).items())]
-    lines += [f"{one.name}: skipped, {one.reason}" for one in run.findings.skipped]
+    lines += [f"{skip.name}: skipped, {skip.reason}" for skip in run.findings.skipped]
     lines += [_membership(audit.membership)] if audit.membership is not None else []
     lines += evidence_words(audit, conclusion)
     shuffled = f"{SHUFFLED}: what the protocol alone tells"
@@ -201,21 +201,29 @@ def scores(findings: Findings, verdict: Verdict, caption: str, *, whole: bool = 
     headings += ["of those right", "time"]
     dashes = [NONE] * 4
     controls: list[list[Words]] = [
-        [Span(f"{one.name} (control)", "muted"), share(one.accuracy), NONE, share(one.auc), *dashes]
-        for one in verdict.controls
+        [
+            Span(f"{control.name} (control)", "muted"),
+            share(control.accuracy),
+            NONE,
+            share(control.auc),
+            *dashes,
+        ]
+        for control in verdict.controls
     ]
     attacks: list[list[Words]] = [
         [
-            (Span(ABOVE, "bad"), f" {one.name}") if one.name in verdict.above else one.name,
-            share(one.accuracy),
-            interval(one.accuracy_low, one.accuracy_high),
-            share(one.auc),
-            interval(one.auc_low, one.auc_high),
-            share(one.decided),
-            share(one.decided_correct),
-            f"{one.seconds:.2f}\u00a0s",
+            (Span(ABOVE, "bad"), f" {attack.name}")
+            if attack.name in verdict.above
+            else attack.name,
+            share(attack.accuracy),
+            interval(attack.accuracy_low, attack.accuracy_high),
+            share(attack.auc),
+            interval(attack.auc_low, attack.auc_high),
+            share(attack.decided),
+            share(attack.decided_correct),
+            f"{attack.seconds:.2f}\u00a0s",
         ]
-        for one in findings.attacks
+        for attack in findings.attacks
     ]
     shown = range(8) if whole else (0, 1, 2, 3, 5, 6)
     drawn = table([headings[place] for place in shown], [], caption=caption)
@@ -226,7 +234,7 @@ def scores(findings: Findings, verdict: Verdict, caption: str, *, whole: bool = 
 def remarks(weighed: Weighed) -> dict[str, str]:
     """Remarks of the attacks; none for means over several runs."""
     attacks = weighed.findings.attacks if weighed.runs == 1 else ()
-    return {one.name: one.remark for one in attacks if one.remark}
+    return {attack.name: attack.remark for attack in attacks if attack.remark}
 
 
 def _membership(guesses: Membership) -> str:
@@ -285,7 +293,9 @@ def demo_blocks(demo: DemoResult) -> list[Block]:
         f"{first.dataset}, {first.rows_train} training rows, "
         f"{counted(first.alice_columns, 'column')} at Alice, labels at Bob"
     )
-    chance = share(max(one.accuracy for one in canaries[0].controls if one.name == "prior"))
+    chance = share(
+        max(control.accuracy for control in canaries[0].controls if control.name == "prior")
+    )
     note = (
         "Labels recovered: share of labels that the best attack guesses correctly. In the shuffled "
         "run the features carry no information about the labels, so anything above the "

@@ -89,8 +89,8 @@ def compare_svg(comparison: Comparison, name: str) -> str:
     Where no attack applies, a mechanism stands at what is known without any message.
     """
     by = comparison.ranked_by
-    known = max(one.shuffled.known for one in comparison.compared)
-    spots = [(_recovered(one), 0.0 if one.auc is None else one.auc) for one in comparison.compared]
+    known = max(row.shuffled.known for row in comparison.compared)
+    spots = [(_recovered(row), 0.0 if row.auc is None else row.auc) for row in comparison.compared]
     left = _floor([x for x, _ in spots] + [known])
     low = min(0.9, math.floor(10 * min(y for _, y in spots)) / 10)
     with style():
@@ -115,8 +115,8 @@ def compare_svg(comparison: Comparison, name: str) -> str:
         return to_svg(figure, name)
 
 
-def _recovered(one: ComparedMechanism) -> float:
-    best = one.shuffled
+def _recovered(compared: ComparedMechanism) -> float:
+    best = compared.shuffled
     return best.known if best.value is None else best.value
 
 
@@ -158,12 +158,12 @@ def curves_of(rows: Sequence[AfterEpochs], by: Measure = "accuracy") -> dict[str
     """Each attack's figure by number of epochs."""
     curves: dict[str, dict[int, Point]] = {}
     for row in rows:
-        for one in row.attacks:
-            point = Point(one.accuracy, one.accuracy_low, one.accuracy_high)
-            if by == "AUC" and one.auc is not None:
+        for attack in row.attacks:
+            point = Point(attack.accuracy, attack.accuracy_low, attack.accuracy_high)
+            if by == "AUC" and attack.auc is not None:
                 # Whoever asks for the AUC has seen that every record has it.
-                point = Point(one.auc, one.auc_low or 0.0, one.auc_high or 0.0)
-            curves.setdefault(one.name, {})[row.epochs] = point
+                point = Point(attack.auc, attack.auc_low or 0.0, attack.auc_high or 0.0)
+            curves.setdefault(attack.name, {})[row.epochs] = point
     return curves
 
 

@@ -56,10 +56,10 @@ class PooledView(AliceView):
     def observations(self) -> Observations:
         """Observations of the coalition, iteration by iteration."""
         seen = [member.observations for member in self.members]
-        if len({len(one.events) for one in seen}) > 1:
+        if len({len(observed.events) for observed in seen}) > 1:
             raise _apart()
-        events = zip(*(one.events for one in seen), strict=True)
-        weights = np.concatenate([one.weights for one in seen])
+        events = zip(*(observed.events for observed in seen), strict=True)
+        weights = np.concatenate([observed.weights for observed in seen])
         return Observations(weights, tuple(_together(same) for same in events))
 
     def own_scores(self, rows: IndexArray, weights: FloatArray) -> FloatArray:
@@ -101,10 +101,12 @@ def pooled(views: Sequence[AliceView]) -> AliceView:
 
 def _together(same: Sequence[Observation]) -> Observation:
     first = same[0]
-    if {(type(one), one.iteration) for one in same} != {(type(first), first.iteration)}:
+    if {(type(observation), observation.iteration) for observation in same} != {
+        (type(first), first.iteration)
+    }:
         raise _apart()
     parts: dict[str, Any] = {
-        name: np.concatenate([getattr(one, name) for one in same], axis=-1)
+        name: np.concatenate([getattr(observation, name) for observation in same], axis=-1)
         for name in _SIDE_BY_SIDE.get(type(first), ())
     }
     return replace(first, **parts)

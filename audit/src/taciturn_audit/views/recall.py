@@ -41,7 +41,7 @@ class RecallSum:
 
     columns: int
 
-    def add(self, vector: EncryptedVector, part: slice | None = None) -> None:
+    def add(self, vector: EncryptedVector, row_block: slice | None = None) -> None:
         """Do nothing: no product will be computed."""
 
     def result(self) -> EncryptedAnswer:
@@ -60,7 +60,11 @@ class RecallTable:
         return RecallSum(self.size.columns)
 
     def product(
-        self, vector: EncryptedVector, mask: IntArray, entropy: Entropy, part: slice | None = None
+        self,
+        vector: EncryptedVector,
+        mask: IntArray,
+        entropy: Entropy,
+        row_block: slice | None = None,
     ) -> EncryptedAnswer:
         """An empty answer: the true one is on record."""
         return EncryptedAnswer(data=b"", length=len(mask))
@@ -141,7 +145,7 @@ class RecallSecretKey:
         return np.zeros(answer.length, dtype=np.int64)
 
     def encrypt_rows(
-        self, vector: IntArray, size: TableSize, entropy: Entropy, part: slice | None = None
+        self, vector: IntArray, size: TableSize, entropy: Entropy, row_block: slice | None = None
     ) -> EncryptedVector:
         """An empty vector: the true one is on record."""
         return EncryptedVector(data=b"", length=len(vector))
@@ -157,7 +161,7 @@ class RecallSecretKey:
         return np.zeros(size.columns, dtype=np.int64)
 
     def decrypt_rows(
-        self, answer: EncryptedAnswer, size: TableSize, part: slice | None = None
+        self, answer: EncryptedAnswer, size: TableSize, row_block: slice | None = None
     ) -> IntArray:
         """Zeros."""
         return np.zeros(answer.length, dtype=np.int64)

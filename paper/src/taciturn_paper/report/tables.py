@@ -142,7 +142,7 @@ def fixed_words(record: Record) -> str:
 
 def shapes(record: Record) -> Table:
     """Shape of each curve of a figure, by both metrics."""
-    curves = dict.fromkeys((one["dataset"], one["curve"]) for one in record["shapes"])
+    curves = dict.fromkeys((shape["dataset"], shape["curve"]) for shape in record["shapes"])
     rows = [
         (*curve, *(shape_words(record, *curve, metric) for metric in ("accuracy", "auc")))
         for curve in curves
@@ -274,8 +274,12 @@ def everything(record: Record) -> list[Block]:
     """Verdict on each statement."""
     tones: dict[str, Tone] = {"holds": "good", "does not hold": "bad", "holds in part": "warning"}
     rows: list[tuple[Words, ...]] = [
-        (one["name"], Span(one["verdict"], tones.get(one["verdict"], "")), one["evidence"])
-        for one in record["statements"]
+        (
+            statement["name"],
+            Span(statement["verdict"], tones.get(statement["verdict"], "")),
+            statement["evidence"],
+        )
+        for statement in record["statements"]
     ]
     statements = table(
         ("statement", "here", "evidence"),

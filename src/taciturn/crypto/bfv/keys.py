@@ -323,10 +323,10 @@ class BfvSecretKey:
         return EncryptedVector(b"".join(pieces), len(vector))
 
     def encrypt_rows(
-        self, vector: IntArray, size: TableSize, entropy: Entropy, part: slice | None = None
+        self, vector: IntArray, size: TableSize, entropy: Entropy, row_block: slice | None = None
     ) -> EncryptedVector:
         """One ciphertext per row tile."""
-        return self._encrypt_side(vector, _rows_of(size, part))
+        return self._encrypt_side(vector, _rows_of(size, row_block))
 
     def encrypt_columns(
         self, vector: IntArray, size: TableSize, entropy: Entropy
@@ -402,10 +402,10 @@ class BfvSecretKey:
         return self._decrypt_side(answer, Tiling.for_size(size).columns)
 
     def decrypt_rows(
-        self, answer: EncryptedAnswer, size: TableSize, part: slice | None = None
+        self, answer: EncryptedAnswer, size: TableSize, row_block: slice | None = None
     ) -> IntArray:
         """The sums over columns modulo ``2^modulus_bits``, blinded as in ``decrypt_shares``."""
-        return self._decrypt_side(answer, _rows_of(size, part))
+        return self._decrypt_side(answer, _rows_of(size, row_block))
 
     def _decrypt_side(self, answer: EncryptedAnswer, side: Side) -> IntArray:
         if answer.length != side.length:
@@ -453,9 +453,9 @@ class BfvSecretKey:
         return "BfvSecretKey(<hidden>)"
 
 
-def _rows_of(size: TableSize, part: slice | None) -> Side:
+def _rows_of(size: TableSize, row_block: slice | None) -> Side:
     tiling = Tiling.for_size(size)
-    return tiling.rows.part(tiling.row_tiles(part))
+    return tiling.rows.part(tiling.row_tiles(row_block))
 
 
 @dataclass(frozen=True, slots=True)

@@ -202,13 +202,13 @@ class Tiling:
         count = -(-self.rows.tiles // most)
         return [self.rows.entries(tiles) for tiles in even_shares(self.rows.tiles, count)]
 
-    def row_tiles(self, part: slice | None) -> range:
+    def row_tiles(self, row_block: slice | None) -> range:
         """The tiles of a part of the rows; of all rows for None."""
-        if part is None:
+        if row_block is None:
             return range(self.rows.tiles)
-        tiles = range(part.start // self.height, -(-part.stop // self.height))
-        if not tiles or self.rows.entries(tiles) != part:
-            raise CryptoError(f"{part} is no part of a table of {self.size.rows} rows")
+        tiles = range(row_block.start // self.height, -(-row_block.stop // self.height))
+        if not tiles or self.rows.entries(tiles) != row_block:
+            raise CryptoError(f"{row_block} is no part of a table of {self.size.rows} rows")
         return tiles
 
     def polynomial(self, block: IntArray) -> IntArray:

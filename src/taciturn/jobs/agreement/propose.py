@@ -119,14 +119,14 @@ def _agreed_values(config: PartyConfig, tables: PartyTables) -> dict[str, Any]:
     return {hyphenated(name): value for name, value in values.items()}
 
 
-def _sides(config: PartyConfig, own: AgreedSide, peer_key: str | None) -> tuple[AgreedSide, ...]:
+def _sides(config: PartyConfig, side: AgreedSide, peer_key: str | None) -> tuple[AgreedSide, ...]:
     if BOB in config.parties:
         raise ConfigError(
             "no Alice can be called bob in an agreement that is signed",
             setting="parties",
             hint="give her a certificate with another name",
         )
-    return config.side.agreed_sides(config, own, peer_key)
+    return config.side.agreed_sides(config, side, peer_key)
 
 
 def _peer_key(config: PartyConfig, certificate: Path | None) -> str | None:

@@ -275,7 +275,9 @@ def _obstacles(result: Review) -> b.Section:
     )
     if result.obstacles:
         # Words that stand out are never broken: only the sign does.
-        rows = [(b.Span("✗", "bad"), one.why, one.way_out) for one in result.obstacles]
+        rows = [
+            (b.Span("✗", "bad"), obstacle.why, obstacle.way_out) for obstacle in result.obstacles
+        ]
         block = b.table(("", "what", "way out"), rows, words=range(3), label=title)
     return b.Section(title, "obstacles", (block,), "Obstacles")
 

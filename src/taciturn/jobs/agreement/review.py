@@ -73,7 +73,7 @@ def review(
             assumed_columns=assumed,
             opened=opened_sum(preview),
             estimate=estimate,
-            obstacles=tuple(Refusal(one.message, one.hint) for one in obstacles),
+            obstacles=tuple(Refusal(obstacle.message, obstacle.hint) for obstacle in obstacles),
         )
 
 

@@ -226,21 +226,21 @@ def sign_file(path: Path, config: PartyConfig) -> SignedAgreement:
 
 
 def signed(
-    agreement: AgreementFile, own: Credentials, side: AgreedSide, now: datetime
+    agreement: AgreementFile, credentials: Credentials, side: AgreedSide, now: datetime
 ) -> Signature:
     """A side's signature of an agreement."""
     text, time = agreement.canonical(), now.astimezone(UTC).replace(microsecond=0)
     digest = text_digest(text)
-    chain = x509.load_pem_x509_certificates(own.certificate)
+    chain = x509.load_pem_x509_certificates(credentials.certificate)
     return Signature(
-        name=own.name,
+        name=credentials.name,
         role=side.role,
         time=time,
         digest=digest,
-        fingerprint=own.fingerprint,
+        fingerprint=credentials.fingerprint,
         chain=tuple(part.public_bytes(Encoding.DER) for part in chain),
         text=text,
-        value=signer(own).sign(statement(digest, side.role, own.name, time)),
+        value=signer(credentials).sign(statement(digest, side.role, credentials.name, time)),
     )
 
 

@@ -200,8 +200,8 @@ def _bits_of(message: CommonToAll, shared: int) -> BoolArray:
     return np.unpackbits(octets, count=shared).astype(np.bool_)
 
 
-def _narrow(match: Match, kept: BoolArray) -> Program[tuple[RowArray, str]]:
-    rows, digest = match.narrowed(kept)
+def _narrow(match: Match, mask: BoolArray) -> Program[tuple[RowArray, str]]:
+    rows, digest = match.narrowed(mask)
     yield from compare_lists(AlignmentEnd(len(rows), PublicBytes(digest)))
     return rows, digest.hex()
 

@@ -164,7 +164,7 @@ class AlignSide(Side[Intersection, AlignmentResult]):
 
     job: AlignJob
     config: PartyConfig
-    own: RowIds = field(repr=False)
+    ids: RowIds = field(repr=False)
     file: Path
     task: IntersectionTask
     _progress: _ProgressLog | None = None
@@ -172,7 +172,7 @@ class AlignSide(Side[Intersection, AlignmentResult]):
     @contextmanager
     def at_work(self, config: PartyConfig, log: Log) -> Iterator[None]:
         """Context with a thread pool, and with files for the elements of many ids."""
-        log("alignment started", ids=len(self.own))
+        log("alignment started", ids=len(self.ids))
         self._progress = _ProgressLog(log)
         with thread_pool() as spread, _scratch(config) as scratch:
             self.task = replace(self.task, spread=spread, scratch=scratch)
@@ -189,9 +189,9 @@ class AlignSide(Side[Intersection, AlignmentResult]):
 
     def deliver(self, outcome: Intersection) -> None:
         """Write the list: the peer takes a confirmation for a list that is written."""
-        own = self.own.take(outcome.rows)
+        own = self.ids.take(outcome.rows)
         normalised = self.task.requirement.ids
-        common = own if normalised is self.own else normalised.take(outcome.rows)
+        common = own if normalised is self.ids else normalised.take(outcome.rows)
         AlignedRows(own, common).write(self.file, self.config.data.id)
 
     def conclude(self, outcome: Intersection, session: SessionFacts) -> AlignmentResult:
@@ -205,10 +205,10 @@ class AlignSide(Side[Intersection, AlignmentResult]):
             role=session.role,
             peer=session.peer,
             normalise_ids=str(self._normalisation),
-            ids=len(self.own),
+            ids=len(self.ids),
             peer_ids=outcome.shortest,
             common=common,
-            match=fraction_of_shortest(common, len(self.own), outcome.shortest),
+            match=fraction_of_shortest(common, len(self.ids), outcome.shortest),
             parties=parties if config.parties else None,
             spellings=self.task.requirement.spellings(common),
             file=str(self.file),

@@ -154,7 +154,7 @@ class ModelCard(Result):
         rows.append((name, f"{self.intercept or 0.0:.6f}", f"{offset:.6g}"))
         headings = ("column", "prepared", "original unit")
         blocks: list[b.Block] = [b.table(headings, rows, label="Coefficients")]
-        if any(one.clipped for one in self.coefficients):
+        if any(coefficient.clipped for coefficient in self.coefficients):
             blocks.append(b.Paragraph("* while the prepared value is within its clip", "muted"))
         hidden = len(self.coefficients) - top
         if hidden > 0:
@@ -297,7 +297,7 @@ class Fit:
 
 
 def bound_errors(
-    own: FloatArray, weights: FloatArray, scores: FloatArray, fit: Fit, rows: int
+    columns: FloatArray, weights: FloatArray, scores: FloatArray, fit: Fit, rows: int
 ) -> FloatArray:
     """Lower bounds of one side's standard errors; NaN where the rows do not determine a weight.
 
@@ -305,9 +305,9 @@ def bound_errors(
     undercuts. ``rows`` is how many rows the model was fitted to; where they are others than these,
     what these tell is taken as many times.
     """
-    others = scores - _product(own, weights)
-    matrix = information(own, row_information(scores - fit.shift, fit.flip_epsilon), others)
-    return errors_of(covariance(matrix * (rows / len(scores))))[: own.shape[1]]
+    others = scores - _product(columns, weights)
+    matrix = information(columns, row_information(scores - fit.shift, fit.flip_epsilon), others)
+    return errors_of(covariance(matrix * (rows / len(scores))))[: columns.shape[1]]
 
 
 def exact_errors(
@@ -380,9 +380,9 @@ def coefficient_tests(side: SideWeights, scale: Scale) -> tuple[CoefficientTest,
     return tuple(rows)
 
 
-def constant_points(part: ModelPart, scale: Scale, shift: float) -> float:
+def constant_points(model_part: ModelPart, scale: Scale, shift: float) -> float:
     """The points of a row whose raw columns of this side are 0, or at their reference levels."""
-    known = replace(part.model, weights=part.weights)
+    known = replace(model_part.model, weights=model_part.weights)
     return float(scale.points(np.array([original_offset(known)]), shift)[0])
 
 

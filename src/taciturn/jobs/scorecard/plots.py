@@ -183,7 +183,7 @@ def cost_svg(rows: JudgedRows, name: str) -> str:
         axes, best = drawing.axes, rows.cheapest
         listed = [*rows.cutoffs, *([] if best is None else [best])]
         listed.sort(key=lambda one: one.called)
-        known = [(one.called, one.cost) for one in listed if one.cost is not None]
+        known = [(cutoff.called, cutoff.cost) for cutoff in listed if cutoff.cost is not None]
         _percent(axes, "x", 0.0, 1.0)
         axes.yaxis.grid(True, color=LINE)
         axes.yaxis.set_major_locator(MaxNLocator(5))
@@ -238,8 +238,11 @@ def coefficients_svg(coefficients: Sequence[CoefficientTest], name: str) -> str:
             plot(axes, [one.prepared], [place], color=colour, markerfacecolor=fill, **mark)
         axes.xaxis.grid(True, color=LINE)
         axes.xaxis.set_major_locator(MaxNLocator(7))
-        several = len({one.side for one in coefficients}) > 1
-        names = [f"{one.column} ({one.side})" if several else one.column for one in coefficients]
+        several = len({coefficient.side for coefficient in coefficients}) > 1
+        names = [
+            f"{coefficient.column} ({coefficient.side})" if several else coefficient.column
+            for coefficient in coefficients
+        ]
         _from_zero(axes, names)
     return drawing.svg
 

@@ -117,7 +117,7 @@ def _verdicts(question: RowsAsked, rows: int) -> Program[tuple[Verdict, ...]]:
             f"the peer judges {len(message.verdicts)} rows where {rows} are asked for"
         )
     try:
-        return tuple(Verdict(one) for one in message.verdicts)
+        return tuple(Verdict(verdict) for verdict in message.verdicts)
     except ValueError:
         raise RemoteProtocolError("the peer judges a row by a word that is none") from None
 

@@ -89,14 +89,14 @@ def read_ids(data: bytes) -> tuple[str, ...]:
         ids = json.loads(data.decode())
     except (ValueError, RecursionError):
         raise unfit from None
-    if not isinstance(ids, list) or not all(isinstance(one, str) for one in ids):
+    if not isinstance(ids, list) or not all(isinstance(row_id, str) for row_id in ids):
         raise unfit
-    if len(ids) > MOST_ASKED or any(not 0 < len(one) <= MOST_ID_LETTERS for one in ids):
+    if len(ids) > MOST_ASKED or any(not 0 < len(row_id) <= MOST_ID_LETTERS for row_id in ids):
         raise RemoteProtocolError(
             f"the peer asks for more than {MOST_ASKED} rows at once, or for an id that is too long"
         )
     # As ``RowIds`` has them; lone surrogates are not printable either.
-    if len({*ids}) != len(ids) or not all(one.isprintable() for one in ids):
+    if len({*ids}) != len(ids) or not all(row_id.isprintable() for row_id in ids):
         raise RemoteProtocolError("the peer asks for an invalid id, or for one row twice")
     return tuple(ids)
 

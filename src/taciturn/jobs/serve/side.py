@@ -53,10 +53,10 @@ class ServeSide(PreparedSide[None], Generic[C]):
     session: PeerSession
 
     def __init__(
-        self, config: PartyConfig, used: AppliedModel, own: WeightShare | None, opened: ExitStack
+        self, config: PartyConfig, used: AppliedModel, share: WeightShare | None, opened: ExitStack
     ) -> None:
         self.config, self.used, self.stop = config, used, threading.Event()
-        self.rows = ServedRows(own, common_ids(config))
+        self.rows = ServedRows(share, common_ids(config))
         scales = used.scales if used.model.sealed else None
         self.terms = serving_terms(used.name, str(config.normalisation), used.terms, scales)
         self.source = opened.enter_context(closing(open_source(config, used.model)))

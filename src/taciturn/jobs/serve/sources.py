@@ -84,9 +84,12 @@ class ServedRows:
     ``2^size``; 0 where the size does not matter.
     """
 
-    def __init__(self, own: WeightShare | None, common: frozenset[str] | None = None) -> None:
-        self._common, self.size = common, 0 if own is None else own.magnitude_bits + HEADROOM_BITS
-        whitening = None if own is None else own.whitening
+    def __init__(self, share: WeightShare | None, common: frozenset[str] | None = None) -> None:
+        self._common, self.size = (
+            common,
+            0 if share is None else share.magnitude_bits + HEADROOM_BITS,
+        )
+        whitening = None if share is None else share.whitening
         self._transform = None if whitening is None else whitening.of_rows()
 
     def checked(self, fetched: FetchedRows, ids: Sequence[str]) -> FetchedRows:

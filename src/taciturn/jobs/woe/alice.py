@@ -206,10 +206,10 @@ def _answer_parts(
         yield from emit(RowsCounted(part.stop, rows))
 
 
-def _labels(number: int, part: slice) -> Program[SealedLabels]:
+def _labels(number: int, block: slice) -> Program[SealedLabels]:
     sent = yield from receive(SealedLabels)
     require_turn("SealedLabels", sent.part, number)
-    rows = part.stop - part.start
+    rows = block.stop - block.start
     if sent.labels.length != rows:
         raise RemoteProtocolError(
             f"the peer's labels have {sent.labels.length} entries for {rows} rows"

@@ -308,14 +308,14 @@ def weighed(counts: Counts, smoothing: float) -> tuple[WoeColumn, ...]:
     """The columns with the weights of evidence of their bins."""
     return tuple(
         WoeColumn.counted(
-            one.column.name,
-            one.column.labels,
-            one.column.rows,
-            one.ones,
+            column.column.name,
+            column.column.labels,
+            column.column.rows,
+            column.ones,
             smoothing,
-            ordered=one.column.ordered,
+            ordered=column.column.ordered,
         )
-        for one in counts.columns
+        for column in counts.columns
     )
 
 

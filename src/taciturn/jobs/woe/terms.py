@@ -168,11 +168,11 @@ class Counts:
         An end on the way would tell Alice what she has no other way to know: whether sums that she
         altered were still possible ones.
         """
-        for one in self.columns:
-            inside = (one.ones >= 0) & (one.ones <= one.column.rows)
-            if not inside.all() or int(one.ones.sum()) != self.total:
+        for column in self.columns:
+            inside = (column.ones >= 0) & (column.ones <= column.column.rows)
+            if not inside.all() or int(column.ones.sum()) != self.total:
                 raise RemoteProtocolError(
-                    f"the peer's sums of column {one.column.name} are no counts of these labels"
+                    f"the peer's sums of column {column.column.name} are no counts of these labels"
                 )
 
 
