@@ -181,7 +181,7 @@ def align(
         )
         return one, two
     if not alice:
-        raise ConfigError("there is no table of an Alice", where="alice=", hint="name one or more")
+        raise ConfigError("no table is given for Alice", where="alice=", hint="name one or more")
     return align_tables(alice, bob, alice_id=id, bob_id=his, normalise_ids=normalise_ids)
 
 

@@ -17,12 +17,12 @@
     │   ├── RowOrderError                 20  two tables do not name the same rows in the same order
     │   ├── LabelValueError               20  a label is neither 0 nor 1, or all are the same
     │   ├── ShapeError                    20  dimensions that do not fit, or nothing left
-    │   └── DatasetUnavailable            21  a named dataset cannot be had, or is altered
+    │   └── DatasetUnavailable            21  a named dataset is unavailable or altered
     ├── ProtocolError                     30  the conversation went wrong
     │   ├── LocalProtocolError            30  our own program broke the rules (a bug)
     │   ├── RemoteProtocolError           31  the peer said something it may not say
     │   │   ├── MalformedFrame            31  bytes that are no message
-    │   │   └── AgreementError            32  the two sides are not set up alike
+    │   │   └── AgreementError            32  the two sides differ in their settings
     │   ├── Deadlock                      33  both sides wait for each other
     │   └── PeerStopped                   34  the peer aborted; its reason as far as it tells
     ├── TransportError                    40  the connection failed
@@ -63,7 +63,7 @@ class TaciturnError(Exception):
     ``where`` is the place: a file, a column, a row. ``setting`` is a setting, or a parameter of the
     command, that is not possible as it is, and ``value`` what it is set to. ``hint`` is the way
     out. ``peer`` is the one of several peers that it is about, or empty. ``for_peer`` is the
-    error that the peer is told in place of this one, or None.
+    error that is sent to the peer in place of this one, or None.
     """
 
     exit_code: ClassVar[int] = 1

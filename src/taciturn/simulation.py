@@ -228,7 +228,7 @@ def _columns_and_labels(settings: Settings, table: object, labels: object) -> Ra
 
 def _load_dataset(settings: Settings, hint: Hint) -> RawData:
     if settings.dataset is None:
-        raise ConfigError("no data is named", setting="dataset", hint=hint)
+        raise ConfigError("no data is given", setting="dataset", hint=hint)
     directory = Path(settings.data_dir) if settings.data_dir else None
     raw = datasets.load(settings.dataset, data_dir=directory)
     prepared = chosen(raw.settings, settings)

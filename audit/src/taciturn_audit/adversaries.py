@@ -33,7 +33,7 @@ def members(seat: str, names: Sequence[str]) -> tuple[str, ...]:
     for name in asked:
         if name not in names:
             raise ConfigError(
-                f"there is no seat {name}", setting="seat", hint=nearest(name, [*SEATS, *names])
+                f"unknown adversary {name}", setting="seat", hint=nearest(name, [*SEATS, *names])
             )
     if len(set(asked)) < len(asked):
         raise ConfigError(

@@ -59,7 +59,7 @@ def audit(
         shuffle_truth: Judge against labels shuffled after the run: every attack must then sit at
             chance.
         canary: Also train on shuffled labels, unencrypted, and attack that: what is recovered there
-            is the protocol's leak alone. And on coin labels, where the ledger claims a finite
+            is the protocol's leak alone. And on random labels, where the ledger claims a finite
             epsilon, to set the guesses against the claim. Likewise with Alice's rows permuted
             against Bob's, for his seat.
         seat: Whose view is attacked: ``alice`` for labels, ``bob`` for Alice's columns, or
@@ -90,7 +90,7 @@ def audit(
     if transcript is not None:
         if seat in ("bob", "both"):
             raise ConfigError(
-                "this transcript was recorded at Alice's seat: Bob's coins are not in it",
+                "this is Alice's transcript: it does not hold Bob's randomness",
                 setting="seat",
                 hint=Hint("use {seat}, or audit a new run", seat="alice"),
             )
@@ -145,7 +145,7 @@ def audit_session(
         write_guesses: Write down what the attacks say of each row, for Bob to judge.
         shuffle_truth: Judge against labels shuffled after the run: every attack must then sit at
             chance.
-        canary: Also train on shuffled labels and on coins, where both sides' tables are at hand; at
+        canary: Also train on shuffled and on random labels, if both sides' tables are given; at
             Bob's seat, with Alice's rows permuted against his.
         seat: The recorder's, which is the only one there is; None for that.
         known_rows: How many rows of Alice's columns Bob knows, at his seat; they are drawn from her
@@ -197,7 +197,7 @@ def audit_session(
     session = RecordedSession.read(Path(transcript), Path(party))
     if seat not in (None, recorder := session.recording.recorder):
         raise ConfigError(
-            f"this recording was made at {recorder.capitalize()}'s seat, and shows no other",
+            f"this is {recorder.capitalize()}'s recording, and shows no other view",
             setting="seat",
             hint=Hint("use {seat}", seat=recorder),
         )
@@ -388,7 +388,7 @@ def check(
         besides = {"data": data, **given, "rows": rows}
         for name in (name for name, value in besides.items() if value is not None):
             raise ConfigError(
-                f"{hyphenated(name)} is said by the party's file",
+                f"{hyphenated(name)} is set by the party's file",
                 setting=name,
                 hint="with a party's file only the number of Alice's columns may be given",
             )

@@ -105,7 +105,7 @@ def one_run_epsilon(
     if not 0 < failure < 1:
         raise ConfigError(f"failure is {failure}", where="failure", hint="use 0.05, for example")
     if not 0 < prior < 1:
-        raise ConfigError(f"prior is {prior}", where="prior", hint="use 0.5 for fair coins")
+        raise ConfigError(f"prior is {prior}", where="prior", hint="use 0.5 for fair labels")
     if ones is None:
         ones = guesses if prior >= 0.5 else 0
     ones = operator.index(ones)
@@ -179,7 +179,7 @@ def evidence(
 ) -> Evidence | None:
     """Strongest bound from several attacks' guesses at random labels; None without a signal.
 
-    ``coins`` are independent fair coins. Rows without signal are not guessed.
+    ``labels`` are independent and fair. Rows without signal are not guessed.
     """
     failure = FAILURE / max(1, len(guesses) * len(SHARES))
     bounds = [

@@ -1,10 +1,10 @@
 """Rehearsal: a small training on random labels by the real programs, for a check.
 
 Bob may rehearse with labels of his own: as many of either class, so that a guess at one is at even
-odds, as with coins.
+odds, as random labels have.
 
-**Guarantee.** No label of the table is looked at, unless Bob asks for it: coins stand in for all of
-them.
+**Guarantee.** No label of the table is looked at, unless Bob asks for it: random labels replace all
+of them.
 
 **Assumes.** A sample of the rows is like the whole.
 """
@@ -40,7 +40,7 @@ _LEAST_ROWS, _BATCHES, _MOST_ROWS = 300, 12, 4000
 # Sums over all rows tell the more the fewer rows there are, so that few would say too much.
 _WHOLE_TABLE_ROWS = 20_000
 _SEED = 20
-# The fewest coins of which guessing all of them right is rarer than preflight's FALSE_ALARM.
+# The fewest random labels of which guessing all right is rarer than preflight's FALSE_ALARM.
 FEWEST_ROWS = 14
 
 

@@ -9,7 +9,7 @@ one run, for all attacks and both figures together: at an area of one half the i
 Mann-Whitney test, whose normal quantile errs on the side of silence for few positives and for ties,
 and its confidence is Bonferroni's (``_beyond_chance``).
 
-In a rehearsal on coin labels an attack that guesses at random is said to
+In a rehearsal on random labels an attack that guesses at random is said to
 leak with probability ``FALSE_ALARM`` at most, and to be a risk with ``RISK_ALARM``: a leak where it
 gets most labels right, and any labels at all where the ledger promises nothing; one that calls rows
 certain leaks where nine of ten of those are right, and is a risk where they are few and all of
@@ -273,7 +273,7 @@ def foresee(
 ) -> tuple[Level, str]:
     """The level and the words for a guess in a rehearsal, of the rows that it speaks about.
 
-    ``labels`` are coins, or others at even odds. ``promised``: the ledger bounds what is told. A
+    ``labels`` are random, or others at even odds. ``promised``: the ledger bounds what is told. A
     little more than chance is then what it allows, and a risk; where nothing is promised, it is a
     leak, as in an audit.
     """
@@ -293,7 +293,7 @@ def foresee(
     certain = sure >= _CERTAIN_SHARE * labels.rows and sure_right > 0.9 * sure
     if certain or low > (_LEAK_SHARE if promised else 0.5):
         return LEAKS, words
-    # Few rows proven are few labels lost, however little coins can show of it.
+    # Few rows proven are few labels lost, however little random labels show of it.
     proven = sure > 0 and sure_right == sure
     if proven or low > 0.5 or (likely_low > 0.5 and correct > _RISK_SHARE * spoken):
         return AT_RISK, words

@@ -228,7 +228,7 @@ def versions(python: Path | None) -> dict[str, str]:
     """The versions of SPU's Python and of its packages, all of which it must have."""
     if python is None:
         raise ConfigError(
-            "SPU needs a Python of its own, and none is named",
+            "SPU needs a separate Python, and none is given",
             setting="spu_python",
             hint=MAKE_ENVIRONMENT,
         )
@@ -243,7 +243,7 @@ def versions(python: Path | None) -> dict[str, str]:
             )
         except OSError as problem:
             raise ConfigError(
-                f"this is no Python that can be run: {problem.strerror}",
+                f"this Python cannot be run: {problem.strerror}",
                 setting="spu_python",
                 value=str(python),
                 hint=MAKE_ENVIRONMENT,

@@ -351,7 +351,7 @@ def _picture(target: Target, record: Record) -> str:
 
 def _require_folder(folder: Path) -> None:
     if not folder.is_dir():
-        raise OutputError("there is no such folder", where=str(folder), hint="make it first")
+        raise OutputError("the folder does not exist", where=str(folder), hint="make it first")
     require_writable(folder / "reproduction.md", folder / "reproduction.html")
 
 

@@ -81,7 +81,7 @@ def _write(path: Path, text: str) -> None:
         os.replace(name, path)
     except OSError as problem:
         raise OutputError(
-            f"a result cannot be kept: {problem.strerror}",
+            f"a result cannot be stored: {problem.strerror}",
             where=str(path.parent),
             hint=Hint("name a folder with room by {cache}"),
         ) from None

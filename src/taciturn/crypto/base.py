@@ -333,14 +333,14 @@ def next_part(row_block: slice | None, parts: list[slice], done: int) -> slice:
         or (row_block is None and len(parts) > 1)
         or row_block not in (None, parts[done])
     ):
-        raise CryptoError(f"{row_block} is not the part of the table that is due")
+        raise CryptoError(f"{row_block} is not the expected row block")
     return parts[done]
 
 
 def require_all(parts: list[slice], done: int) -> None:
     """Raise ``CryptoError`` unless every part was added to a sum."""
     if done < len(parts):
-        raise CryptoError("parts of the table are missing in the sum")
+        raise CryptoError("row blocks are missing from the sum")
 
 
 def named_part(row_block: slice | None, parts: list[slice]) -> slice:
@@ -348,7 +348,7 @@ def named_part(row_block: slice | None, parts: list[slice]) -> slice:
     if row_block is None and len(parts) == 1:
         return parts[0]
     if row_block is None or row_block not in parts:
-        raise CryptoError(f"{row_block} is no part of the table")
+        raise CryptoError(f"{row_block} is not a row block of the table")
     return row_block
 
 
@@ -497,7 +497,7 @@ class SlotScheme(Protocol):
     def generate(self, bits: int, entropy: Entropy, seed: bytes | None = None) -> SlotSecretKey:
         """Generate a key pair.
 
-        Whoever can repeat ``entropy`` has the key. ``seed`` is that of the key's uniform half,
+        Anyone who can repeat ``entropy`` has the key. ``seed`` is that of the key's uniform half,
         where it has one: the seed on which both sides agreed, or None for one of the owner's.
         """
 
@@ -557,7 +557,7 @@ class Scheme(Protocol):
     ) -> SecretKey:
         """Generate a key pair.
 
-        Whoever can repeat ``entropy`` has the key. ``seed`` is that of the key's uniform half,
+        Anyone who can repeat ``entropy`` has the key. ``seed`` is that of the key's uniform half,
         where it has one: the seed on which both sides agreed, or None for one of the owner's.
         """
 

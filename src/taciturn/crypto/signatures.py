@@ -70,7 +70,7 @@ class KeyIdentity:
         """The party of a PEM private key without a passphrase."""
         key = load_pem_private_key(pem, password=None)
         if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
-            raise CryptoError("the party's key is of a kind that signs nothing here")
+            raise CryptoError("the party's key type does not support signatures")
         return cls(name, key)
 
     @classmethod
@@ -107,9 +107,9 @@ def verify(public_key: bytes, signature: bytes, data: bytes) -> None:
         elif isinstance(key, Ed25519PublicKey):
             key.verify(signature, data)
         else:
-            raise CryptoError("a public key is of a kind that signs nothing here")
+            raise CryptoError("the public key type does not support signatures")
     except InvalidSignature:
-        raise CryptoError("a signature is not by this key, or not of this text") from None
+        raise CryptoError("the signature does not match this key and text") from None
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise CryptoError("a public key, or a signature, cannot be read") from None
 
@@ -126,7 +126,7 @@ class ExchangeKey:
         try:
             secret = self._key.exchange(X25519PublicKey.from_public_bytes(peer_public))
         except ValueError:
-            raise CryptoError("an exchange key is not one of Curve25519") from None
+            raise CryptoError("the exchange key is not a valid Curve25519 key") from None
         return HKDF(SHA256(), KEY_BYTES, salt=None, info=context).derive(secret)
 
     def __repr__(self) -> str:

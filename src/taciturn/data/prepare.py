@@ -325,7 +325,7 @@ def _prepared_columns(
     rules: list[Rule] = []
     notes: list[str] = []
     prepared: list[FloatArray] = []
-    # What is wrong with rows that were not fitted on is told where the fitting went well.
+    # Errors in rows outside the fit are reported only if the fit succeeded.
     problems, later = ErrorCollector(), ErrorCollector()
     for name in columns.columns:
         series = columns[name].gather(order)

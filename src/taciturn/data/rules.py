@@ -84,7 +84,9 @@ class NumericRule:
         _check_scale(self.scale, f"{where}, scale")
         check_clip(self.clip, f"{where}, clip")
         if self.lower is not None and self.upper is not None and self.lower > self.upper:
-            raise ConfigError("the bounds are upside down", where=where, hint="fit it again")
+            raise ConfigError(
+                "the lower bound exceeds the upper bound", where=where, hint="fit it again"
+            )
         if self.missing and self.impute is None:
             raise ConfigError("missing values are marked and refused", where=where, hint="impute")
 
@@ -295,7 +297,9 @@ class BinnedRule:
         where = f"rule of column {self.column!r}"
         rising = all(low < high for low, high in pairwise(self.edges))
         if not rising or not all(map(math.isfinite, self.edges)):
-            raise ConfigError("the edges do not rise", where=where, hint="fit it again")
+            raise ConfigError(
+                "the edges are not in ascending order", where=where, hint="fit it again"
+            )
         if not self.edges:
             raise ConfigError("there are no edges", where=where, hint="fit it again")
         sound = all(0 <= share <= 1 for share in self.shares)
@@ -502,7 +506,7 @@ def record_of(data: object, keys: tuple[str, ...], where: str) -> dict[str, Any]
     """The value, if it is an object with exactly these keys; else ``ConfigError``."""
     if not isinstance(data, dict):
         raise ConfigError(
-            f"{type(data).__name__} where an object must stand", where=where, hint="see to_json"
+            f"{type(data).__name__} where an object is expected", where=where, hint="see to_json"
         )
     for key in data:
         if key not in keys:
@@ -516,12 +520,12 @@ def record_of(data: object, keys: tuple[str, ...], where: str) -> dict[str, Any]
 def list_of(value: object, where: str) -> list[object]:
     """The value, if it is a list; else ``ConfigError``."""
     if not isinstance(value, list):
-        raise ConfigError("a list must stand here", where=where, hint="write the file again")
+        raise ConfigError("expected a list", where=where, hint="write the file again")
     return value
 
 
 def text_of(value: object, where: str) -> str:
     """The value, if it is a text; else ``ConfigError``."""
     if not isinstance(value, str):
-        raise ConfigError("text must stand here", where=where, hint="write the file again")
+        raise ConfigError("expected text", where=where, hint="write the file again")
     return value

@@ -39,7 +39,8 @@ class Partition:
         everything = np.concatenate([self.train, self.test])
         if len(np.unique(everything)) != len(everything):
             raise ShapeError(
-                "a row is in both parts, or twice in one", hint="give every row one place"
+                "a row is in both the training and the test rows, or is repeated",
+                hint="give every row one place",
             )
 
 
@@ -371,5 +372,5 @@ def _chosen(
         taken.update(meant)
         chosen[group].update(meant)
     if not taken:
-        raise ColumnError("Alice gets no column", hint=_FORMS)
+        raise ColumnError("no column is assigned to Alice", hint=_FORMS)
     return chosen

@@ -34,4 +34,4 @@ class Callbacks:
 
 
 SILENT = Callbacks()
-"""Nobody is told."""
+"""Callbacks that do nothing."""

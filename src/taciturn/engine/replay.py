@@ -37,7 +37,7 @@ def replay(
     then = {peer: enumerate(link.frames(role)) for peer, link in links.items()}
 
     def check(peer: str, frame: bytes) -> None:
-        # At once, not at the end: with other coins the first difference shows before its effects.
+        # At once: with other randomness the first difference shows before its effects.
         number, before = next(then[peer], (-1, b""))
         if verify and frame != before:
             where = f"{role}'s frame {number}" if number >= 0 else f"the end of {role}'s frames"

@@ -129,7 +129,7 @@ class TranscriptFile:
         keep: bool = False,
     ) -> None:
         if not path.name:
-            raise OutputError("this is not the name of a file", where=str(path))
+            raise OutputError("this is not a file name", where=str(path))
         self._path = path
         self._partial = path.with_name(path.name + ".partial")
         self._keep = keep

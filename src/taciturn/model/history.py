@@ -66,7 +66,7 @@ def listed_models(path: Path) -> ModelList:
         if files:
             return ModelList(tuple(_listed(file, file == path) for file in files))
     raise FileError(
-        "there is no model of that name, nor one of an earlier session",
+        "no current or earlier model has that name",
         where=str(path),
         hint="name the file that [output] model names; taciturn party writes it",
     )

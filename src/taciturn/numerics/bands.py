@@ -68,7 +68,7 @@ class Bands:
     def __post_init__(self) -> None:
         rising = all(low < high for low, high in zip(self.edges, self.edges[1:], strict=False))
         if not rising or not all(map(math.isfinite, self.edges)):
-            raise ConfigError("the edges of bands rise, and are finite numbers")
+            raise ConfigError("band edges must be finite and ascending")
         if len(self.edges) >= MOST_BANDS:
             raise ConfigError(f"there are {len(self.edges) + 1} bands", hint="use 100 or fewer")
 
@@ -76,7 +76,7 @@ class Bands:
     def from_quantiles(cls, scores: FloatArray, count: int) -> Bands:
         """Bands of equally many rows; fewer where scores are equal."""
         if not 1 <= count <= MOST_BANDS:
-            raise ConfigError(f"{count} bands cannot be made", hint="use 2 to 100 of them")
+            raise ConfigError(f"{count} bands are not possible", hint="use 2 to 100 of them")
         ordered = np.sort(scores)
         places = np.linspace(0, len(scores), count + 1)[1:-1].round().astype(np.int64)
         edges = np.unique(ordered[np.minimum(places, len(scores) - 1)])

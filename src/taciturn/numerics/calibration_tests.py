@@ -81,7 +81,9 @@ def calibration_groups(
 ) -> tuple[CalibrationGroup, ...]:
     """Rows in about equal groups by log-odds, from low to high; equal scores stay together."""
     if groups < 1:
-        raise ConfigError(f"calibration in {groups} groups", where="groups", hint="use 10")
+        raise ConfigError(
+            f"a calibration test cannot have {groups} groups", where="groups", hint="use 10"
+        )
     truth = truth_of(scores, labels)
     order = np.argsort(scores)
     ordered, ones = scores[order], truth[order]

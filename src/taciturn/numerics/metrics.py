@@ -109,7 +109,9 @@ def calibration(probabilities: FloatArray, labels: LabelArray, bins: int = 10) -
     row are left out.
     """
     if bins < 1:
-        raise ConfigError(f"calibration in {bins} bins", where="bins", hint="use 1 or more")
+        raise ConfigError(
+            f"a calibration curve cannot have {bins} bins", where="bins", hint="use 1 or more"
+        )
     truth = truth_of(probabilities, labels)
     _check_probabilities(probabilities)
     return _calibrated(*_bins(probabilities, truth, bins))

@@ -35,7 +35,7 @@ class Scale:
         numbers = (self.base_score, self.base_odds, self.points_to_double)
         if not positive or not all(map(math.isfinite, numbers)):
             raise ConfigError(
-                "base odds and the points that double them are positive numbers",
+                "base odds and points to double the odds must be positive",
                 hint="use 600, 50 and 20, for example",
             )
 

@@ -103,7 +103,9 @@ class GainsRow:
 def gains(ranked: SortedScores, parts: int = 10) -> tuple[GainsRow, ...]:
     """Gains table of at most ``parts`` parts, the riskiest first."""
     if parts < 1:
-        raise ConfigError(f"gains in {parts} parts", where="parts", hint="use 10, for example")
+        raise ConfigError(
+            f"a gains table cannot have {parts} groups", where="parts", hint="use 10, for example"
+        )
     rows, total_ones = ranked.total, ranked.total_ones
     ends = np.linspace(0, rows, min(parts, rows) + 1).round().astype(np.int64)
     held = ranked.ones_among(ends.astype(np.float64))

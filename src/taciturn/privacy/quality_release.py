@@ -35,7 +35,7 @@ from taciturn.privacy.events import NoisyAccuracy, NonPrivate
 from taciturn.rng import Entropy
 
 STEPS = 100
-"""What is told is a multiple of one divided by this."""
+"""The released value is a multiple of one divided by this."""
 
 NO_AUC = -1
 """In place of an AUC where one class is absent."""

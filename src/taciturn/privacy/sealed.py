@@ -141,7 +141,7 @@ def noisy_release(agreed: Agreement) -> NoisyModel | None:
         return None
     if not agreed.reveal:
         raise ConfigError(
-            "reveal-epsilon is the price of telling the model, and the model is not told",
+            "reveal-epsilon is the price of releasing the model, which is not released",
             setting="reveal_epsilon",
             hint=Hint("use {reveal} too, or leave {reveal_epsilon} out", reveal=True),
         )

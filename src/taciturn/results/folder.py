@@ -246,7 +246,7 @@ def run_folders(path: Path) -> Iterator[Path]:
 def _require_room(path: Path, within: bool) -> None:
     if path.exists() and not path.is_dir():
         raise OutputError(
-            "this is a file, and a result folder is asked for",
+            "this is a file, not a result folder",
             where=str(path),
             hint="name another folder",
         )
@@ -258,14 +258,14 @@ def _require_room(path: Path, within: bool) -> None:
         )
     if not within and path.is_dir() and any(path.iterdir()):
         raise OutputError(
-            "this folder is not empty, and a result is not written over anything",
+            "this folder is not empty, and results never overwrite files",
             where=str(path),
             hint=f"name another folder, or {path}{os.sep} for a new one in it",
         )
     above = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
         raise OutputError(
-            "a folder cannot be made here", where=str(above), hint="name another folder"
+            "cannot create a folder here", where=str(above), hint="name another folder"
         )
 
 
@@ -371,7 +371,7 @@ def read_manifest(path: Path) -> Manifest:
     file = path / MANIFEST
     if not path.is_dir() or not file.exists():
         raise FileError(
-            "this is no result folder",
+            "this is not a result folder",
             where=str(path),
             hint=Hint("commands leave one where {out} names it; taciturn runs list shows them"),
         )

@@ -175,7 +175,7 @@ def _require_host(text: str, parts: SplitResult, host: str, allow_http: bool) ->
         )
     if parts.scheme == "http" and not is_loopback(host) and not allow_http:
         raise ConfigError(
-            "plain http would send the runs readable by whoever is on the way",
+            "plain http would send the runs unencrypted",
             setting="mlflow",
             hint=Hint("use https, or add {allow_http} where the network is your own"),
         )
@@ -206,7 +206,7 @@ def _unusable(text: str) -> ConfigError:
 EXPERIMENT = "taciturn"
 _PARENT_TAG = "mlflow.parentRunId"
 _FINISHED = "FINISHED"
-# A request takes so many at most.
+# Maximum number per request.
 _METRICS, _OTHERS = 1000, 100
 # MLflow reads them when it is loaded. A server that is not there is said within seconds, not after
 # seven tries; what the person has set stays.

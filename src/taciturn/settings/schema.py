@@ -553,7 +553,7 @@ class Settings(TableSettings, Protection):
         require_shared_work(self.engine)
         if self.passes is not None:
             raise ConfigError(
-                "sgd has epochs; passes are newton's",
+                "sgd takes epochs; only newton takes passes",
                 setting="passes",
                 hint=Hint("use {epochs}, or {solver}", solver="newton"),
             )

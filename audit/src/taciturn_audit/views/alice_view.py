@@ -72,7 +72,7 @@ class RecordedIdentity:
 class AliceView:
     """Complete knowledge of a semi-honest Alice.
 
-    Her coins are part of a view by definition. The conversation has neither header nor footer.
+    Her randomness is part of a view by definition. The conversation has neither header nor footer.
     ``epochs`` leaves only what she saw in so many; None is all.
     """
 
@@ -93,7 +93,7 @@ class AliceView:
     ) -> AliceView:
         """The view of a recorded run.
 
-        ``name`` is the one under which the recording has her coins: her own, where one has several
+        ``name`` is the one under which the recording has her key: her own, where one has several
         Alices'.
         """
         agreement, entropy = own_header(transcript, name, features)

@@ -56,13 +56,13 @@ Seen = TypeVar("Seen", bound=BobObservation)
 class BobView:
     """Complete knowledge of a semi-honest Bob.
 
-    His coins are part of a view by definition. The conversation has neither header nor footer.
+    His randomness is part of a view by definition. The conversation has neither header nor footer.
     ``budget`` is the limit of his ledger, which may have ended the training. ``kept`` is what his
-    program had remembered: keys that no coins give again. ``predictions`` are Alice's part of the
-    scores in a joint prediction of the same rows with the finished model, and hold his part too
-    where ``predicts_whole``, since he does not know his weights. ``passes`` leaves only what he saw
-    in so many passes or epochs; None is all. ``used`` are the labels that the training used, where
-    his coins do not give them.
+    program had remembered: keys that his randomness does not determine. ``predictions`` are Alice's
+    part of the scores in a joint prediction of the same rows with the finished model, and hold his
+    part too where ``predicts_whole``, since he does not know his weights. ``passes`` leaves only
+    what he saw in this many passes or epochs; None is all. ``used`` are the labels that the
+    training used, where his randomness does not determine them.
     """
 
     agreement: Agreement

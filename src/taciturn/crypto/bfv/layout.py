@@ -208,7 +208,7 @@ class Tiling:
             return range(self.rows.tiles)
         tiles = range(row_block.start // self.height, -(-row_block.stop // self.height))
         if not tiles or self.rows.entries(tiles) != row_block:
-            raise CryptoError(f"{row_block} is no part of a table of {self.size.rows} rows")
+            raise CryptoError(f"{row_block} is not a row block of a table of {self.size.rows} rows")
         return tiles
 
     def polynomial(self, block: IntArray) -> IntArray:

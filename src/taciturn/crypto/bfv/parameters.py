@@ -29,7 +29,7 @@ independent of E up to ``d |E| / 2R``; what follows, the switch included, is a f
 whatever it is added to. See ``docs/encryption.md`` for the whole argument.
 
 **E** is ``X e`` for each encrypted piece, plus Alice's encryption of zero. SEAL's errors e are
-centred binomial with 42 coin tosses (variance proxy 21/2); the entries of ``X e`` are sums of at
+centred binomial with 42 fair bits (variance proxy 21/2); the entries of ``X e`` are sums of at
 most N of them with factors of at most 2^matrix_bits, and exceed ``TAIL sqrt(21/2 N) 2^matrix_bits``
 with probability below 2 exp(-TAIL^2/2), below 2^-100 for TAIL = 12. Rounding a message to the grid
 of q/t adds at most half of the sum of the factors' sizes, ``N 2^matrix_bits / 2``.
@@ -63,7 +63,7 @@ the deviations count TAIL times.
 **Slots** (``slots``): t is a prime that is 1 modulo 2N, a plaintext is n numbers modulo t, and
 products are number by number. As polynomials in ``x^(N/n)`` both factors have n coefficients of up
 to t/2, so that ``E = P (e + rho)`` with ``|P_i| <= t/2``, and of e and rho the n that stand beside
-them. Here the messages' roundings rho *are* random: they go up or down by coins of the owner's,
+them. Here the messages' roundings rho *are* random: they go up or down by the owner's random bits,
 with mean zero given the message, and are sub-Gaussian with variance proxy 1/4 (``Grid``). An answer
 sums the products of c ciphertexts, whose errors and roundings are independent: variances add. So,
 with n coefficients sent and nothing known of P,

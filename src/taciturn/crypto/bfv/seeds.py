@@ -33,7 +33,7 @@ from taciturn.errors import CryptoError
 from taciturn.rng import KEY_BYTES, Entropy, KeyedEntropy
 
 _ERROR_COINS = 21
-"""Number of coins for heads, and for tails: SEAL's error, of standard deviation 3.24."""
+"""Number of fair bits in each of the two sums: SEAL's error, of standard deviation 3.24."""
 _SOME = np.uint64((1 << _ERROR_COINS) - 1)
 _ENOUGH = 257
 

@@ -61,7 +61,7 @@ def propose(
     until = valid_until or now + timedelta(days=VALID_DAYS)
     if not now < until <= now + timedelta(days=MOST_DAYS):
         raise ConfigError(
-            f"an agreement is valid until a time to come, within {MOST_DAYS:,} days",
+            f"the agreement must end in the future, within {MOST_DAYS:,} days",
             setting="valid_until",
             hint=Hint("use {valid_days}, say", valid_days=VALID_DAYS),
         )

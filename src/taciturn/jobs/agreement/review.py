@@ -84,7 +84,7 @@ def _assumed_columns(
     if config.role == "alice":
         if columns is not None:
             raise ConfigError(
-                "this file is Alice's, and her table has its columns",
+                "this is Alice's file: its table already gives her columns",
                 setting="columns",
                 hint=Hint("leave {columns} out"),
             )

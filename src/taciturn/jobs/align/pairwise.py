@@ -114,7 +114,7 @@ class ElementBuckets:
         counts = np.bincount(buckets, minlength=len(self._filled))
         if (self._filled + counts > self._room).any():
             raise RemoteProtocolError(
-                "the peer's elements are not those of distinct ids: too many begin alike"
+                "the peer's elements are not those of distinct ids: too many share a prefix"
             )
         # The first free place of each bucket, then one place after the other.
         firsts = np.arange(len(counts)) * self._room + self._filled
@@ -211,7 +211,7 @@ def align(
 ) -> Program[Alignment]:
     """One side's whole alignment, with its normalised ``ids``.
 
-    ``terms`` is what both sides must have chosen alike, in canonical form. ``spread`` maps work
+    ``terms`` are the settings that both sides must share, in canonical form. ``spread`` maps work
     over parts, one after the other or several at a time. Raises ``ShapeError`` for no ids or too
     many, and ``AgreementError`` where the sides are set up differently or come to different lists.
     """

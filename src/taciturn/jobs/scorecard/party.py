@@ -72,7 +72,7 @@ def _alice_report(
 ) -> ModelReport:
     if request.scores or request.labels or request.alice_models:
         raise ConfigError(
-            "Alice learns no scores, so that there is nothing to judge here",
+            "Alice learns no scores, so there is nothing to evaluate here",
             where=str(path),
             hint="name no scores, labels or other models here; Bob has the model's figures",
         )
@@ -234,9 +234,7 @@ class _LabelSide:
                 raise ColumnError(f"there is no column {name!r}", where=str(path), hint=_WRITTEN)
         scores = frame["score"].cast(pl.Float64, strict=False).to_numpy()
         if not len(scores) or not np.isfinite(scores).all():
-            raise DataError(
-                "a score is missing, or is no finite number", where=str(path), hint=_WRITTEN
-            )
+            raise DataError("a score is missing or not finite", where=str(path), hint=_WRITTEN)
         if self.request.labels is None:
             return scores, None
         try:

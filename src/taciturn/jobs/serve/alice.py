@@ -77,7 +77,7 @@ class RoundResponder:
         message = yield from receive(RowsDue)
         require_turn("RowsDue", message.number, asked.number)
         if not np.isin(message.places, own).all():
-            raise RemoteProtocolError("the peer wants rows that this side does not have")
+            raise RemoteProtocolError("the peer requests rows that this side does not have")
         return message.places
 
     def give(self, asked: RowsRequest, due: IndexArray, values: FloatArray) -> Program[None]:

@@ -119,7 +119,7 @@ def _verdicts(question: RowsAsked, rows: int) -> Program[tuple[Verdict, ...]]:
     try:
         return tuple(Verdict(verdict) for verdict in message.verdicts)
     except ValueError:
-        raise RemoteProtocolError("the peer judges a row by a word that is none") from None
+        raise RemoteProtocolError("the peer's answer about a row is unknown") from None
 
 
 class LabelSide(ServeSide[RoundRequester]):

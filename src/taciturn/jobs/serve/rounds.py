@@ -43,7 +43,7 @@ MOST_ASKED = 1 << 12
 """Rows of a round."""
 MOST_ID_LETTERS = 256
 ROUNDS = 1 << 16
-"""After so many rounds the two meet anew, with other keys."""
+"""Number of rounds after which the parties reconnect with new keys."""
 ROW_ANSWERS = 1 << 12
 """What answers tell of a row beyond its scores adds up over those that it is in: checked for so
 many."""

@@ -35,7 +35,7 @@ LOOK_SECONDS, LOOK_FOR_SEVERAL_SECONDS = 1.0, 5.0
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.2, 5.0
 # A side that hears nothing for so long takes the other to be gone; Bob asks more often than that.
 SILENT_SECONDS, OPENING_SECONDS = 30.0, 5.0
-# What the peer is told by a side that ends as it should.
+# Reason sent to the peer at a normal end.
 STOPPED = 0
 # After how long the same trouble is logged again.
 REPEAT_SECONDS = 60.0

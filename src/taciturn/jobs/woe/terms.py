@@ -131,11 +131,11 @@ class SizedColumn:
             sizes = [size for _, size in pairs]
             name, ordered = record["name"], record["ordered"]
         except (ValueError, KeyError, TypeError, RecursionError):
-            raise RemoteProtocolError("the peer's description of a column is none") from None
+            raise RemoteProtocolError("the peer's description of a column is invalid") from None
         texts = all(isinstance(one, str) and len(one) <= _MOST_WORDS for one in (name, *labels))
         counts = all(type(one) is int and 0 < one <= rows for one in sizes)
         if not (texts and counts and isinstance(ordered, bool) and record.keys() == _KEYS):
-            raise RemoteProtocolError("the peer's description of a column is none")
+            raise RemoteProtocolError("the peer's description of a column is invalid")
         if not 2 <= len(sizes) <= MOST_COLUMN_BINS or sum(sizes) != rows:
             raise RemoteProtocolError(
                 f"the peer's column has {len(sizes)} bins of {sum(sizes):,} rows, and there are "
@@ -172,7 +172,7 @@ class Counts:
             inside = (column.ones >= 0) & (column.ones <= column.column.rows)
             if not inside.all() or int(column.ones.sum()) != self.total:
                 raise RemoteProtocolError(
-                    f"the peer's sums of column {column.column.name} are no counts of these labels"
+                    f"the peer's sums of column {column.column.name} are not counts of these labels"
                 )
 
 

@@ -65,7 +65,7 @@ class Callers:
         serve = config.serve
         if serve.tokens is None and serve.callers_ca is None:
             raise ConfigError(
-                "the file does not say who may ask for scores",
+                "the file lists no callers",
                 setting="tokens",
                 hint=Hint(
                     "write {tokens} and run taciturn serve with {new_token}; or write {callers_ca}",
