@@ -33,7 +33,7 @@ def __getattr__(name: str) -> object:
 
 
 class _FrontDoor(ModuleType):
-    """Keeps ``taciturn.runs`` the function, whoever imports the package of that name."""
+    """Module class that keeps ``taciturn.runs`` callable after the package ``runs`` is imported."""
 
     def __setattr__(self, name: str, value: object) -> None:
         if not (name in _ORIGINS and isinstance(value, ModuleType)):

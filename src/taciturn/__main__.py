@@ -9,7 +9,7 @@
     11   the training diverged             60     a guarantee would be broken
     12   an extension is broken            70-71  a transcript, a party's state
     20   data                              74     a result could not be written
-    21   a dataset that cannot be had      80     the doctor found a problem
+    21   a dataset is unavailable          80     the doctor found a problem
                                            130    interrupted
 """
 

@@ -66,7 +66,7 @@ class TrainResult:
 
     @property
     def runs(self) -> Runs[TrainingRun]:
-        """What each training gave, and their means."""
+        """Result of each training, and their means."""
         return Runs(tuple(outcome.result for outcome in self.outcomes))
 
     def to_dict(self) -> dict[str, Any]:
@@ -80,7 +80,7 @@ class TrainResult:
         bands: int = 10,
         points: tuple[float, float, float] = (600.0, 50.0, 20.0),
     ) -> ModelReport:
-        """What the model is worth (of the first seed), with exact standard errors.
+        """Model report of the first seed, with exact standard errors.
 
         Args:
             costs: What a false alarm and a miss cost.
@@ -181,7 +181,7 @@ def align(
         )
         return one, two
     if not alice:
-        raise ConfigError("there is no table of an Alice", where="alice=", hint="name one or more")
+        raise ConfigError("no table is given for Alice", where="alice=", hint="name one or more")
     return align_tables(alice, bob, alice_id=id, bob_id=his, normalise_ids=normalise_ids)
 
 

@@ -17,12 +17,12 @@
     │   ├── RowOrderError                 20  two tables do not name the same rows in the same order
     │   ├── LabelValueError               20  a label is neither 0 nor 1, or all are the same
     │   ├── ShapeError                    20  dimensions that do not fit, or nothing left
-    │   └── DatasetUnavailable            21  a named dataset cannot be had, or is altered
+    │   └── DatasetUnavailable            21  a named dataset is unavailable or altered
     ├── ProtocolError                     30  the conversation went wrong
     │   ├── LocalProtocolError            30  our own program broke the rules (a bug)
     │   ├── RemoteProtocolError           31  the peer said something it may not say
     │   │   ├── MalformedFrame            31  bytes that are no message
-    │   │   └── AgreementError            32  the two sides are not set up alike
+    │   │   └── AgreementError            32  the two sides differ in their settings
     │   ├── Deadlock                      33  both sides wait for each other
     │   └── PeerStopped                   34  the peer aborted; its reason as far as it tells
     ├── TransportError                    40  the connection failed
@@ -63,7 +63,7 @@ class TaciturnError(Exception):
     ``where`` is the place: a file, a column, a row. ``setting`` is a setting, or a parameter of the
     command, that is not possible as it is, and ``value`` what it is set to. ``hint`` is the way
     out. ``peer`` is the one of several peers that it is about, or empty. ``for_peer`` is the
-    error that the peer is told in place of this one, or None.
+    error that is sent to the peer in place of this one, or None.
     """
 
     exit_code: ClassVar[int] = 1
@@ -104,13 +104,13 @@ class TaciturnError(Exception):
         return moved
 
     def telling_peer(self, problem: TaciturnError) -> Self:
-        """The same error, in place of which the peer is told another one."""
+        """Copy of the error that sends the peer another error instead."""
         changed = self.at(self._where)
         changed.for_peer = problem
         return changed
 
     def by(self, peer: str) -> Self:
-        """The same error, which says by name whose it is.
+        """Copy of the error that names the party at fault.
 
         >>> RemoteProtocolError("the peer sent nothing").by("alice-2").message
         'alice-2 sent nothing'
@@ -123,7 +123,7 @@ class TaciturnError(Exception):
         return moved
 
     def diagnostics(self, syntax: SettingSyntax = PYTHON) -> str:
-        """What a person should read: the message, the place and the way out.
+        """Message, location and hint for the user.
 
         ``face`` spells settings where no face has claimed the error (``rendering_errors_as``).
 
@@ -233,13 +233,13 @@ class DataError(TaciturnError):
 
 
 class TableError(DataError):
-    """Several things in one table are not fit for use; each is said with its way out."""
+    """Several problems in one table, each with its hint."""
 
     problems: tuple[DataError, ...] = ()
 
     @classmethod
     def from_problems(cls, problems: Iterable[DataError], *, where: str = "") -> DataError:
-        """All problems as one error; a single one as it is.
+        """Combine all problems into one error; return a single one unchanged.
 
         >>> problems = [ColumnError("no age", hint="add it"), ColumnError("no sex")]
         >>> print(TableError.from_problems(problems))
@@ -300,7 +300,7 @@ class ShapeError(DataError):
 
 
 class DatasetUnavailable(DataError):
-    """A named dataset is not here and cannot be had, or its content is not the known one."""
+    """A named dataset is missing and cannot be downloaded, or its content differs."""
 
     exit_code = 21
 
@@ -316,7 +316,7 @@ class LocalProtocolError(ProtocolError):
 
 
 class RemoteProtocolError(ProtocolError):
-    """The peer said something that it may not say here."""
+    """The peer sent a message that the protocol does not allow at this point."""
 
     exit_code = 31
 
@@ -326,7 +326,7 @@ class MalformedFrame(RemoteProtocolError):
 
 
 class AgreementError(RemoteProtocolError):
-    """The two sides are not set up alike: version, settings or rows differ."""
+    """The two sides differ in version, settings or rows."""
 
     exit_code = 32
 
@@ -338,7 +338,7 @@ class Deadlock(ProtocolError):
 
 
 class PeerStopped(ProtocolError):
-    """The other side aborted and said so."""
+    """The peer aborted and sent its reason."""
 
     exit_code = 34
     code: int = 0
@@ -410,7 +410,7 @@ class TranscriptError(TaciturnError):
 
 
 class StateError(TaciturnError):
-    """What a party kept of an unfinished session is not fit to resume from."""
+    """The stored state of an unfinished session cannot be resumed."""
 
     exit_code = 71
 
@@ -421,14 +421,14 @@ class OutputError(TaciturnError):
     exit_code = 74
 
 
-def counted(count: int, one: str) -> str:
+def counted(count: int, noun: str) -> str:
     """A number of things, in words for a person.
 
     >>> counted(1, "row"), counted(1200, "row"), counted(8, "pass")
     ('1 row', '1,200 rows', '8 passes')
     """
-    ending = "es" if one.endswith("s") else "s"
-    return f"{count:,} {one}{'' if count == 1 else ending}"
+    ending = "es" if noun.endswith("s") else "s"
+    return f"{count:,} {noun}{'' if count == 1 else ending}"
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -133,7 +133,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         feature_names_in_: Their names, where all were text.
         ledger_: What the run cost, with the keys of the commands' ``ledger``.
         record_: The run's record, as ``taciturn train --json`` prints it.
-        seed_: The seed of the run. Who has it can derive every coin of it.
+        seed_: The seed of the run. It determines all randomness of the run.
 
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.pipeline import make_pipeline
@@ -326,7 +326,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         return bundle
 
     def _protection_html(self) -> str:
-        """What the run protected and what not, in a few lines; nothing before ``fit``."""
+        """Short HTML summary of what the run protected; empty before ``fit``."""
         if not hasattr(self, "ledger_"):
             return ""
         items = "".join(f"<li>{escape(line)}</li>" for line in _protection(self.record_))

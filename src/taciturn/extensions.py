@@ -1,4 +1,4 @@
-"""What other packages add: commands, functions, results, mechanisms and attacks.
+"""Extensions from other packages: commands, functions, results, mechanisms and attacks.
 
 They are found by their entry points. Names are read from the metadata of the installed packages;
 nothing of a package is imported before its name is used. What is imported then runs as part of this
@@ -30,7 +30,7 @@ _KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """What one package adds under one name.
+    """An extension by one package under one name.
 
     ``distribution`` is the package that brings it, as installers call it, with its version.
     """
@@ -63,7 +63,7 @@ class Extension:
             self.refuse(f"{failure}: {reason}", problem)
 
     def refuse(self, reason: str, cause: BaseException | None = None) -> Never:
-        """Raise the ExtensionError that says what is wrong with it."""
+        """Raise an ExtensionError with the reason."""
         raise ExtensionError(
             f"the {self.kind} {self.name} of {self.distribution} {reason}",
             where=self.entry.value,
@@ -73,7 +73,7 @@ class Extension:
 
 @cache
 def installed(group: str) -> tuple[Extension, ...]:
-    """All that packages add of one kind, by name; nothing is imported."""
+    """Installed extensions of one kind, by name; imports nothing."""
     entries = sorted(entry_points(group=group), key=lambda entry: (entry.name, entry.value))
     return tuple(
         Extension(entry.name, _KINDS[group], _distribution(entry), entry) for entry in entries
@@ -111,7 +111,7 @@ def extension(group: str, name: str, ours: Collection[str]) -> Extension | None:
 
 
 def function(name: str) -> Callable[..., Any]:
-    """A function that another distribution adds; a ConfigError says how to install ours."""
+    """A function from another distribution; a ConfigError names the package to install."""
     for added in installed(FUNCTIONS):
         if added.name == name:
             loaded: Any = added.load()

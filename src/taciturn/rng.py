@@ -185,7 +185,7 @@ class KeyedEntropy(_ByteSource):
         return self._buffer[start : self._position]
 
     def fork(self, purpose: str) -> KeyedEntropy:
-        """A stream under a key of its own, derived from this one's by the purpose."""
+        """A stream with a new key, derived from this stream's key and the purpose."""
         return KeyedEntropy(hmac.digest(self._key, b"fork " + purpose.encode(), "sha256"))
 
     def __repr__(self) -> str:

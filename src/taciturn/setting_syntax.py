@@ -1,4 +1,4 @@
-"""How a setting is spelled where a person gave it: an option, a key of a file, a keyword argument.
+"""Spelling of a setting where a user gave it: option, file key or keyword argument.
 
 The rooms below name a setting (``epsilon``) and never a face of it (``--epsilon``). An error, or a
 ``Hint``, is put into words by the face in use.
@@ -14,20 +14,20 @@ from typing import Protocol
 
 
 class SettingSyntax(Protocol):
-    """How one kind of reader spells a setting."""
+    """Spelling of settings in one kind of input."""
 
     @property
     def source(self) -> str:
         """The file in which the settings stand; empty where there is none."""
 
     def name(self, setting: str) -> str:
-        """Its name, within a sentence."""
+        """Name of the setting within a sentence."""
 
     def assignment(self, setting: str, value: object) -> str:
-        """How it is given a value; a tuple is a choice of values."""
+        """Assignment of a value to the setting; a tuple is a choice of values."""
 
     def place(self, setting: str, value: object = None) -> str:
-        """Where it is set, and to what, where that is worth saying."""
+        """Place and value of the setting, where they help the reader."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ from taciturn.settings.schema import Settings, missing_label
 
 @dataclass(frozen=True, slots=True)
 class DataCoins:
-    """What decides the rows: the split, and the shuffling of a canary run."""
+    """Randomness of the rows: the split, and the shuffling of a canary run."""
 
     split: KeyedEntropy
     permute: KeyedEntropy
@@ -55,7 +55,7 @@ class DataCoins:
 
     @classmethod
     def from_header(cls, header: Header) -> DataCoins:
-        """The coins with which a recorded run drew its rows."""
+        """Randomness with which a recorded run drew its rows."""
         try:
             keys = header["coins"]
             return cls(*(KeyedEntropy(bytes.fromhex(keys[name])) for name in ("split", "permute")))
@@ -73,7 +73,7 @@ class Coins:
 
     @classmethod
     def for_seed(cls, seed: int | None) -> Coins:
-        """The coins of a seed, or of the operating system where there is none."""
+        """Randomness of a seed, or of the operating system without one."""
         root = KeyedEntropy.from_system() if seed is None else KeyedEntropy.from_seed(seed)
         return cls(
             DataCoins(root.fork("split"), root.fork("permute")),
@@ -82,17 +82,17 @@ class Coins:
         )
 
     def of_alice(self, name: str) -> KeyedEntropy:
-        """Those of one of several Alices, by her name; of the only one, who has none, all."""
+        """Randomness of one of several Alices, by her name; of the only Alice, the whole."""
         return self.alice.fork(name) if name else self.alice
 
     def identity_of(self, name: str) -> KeyIdentity | None:
-        """What one of several Alices signs with."""
+        """Signing identity of one of several Alices."""
         return KeyIdentity.simulated(name, self.of_alice(name)) if name else None
 
     def pins(self, names: Sequence[str]) -> dict[str, str] | None:
         """The fingerprints that an agreement has of several Alices; None for the only one."""
         identities = filter(None, map(self.identity_of, names))
-        return {one.name: fingerprint(one.public_key) for one in identities} or None
+        return {identity.name: fingerprint(identity.public_key) for identity in identities} or None
 
 
 _FIRST_SECONDS, _EVERY_SECONDS = 0.5, 0.2
@@ -227,7 +227,7 @@ def _columns_and_labels(settings: Settings, table: object, labels: object) -> Ra
 
 def _load_dataset(settings: Settings, hint: Hint) -> RawData:
     if settings.dataset is None:
-        raise ConfigError("no data is named", setting="dataset", hint=hint)
+        raise ConfigError("no data is given", setting="dataset", hint=hint)
     directory = Path(settings.data_dir) if settings.data_dir else None
     raw = datasets.load(settings.dataset, data_dir=directory)
     prepared = chosen(raw.settings, settings)
@@ -270,7 +270,7 @@ def _permuted(data: VerticalData, entropy: DataCoins) -> VerticalData:
 
 
 def with_coin_labels(source: Source, entropy: KeyedEntropy) -> Source:
-    """The same rows, with fair coins for the labels that are trained with."""
+    """The same rows, with fair random training labels."""
     if isinstance(source, VerticalData):
-        return replace(source, labels_train=source.labels_train.entropy(entropy))
-    return replace(source, labels=source.labels.entropy(entropy))
+        return replace(source, labels_train=source.labels_train.with_random_labels(entropy))
+    return replace(source, labels=source.labels.with_random_labels(entropy))

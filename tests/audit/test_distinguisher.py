@@ -237,11 +237,11 @@ def test_a_handful_of_trainings_notices_nothing():
 
 def test_the_coins_are_the_labels_of_the_trainings():
     received = challenge(view(), ClearScheme(), COINS, FEW)
-    assert len(received.messages) == len(received.entropy) == FEW
+    assert len(received.messages) == len(received.secret_bits) == FEW
     # A row's number is positive where the label is 1, and the scheme clear shows it.
     first = [np.frombuffer(one.payload, "<i8")[0] > 0 for one in received.messages]
-    np.testing.assert_array_equal(first, received.entropy)
-    assert 0.2 < received.entropy.mean() < 0.8
+    np.testing.assert_array_equal(first, received.secret_bits)
+    assert 0.2 < received.secret_bits.mean() < 0.8
 
 
 def lengths(received: Challenge) -> set[tuple[Any, ...]]:
@@ -267,8 +267,8 @@ def test_a_longer_message_where_labels_are_1_is_noticed():
     received = challenge(view(), ClearScheme(), COINS, FEW)
     messages = tuple(
         replace(one, lengths=(one.lengths[0] + int(coin), *one.lengths[1:]))
-        for one, coin in zip(received.messages, received.entropy, strict=True)
+        for one, coin in zip(received.messages, received.secret_bits, strict=True)
     )
     spoilt = replace(received, messages=messages)
-    assert _look("lengths and order", _shape_features(spoilt), received.entropy).noticed
-    assert not _look("lengths and order", _shape_features(received), received.entropy).noticed
+    assert _look("lengths and order", _shape_features(spoilt), received.secret_bits).noticed
+    assert not _look("lengths and order", _shape_features(received), received.secret_bits).noticed

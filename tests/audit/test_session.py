@@ -96,7 +96,7 @@ def guess(labels: LabelTable, right: float, entropy: KeyedEntropy) -> LabelGuess
 
 def test_a_claim_that_is_too_low_is_refuted():
     entropy = KeyedEntropy.from_seed(3)
-    labels = LabelTable.from_data(np.arange(1000) % 2).entropy(entropy.fork("labels"))
+    labels = LabelTable.from_data(np.arange(1000) % 2).with_random_labels(entropy.fork("labels"))
     proof = evidence({"a": guess(labels, 0.95, entropy)}, labels, statement(0.5))
     assert proof is not None
     assert proof.violated

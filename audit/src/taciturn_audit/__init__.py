@@ -1,4 +1,4 @@
-"""What each side of a training could learn of the other's labels and columns."""
+"""Audit: what each side of a training could learn about the other's labels and columns."""
 
 from taciturn.lazy import lazy_names
 

@@ -20,7 +20,7 @@ _TOGETHER = "+"
 
 
 def members(seat: str, names: Sequence[str]) -> tuple[str, ...]:
-    """The Alices whose views are pooled at a seat, in the agreement's order; empty with one Alice.
+    """The Alices of a coalition, in the agreement's order; empty with one Alice.
 
     >>> members("alice-3+alice-1", ["alice-1", "alice-2", "alice-3"])
     ('alice-1', 'alice-3')
@@ -33,7 +33,7 @@ def members(seat: str, names: Sequence[str]) -> tuple[str, ...]:
     for name in asked:
         if name not in names:
             raise ConfigError(
-                f"there is no seat {name}", setting="seat", hint=nearest(name, [*SEATS, *names])
+                f"unknown adversary {name}", setting="seat", hint=nearest(name, [*SEATS, *names])
             )
     if len(set(asked)) < len(asked):
         raise ConfigError(

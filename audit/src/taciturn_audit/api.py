@@ -64,7 +64,7 @@ def audit(
         shuffle_truth: Judge against labels shuffled after the run: every attack must then sit at
             chance.
         canary: Also train on shuffled labels, unencrypted, and attack that: what is recovered there
-            is the protocol's leak alone. And on coin labels, where the ledger claims a finite
+            is the protocol's leak alone. And on random labels, where the ledger claims a finite
             epsilon, to set the guesses against the claim. Likewise with Alice's rows permuted
             against Bob's, for his seat.
         seat: Whose view is attacked: ``alice`` for labels, ``bob`` for Alice's columns, or
@@ -95,7 +95,7 @@ def audit(
     if transcript is not None:
         if seat in ("bob", "both"):
             raise ConfigError(
-                "this transcript was recorded at Alice's seat: Bob's coins are not in it",
+                "this is Alice's transcript: it does not hold Bob's randomness",
                 setting="seat",
                 hint=Hint("use {seat}, or audit a new run", seat="alice"),
             )
@@ -150,7 +150,7 @@ def audit_session(
         write_guesses: Write down what the attacks say of each row, for Bob to judge.
         shuffle_truth: Judge against labels shuffled after the run: every attack must then sit at
             chance.
-        canary: Also train on shuffled labels and on coins, where both sides' tables are at hand; at
+        canary: Also train on shuffled and on random labels, if both sides' tables are given; at
             Bob's seat, with Alice's rows permuted against his.
         seat: The recorder's, which is the only one there is; None for that.
         known_rows: How many rows of Alice's columns Bob knows, at his seat; they are drawn from her
@@ -202,7 +202,7 @@ def audit_session(
     session = RecordedSession.read(Path(transcript), Path(party))
     if seat not in (None, recorder := session.recording.recorder):
         raise ConfigError(
-            f"this recording was made at {recorder.capitalize()}'s seat, and shows no other",
+            f"this is {recorder.capitalize()}'s recording, and shows no other view",
             setting="seat",
             hint=Hint("use {seat}", seat=recorder),
         )
@@ -227,7 +227,7 @@ def audit_woe(
     progress: ReportProgress = noop,
     **options: Unpack[SettingsOptions],
 ) -> WoeAudit:
-    """What handing weights of evidence to the feature party tells, and what ``woe`` tells.
+    """Audit of handing weights of evidence to the feature party, and of ``woe``.
 
     Args:
         data: As for ``train``.
@@ -342,11 +342,11 @@ def _require_comparable(mechanisms: Sequence[str]) -> None:
                 ) from None
 
 
-def _epsilon_of(mechanism: str, own: str, given: Mapping[str, object]) -> dict[str, object]:
+def _epsilon_of(mechanism: str, epsilon: str, given: Mapping[str, object]) -> dict[str, object]:
     """The epsilon of one mechanism of several: its own, the common one, or 1; none where unused."""
     if "epsilon" not in mechanism_class(mechanism).takes:
         return {"epsilon": None}
-    return {"epsilon": float(own) if own else given.get("epsilon", _DEFAULT_EPSILON)}
+    return {"epsilon": float(epsilon) if epsilon else given.get("epsilon", _DEFAULT_EPSILON)}
 
 
 def check(
@@ -393,7 +393,7 @@ def check(
         besides = {"data": data, **given, "rows": rows}
         for name in (name for name, value in besides.items() if value is not None):
             raise ConfigError(
-                f"{hyphenated(name)} is said by the party's file",
+                f"{hyphenated(name)} is set by the party's file",
                 setting=name,
                 hint="with a party's file only the number of Alice's columns may be given",
             )
@@ -450,7 +450,7 @@ def _audit_recorded(
     shuffle_truth: bool,
     seat: str | None,
 ) -> AuditRun:
-    """Audits a recorded run: its own settings load the rows, its own coins split them."""
+    """Audit a recorded run: its settings load the rows, its randomness splits them."""
     from taciturn_audit.adversaries import alice_view, members
     from taciturn_audit.session import Session
 

@@ -1,4 +1,4 @@
-"""Bob as the adversary: his view of a training, the column attacks, and their judge.
+"""Audit with Bob as the adversary: his view, the column attacks, and their judge.
 
 **Guarantee.** An attack gets Bob's view and the rows that are handed to it here, and nothing else
 of Alice's; the truth meets its estimate afterwards, in ``columns``. Every attack is scored or
@@ -44,7 +44,7 @@ FEW_KNOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class BobAudit:
-    """Audit of Bob's seat of one table.
+    """Audit of one table with Bob as the adversary.
 
     ``known_rows`` is how many rows Bob knows; None tries ``FEW_KNOWN`` and as many as Alice's
     columns.
@@ -78,7 +78,7 @@ class BobAudit:
         return separate(bob_view(outcome, entropy), [*tables.values()])
 
     def permuted(self, settings: Settings, entropy: Coins) -> ColumnFindings:
-        """The findings of a training with her rows permuted against his, without encryption."""
+        """Findings of an unencrypted training with Alice's rows permuted against Bob's."""
         self.callbacks.announce("canary run of Bob's seat")
         changes = {"scheme": "clear", "key_bits": None, "permute_rows": True}
         return self._examine(self._simulate(settings.model_copy(update=changes), entropy), entropy)

@@ -1,4 +1,4 @@
-"""The judge of Bob's seat: the one place where an estimate of Alice's columns meets them.
+"""Judge of Bob's attacks: the only place that compares estimates with Alice's columns.
 
 A value of a numeric column is *recovered* where the estimate is within a tenth of the column's
 standard deviation; one of a category (a group of one-hot columns, or a column of two values) where
@@ -206,7 +206,9 @@ def _mapped(values: FloatArray, truth: FloatArray, fitted: IndexArray) -> FloatA
     return mapped
 
 
-def controls(truth: Truth, own: FeatureTable, labels: LabelTable) -> tuple[ColumnControl, ...]:
+def controls(
+    truth: Truth, bob_table: FeatureTable, labels: LabelTable
+) -> tuple[ColumnControl, ...]:
     """The controls: the best constants, and regression on all that Bob has.
 
     The regression knows every second row of hers, and is judged on the others. Bob's labels are a
@@ -219,7 +221,7 @@ def controls(truth: Truth, own: FeatureTable, labels: LabelTable) -> tuple[Colum
     shares[: len(truth.numeric)] = [_most_alike(truth.values[:, place]) for place in truth.numeric]
     mean = ColumnControl("mean", truth.r2(constant, everything), float(shares.mean()))
     fitted, judged = everything[0::2], everything[1::2]
-    inputs = np.column_stack([own.values, labels.values])
+    inputs = np.column_stack([bob_table.values, labels.values])
     values = _mapped(inputs, truth.values, fitted)[judged]
     shares = truth.recovered(values, judged)
     return mean, ColumnControl("regression", truth.r2(values, judged), float(shares.mean()))
@@ -286,7 +288,7 @@ def _of_batches(view: BobView, basis: FloatArray) -> _Scored:
 
 
 def _scaled(rows: IndexArray, times: IndexArray, scores: FloatArray, sums: FloatArray) -> _Scored:
-    """Each iteration in units of its own scores: late passes are smaller by many orders."""
+    """Each iteration in units of its scores; late passes are smaller by many orders."""
     counts = np.maximum(np.bincount(times, minlength=len(sums)), 1)
     sizes = np.sqrt(np.bincount(times, weights=scores**2, minlength=len(sums)) / counts)
     sizes = np.where(sizes > 0, sizes, 1.0)

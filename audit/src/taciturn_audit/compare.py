@@ -85,12 +85,12 @@ def _audited(settings: Sequence[Settings], raw: RawData, callbacks: Callbacks) -
     trainings: list[TrainingRun] = []
     real: list[Findings] = []
     permuted: list[Findings] = []
-    for one in settings:
-        training, findings = _run(one, raw, callbacks)
+    for setting in settings:
+        training, findings = _run(setting, raw, callbacks)
         raise_if_diverged(training)
         trainings.append(training)
         real.append(findings)
-        shuffled = one.model_copy(update={"permute_labels": True})
+        shuffled = setting.model_copy(update={"permute_labels": True})
         permuted.append(_run(shuffled, raw, callbacks)[1])
     runs = Runs(tuple(trainings))
     return _Audited(settings[0], runs, weigh_runs(real), weigh_runs(permuted, shuffled=True))

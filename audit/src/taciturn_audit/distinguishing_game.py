@@ -1,28 +1,25 @@
-"""Does anything that Alice receives depend on labels? A distinguishing game on what she receives.
+"""Distinguishing game: does anything that Alice receives depend on labels?
 
-Where all that reaches her is encrypted, no attack has a number to begin with, and what is claimed
-rests on an argument (``docs/sealed.md``). This tries to contradict it. A ``Challenge`` is many
-small trainings, in each of which all labels are 1 or all are 0, as a coin says. The programs and
-the encryption are those of the training that is audited; the tables are small, with rows of
-Alice's, drawn anew for every coin, and there is one pass. One Alice with all their columns stands
-for several who pool what they have.
+If Alice receives only ciphertexts, no attack has a number to work with, and the security claim
+rests on an argument (``docs/sealed.md``). This module tries to refute it. A ``Challenge`` is many
+small trainings; in each of them a secret bit sets all labels to 1 or all to 0. The programs and the
+encryption are those of the audited training. The tables are small, with rows of Alice's drawn anew
+for every training, and there is one pass. A single Alice with all columns represents a coalition.
 
-A ridge regression learns on the first third of the trainings what goes with which coin, and guesses
-the coins of the others in their order, learning from each coin once it has guessed it: from the
-bytes of the ciphertexts, from the kinds and lengths of messages, from their times. Two more tests
-learn nothing: whether 16 bytes of a ciphertext ever come again, and whether the bytes are spread as
-those of a ciphertext are.
+A ridge regression learns from the first third of the trainings. It then guesses the secret bits of
+the others in order, and learns from each bit after guessing it. Its features are the bytes of the
+ciphertexts, the kinds and lengths of messages, and their times. Two further tests learn nothing:
+whether 16 bytes of a ciphertext repeat, and whether the bytes are distributed like a ciphertext's.
 
-The same tests are given faults: residues that are not encrypted (the same training by the scheme
-``clear``), a seed that is used twice, bytes and times that follow the coin, as few and as little as
-are still noticed. So a report says what would have been noticed, and not only that nothing was.
+The same tests run on injected faults: unencrypted residues (the same training by the scheme
+``clear``), a seed that is used twice, and bytes and times that follow the secret bit, reduced until
+they are barely detected. The report therefore states what would have been detected.
 
-**Guarantee.** The coins are fair and independent of each other, of the columns and of all
-randomness of the two programs. If what Alice receives does not depend on labels, a learner is said
-to notice it with probability ``FALSE_ALARM`` at most, on any machine however busy: a guess is made
-from messages and earlier coins, of which its coin is independent, so right guesses are as many as
-heads of fair coins, binomial. A busy machine makes the test of times weaker, and the report says
-how weak.
+**Guarantee.** The secret bits are fair and independent of each other, of the columns and of all
+randomness of the two programs. If Alice's messages do not depend on labels, a learner raises a
+false alarm with probability at most ``FALSE_ALARM``, however busy the machine: a guess is computed
+from messages and earlier secret bits, which are independent of the guessed bit, so the number of
+right guesses is binomial. A busy machine weakens the test of times, and the report says how much.
 
 **Assumes.** The clock is read in one process, where nothing lies between the parties: what a
 network adds to times hides more than is seen here. Of ciphertexts: that 16 bytes of one are nearly
@@ -81,7 +78,7 @@ _LOOKS = (BYTES, SHAPE, TIMES)
 _CHUNKS, _ENDS = 64, 32
 # Guesses between two fits of the regression.
 _STEP = 10
-# Unencrypted residues tell nearly every coin: a third of the trainings show it.
+# Unencrypted residues tell nearly every secret bit: a third of the trainings show it.
 _CONTROL_SHARE = 3
 _MICROSECONDS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 50_000, 200_000)
 _MARKED_BYTES = (1, 16, 128, 1024, 8192)
@@ -105,10 +102,10 @@ class ReceivedMessages:
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """Messages that Alice received in each training, and the coin of its labels: True for all 1."""
+    """Messages that Alice received in each training, and its secret bit: True for labels 1."""
 
     messages: tuple[ReceivedMessages, ...]
-    entropy: BoolArray = field(repr=False)
+    secret_bits: BoolArray = field(repr=False)
     rows: int
     columns: int
     scheme: str
@@ -117,19 +114,19 @@ class Challenge:
 def challenge(
     view: AliceView, scheme: Scheme, entropy: KeyedEntropy, trainings: int = TRAININGS
 ) -> Challenge:
-    """Train on coins, with the agreement and the columns of a view.
+    """Train on labels set by secret bits, with the agreement and the columns of a view.
 
     Its mechanism shares Alice's weights. ``scheme`` is the agreement's, or one to compare it with.
     """
     rows = min(view.features.rows, _MOST_ROWS)
     columns = min(len(view.features.columns), _MOST_COLUMNS)
     terms = Terms(view.agreement.model_copy(update=_changes(view, scheme, rows)), scheme)
-    stream = entropy.fork("coins").integers(2, trainings) == 1
+    secret_bits = entropy.fork("coins").integers(2, trainings) == 1
     messages = tuple(
-        _train(view, terms, (rows, columns), coin, entropy.fork(f"training {number}"))
-        for number, coin in enumerate(stream.tolist())
+        _train(view, terms, (rows, columns), secret_bit, entropy.fork(f"training {number}"))
+        for number, secret_bit in enumerate(secret_bits.tolist())
     )
-    return Challenge(messages, stream, rows, columns, scheme.name)
+    return Challenge(messages, secret_bits, rows, columns, scheme.name)
 
 
 def _changes(view: AliceView, scheme: Scheme, rows: int) -> dict[str, object]:
@@ -150,13 +147,13 @@ def _changes(view: AliceView, scheme: Scheme, rows: int) -> dict[str, object]:
 
 
 def _train(
-    view: AliceView, terms: Terms, shape: tuple[int, int], coin: bool, entropy: KeyedEntropy
+    view: AliceView, terms: Terms, shape: tuple[int, int], secret_bit: bool, entropy: KeyedEntropy
 ) -> ReceivedMessages:
     rows, columns = shape
     ids = RowIds.numbered(rows)
     hers = FeatureTable(ids, view.features.columns[:columns], _drawn(view, columns, rows, entropy))
     his = FeatureTable(ids, *_bobs_columns(view.peer.columns, rows, entropy))
-    labels = LabelTable.from_data(np.full(rows, coin, dtype=np.int8), ids=ids)
+    labels = LabelTable.from_data(np.full(rows, secret_bit, dtype=np.int8), ids=ids)
     method, stopwatch = terms.mechanism, _Stopwatch()
     alice, bob = entropy.fork("alice"), entropy.fork("bob")
     ledger = Ledger(rows, method.assumption)
@@ -176,7 +173,7 @@ def _drawn(view: AliceView, columns: int, rows: int, entropy: KeyedEntropy) -> F
 def _bobs_columns(
     count: int, rows: int, entropy: KeyedEntropy
 ) -> tuple[tuple[str, ...], FloatArray]:
-    """Columns in place of Bob's, uniform in ±1: Alice has none of his values."""
+    """Replacement of Bob's columns, uniform in ±1: Alice has none of his values."""
     words = entropy.fork("bob's columns").words(rows * count)
     values = words.astype(np.float64) / 2.0**63 - 1.0
     return tuple(f"b{number}" for number in range(count)), values.reshape(rows, count)
@@ -238,7 +235,7 @@ def distinguish(
     start = time.perf_counter()
     with one_thread():
         received = challenge(view, chosen or scheme(view.agreement.scheme), entropy, trainings)
-        payloads = [one.payload for one in received.messages]
+        payloads = [message.payload for message in received.messages]
         looks = _looks(received)
         repeated = repeated_blocks([*payloads, *map(encrypted, view.received)])
         bits = entropy_bits(payloads)
@@ -250,7 +247,7 @@ def distinguish(
         )
     judged = looks[0].judged
     return Distinguisher(
-        trained=len(received.entropy) - judged,
+        trained=len(received.secret_bits) - judged,
         judged=judged,
         batch=received.rows,
         columns=received.columns,
@@ -273,19 +270,19 @@ def distinguish(
 
 def _looks(received: Challenge) -> tuple[Look, ...]:
     features = {BYTES: _byte_features, SHAPE: _shape_features, TIMES: _time_features}
-    return tuple(_look(name, features[name](received), received.entropy) for name in _LOOKS)
+    return tuple(_look(name, features[name](received), received.secret_bits) for name in _LOOKS)
 
 
-def _look(name: str, features: FloatArray, entropy: BoolArray) -> Look:
+def _look(name: str, features: FloatArray, secret_bits: BoolArray) -> Look:
     # Rounded up: a regression needs an example.
-    first = -(-len(entropy) // 3)
-    signs = np.where(entropy, 1.0, -1.0)
+    first = -(-len(secret_bits) // 3)
+    signs = np.where(secret_bits, 1.0, -1.0)
     scores = [
         ridge(features[:known], signs[:known], features[known : known + _STEP])
-        for known in range(first, len(entropy), _STEP)
+        for known in range(first, len(secret_bits), _STEP)
     ]
     guesses = np.concatenate(scores) > 0
-    right, judged = int(np.count_nonzero(guesses == entropy[first:])), len(entropy) - first
+    right, judged = int(np.count_nonzero(guesses == secret_bits[first:])), len(secret_bits) - first
     low, high = clopper_pearson(right, judged)
     return Look(name, right, judged, right / judged, low, high, right >= needed(judged))
 
@@ -323,7 +320,7 @@ def needed(judged: int) -> int:
 
 
 def detectable(judged: int) -> float:
-    """The share of coins that a dependence must tell for it to be noticed with ``POWER``.
+    """Share of correct guesses that a dependence needs to be detected with ``POWER``.
 
     >>> round(detectable(120), 3)
     0.791
@@ -333,7 +330,7 @@ def detectable(judged: int) -> float:
 
 
 def _byte_features(received: Challenge) -> FloatArray:
-    return np.array([_of_bytes(one.payload) for one in received.messages])
+    return np.array([_of_bytes(message.payload) for message in received.messages])
 
 
 def _of_bytes(payload: bytes) -> FloatArray:
@@ -347,22 +344,22 @@ def _of_bytes(payload: bytes) -> FloatArray:
 
 
 def _shape_features(received: Challenge) -> FloatArray:
-    """How many messages, of which kinds, of what lengths."""
-    most = max(len(one.kinds) for one in received.messages)
-    return np.array([_shape(one, most) for one in received.messages])
+    """Number, kinds and lengths of the messages."""
+    most = max(len(message.kinds) for message in received.messages)
+    return np.array([_shape(message, most) for message in received.messages])
 
 
-def _shape(one: ReceivedMessages, most: int) -> list[float]:
-    blank = [0.0] * (most - len(one.kinds))
-    return [float(len(one.kinds)), *one.kinds, *blank, *one.lengths, *blank]
+def _shape(received: ReceivedMessages, most: int) -> list[float]:
+    blank = [0.0] * (most - len(received.kinds))
+    return [float(len(received.kinds)), *received.kinds, *blank, *received.lengths, *blank]
 
 
 def _time_features(received: Challenge) -> FloatArray:
-    """Ranks of the time of each message and of all, by themselves and beside their neighbours.
+    """Ranks of each message's time and of the total time, alone and next to their neighbours.
 
     Ranks, since one answer in a thousand takes a hundred times as long on a busy machine.
     """
-    most = max(len(one.seconds) for one in received.messages)
+    most = max(len(message.seconds) for message in received.messages)
     times = np.zeros((len(received.messages), most + 1))
     for row, one in zip(times, received.messages, strict=True):
         row[: len(one.seconds)] = one.seconds
@@ -386,7 +383,7 @@ def _ranks(values: FloatArray) -> FloatArray:
 
 
 def repeated_blocks(payloads: Sequence[bytes]) -> int:
-    """How many blocks of 16 bytes, counted from the start of a vector, have occurred before.
+    """Number of 16-byte blocks, aligned to the start of a vector, that repeat an earlier one.
 
     >>> repeated_blocks([bytes(range(32)), bytes(range(16, 48))])
     1
@@ -418,12 +415,12 @@ def entropy_bits(payloads: Sequence[bytes]) -> float:
 
 
 def _unencrypted(view: AliceView, entropy: KeyedEntropy, trainings: int) -> Fault:
-    """Trainings on the first of the same coins, by the scheme that hides nothing."""
+    """Trainings on the first of the same secret bits, with the unencrypted scheme."""
     received = challenge(view, scheme("clear"), entropy, trainings)
-    look = _look(BYTES, _byte_features(received), received.entropy)
+    look = _look(BYTES, _byte_features(received), received.secret_bits)
     # A share is uniform in clear too: it tells a label to who takes her own part off, not here.
     sent = "shares of residues" if view.mechanism.shares_scores else "residues"
-    words = f"{sent} sent without encryption ({look.right} of {look.judged} coins right)"
+    words = f"{sent} sent without encryption ({look.right} of {look.judged} secret bits right)"
     return Fault(UNENCRYPTED, words, BYTES, look.noticed)
 
 
@@ -436,17 +433,19 @@ def _reused_seed(payloads: list[bytes]) -> Fault:
 
 
 def _marked(received: Challenge) -> Fault:
-    """The fewest bytes in a row, in the middle of each training's, that follow the coin."""
-    length = min(len(one.payload) for one in received.messages)
+    """Fewest consecutive bytes, in the middle of each training's, that follow the secret bit."""
+    length = min(len(message.payload) for message in received.messages)
 
     def noticed(count: int) -> bool:
         at = length // 2
         messages = [
-            replace(one, payload=_mark(one.payload, at, min(count, length - at), 255 * int(coin)))
-            for one, coin in zip(received.messages, received.entropy, strict=True)
+            replace(
+                one, payload=_mark(one.payload, at, min(count, length - at), 255 * int(secret_bit))
+            )
+            for one, secret_bit in zip(received.messages, received.secret_bits, strict=True)
         ]
         spoilt = replace(received, messages=tuple(messages))
-        return _look(BYTES, _byte_features(spoilt), received.entropy).noticed
+        return _look(BYTES, _byte_features(spoilt), received.secret_bits).noticed
 
     size = _least(_MARKED_BYTES, noticed)
     words = f"{size or _MARKED_BYTES[-1]:,} bytes in a row of {length:,} that follow the label"
@@ -462,14 +461,14 @@ def _delayed(received: Challenge) -> Fault:
 
     def noticed(microseconds: int) -> bool:
         messages = [
-            replace(one, seconds=_later(one.seconds, 1e-6 * microseconds * float(coin)))
-            for one, coin in zip(received.messages, received.entropy, strict=True)
+            replace(one, seconds=_later(one.seconds, 1e-6 * microseconds * float(secret_bit)))
+            for one, secret_bit in zip(received.messages, received.secret_bits, strict=True)
         ]
         spoilt = replace(received, messages=tuple(messages))
-        return _look(TIMES, _time_features(spoilt), received.entropy).noticed
+        return _look(TIMES, _time_features(spoilt), received.secret_bits).noticed
 
     size = _least(_MICROSECONDS, noticed)
-    typical = 1e6 * float(np.median([sum(one.seconds) for one in received.messages]))
+    typical = 1e6 * float(np.median([sum(message.seconds) for message in received.messages]))
     words = f"{size or _MICROSECONDS[-1]:,} µs more, of {typical:,.0f}, where labels are 1"
     return Fault("delay", words, TIMES, size is not None, size)
 

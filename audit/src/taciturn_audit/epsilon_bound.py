@@ -58,7 +58,7 @@ _RELATIONS = {"<=": operator.le, ">=": operator.ge, "=": operator.eq}
 
 @dataclass(frozen=True, slots=True)
 class EpsilonBound:
-    """What the samples show about epsilon, and by which event.
+    """Lower bound on epsilon from samples, and the event that gives it.
 
     ``epsilon`` is the lower bound, at ``delta``. ``event`` says it in words, with its ``threshold``
     rounded; ``direction`` says under which secret it is the likelier. ``first_hits`` and
@@ -259,7 +259,7 @@ def _choose(
 
 
 def _distinct(values: FloatArray) -> FloatArray:
-    """As ``np.unique``, but a stable sort uses that there are two sorted runs."""
+    """``np.unique`` for two sorted runs, which a stable sort merges quickly."""
     values = np.sort(values, kind="stable")
     return values[np.concatenate(([True], values[1:] != values[:-1]))]
 

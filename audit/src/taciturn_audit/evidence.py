@@ -105,7 +105,7 @@ def one_run_epsilon(
     if not 0 < failure < 1:
         raise ConfigError(f"failure is {failure}", where="failure", hint="use 0.05, for example")
     if not 0 < prior < 1:
-        raise ConfigError(f"prior is {prior}", where="prior", hint="use 0.5 for fair coins")
+        raise ConfigError(f"prior is {prior}", where="prior", hint="use 0.5 for fair labels")
     if ones is None:
         ones = guesses if prior >= 0.5 else 0
     ones = operator.index(ones)
@@ -134,7 +134,7 @@ def one_run_epsilon(
 
 
 def _fair_p_value(correct: int, guesses: int, epsilon: float, spread: float) -> float:
-    """The chance of so many right guesses at fair labels, with ``spread`` for 2 m delta."""
+    """P-value of this many right guesses at fair labels, with ``spread`` for 2 m delta."""
     q = float(expit(epsilon))
     beta = float(_tails(np.array([correct]), guesses, q)[0])
     if spread == 0 or correct == 0:
@@ -175,15 +175,15 @@ SHARES = (1.0, 0.5, 0.2, 0.05)
 
 
 def evidence(
-    guesses: Mapping[str, LabelGuess], entropy: LabelTable, ledger: Statement
+    guesses: Mapping[str, LabelGuess], labels: LabelTable, ledger: Statement
 ) -> Evidence | None:
-    """The strongest bound from several attacks' guesses at coin labels; None without a signal.
+    """Strongest bound from several attacks' guesses at random labels; None without a signal.
 
-    ``coins`` are independent fair coins. Rows without signal are not guessed.
+    ``labels`` are independent and fair. Rows without signal are not guessed.
     """
     failure = FAILURE / max(1, len(guesses) * len(SHARES))
     bounds = [
-        _bound(name, guess, share, entropy, ledger, failure)
+        _bound(name, guess, share, labels, ledger, failure)
         for name, guess in guesses.items()
         for share in SHARES
         if guess.signal.any()
@@ -195,7 +195,7 @@ def _bound(
     name: str,
     guess: LabelGuess,
     share: float,
-    entropy: LabelTable,
+    labels: LabelTable,
     ledger: Statement,
     failure: float,
 ) -> Evidence:
@@ -203,10 +203,10 @@ def _bound(
     count = max(1, math.floor(share * len(known)))
     # A stable order: which of equally sure rows are taken depends on nothing but their place.
     surest = known[np.argsort(-np.abs(guess.scores[known]), kind="stable")[:count]]
-    right = (guess.scores[surest] > 0) == (entropy.values[surest] == 1)
+    right = (guess.scores[surest] > 0) == (labels.values[surest] == 1)
     correct = int(np.count_nonzero(right))
     bound = one_run_epsilon(
-        correct, count, canaries=entropy.rows, failure=failure, delta=ledger.label_delta_total
+        correct, count, canaries=labels.rows, failure=failure, delta=ledger.label_delta_total
     )
     return Evidence(
         claim=ledger.label_epsilon_total,
@@ -214,7 +214,7 @@ def _bound(
         attack=name,
         guesses=count,
         correct=correct,
-        rows=entropy.rows,
+        rows=labels.rows,
         failure=FAILURE,
         violated=bound > ledger.label_epsilon_total,
     )

@@ -72,8 +72,8 @@ class GuessesFile:
                 record_of(_written(name, guess, self.guesses.seconds[name]))
                 for name, guess in attacks.items()
             ],
-            "skipped": [record_of(one) for one in self.guesses.skipped],
-            "messages": [record_of(one) for one in self.messages],
+            "skipped": [record_of(skip) for skip in self.guesses.skipped],
+            "messages": [record_of(message) for message in self.messages],
             "distinguisher": None if self.distinguisher is None else record_of(self.distinguisher),
         }
         values["digest"] = _digest(values)

@@ -133,5 +133,5 @@ def judge_membership(
     )
 
 
-def _share(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
+def _share(count: int, whole: int) -> float | None:
+    return count / whole if whole else None

@@ -73,7 +73,7 @@ _ENCRYPTED: dict[type[Message], str] = {
 
 
 def messages_to_alice(view: AliceView) -> list[MessageSeen]:
-    """Everything Bob sent, by kind, in the order of its first appearance."""
+    """Messages from Bob by kind, in the order of first appearance."""
     agreed = view.agreement
     flipped = view.mechanism.label_flips is not None
     return frames_to_alice(view.received, agreed.scheme, agreed.key_bits, flipped=flipped)

@@ -69,7 +69,7 @@ def _at_alice(
 ) -> CheckResult:
     if columns is not None:
         raise ConfigError(
-            "this file is Alice's, and her table has its columns",
+            "this is Alice's file: its table already gives her columns",
             setting="columns",
             hint=Hint("leave {columns} out"),
         )

@@ -1,4 +1,4 @@
-"""Before any training: what either side will be able to learn of the other, and what to change.
+"""Pre-flight check: what either side could learn about the other, and what to change.
 
 A *rehearsal* answers it. A few hundred of Alice's rows (or random ones of as many columns) are
 trained on with coin labels, which are nobody's, by the real programs without encryption; the
@@ -62,7 +62,7 @@ def preflight(
     known_rows: int | None = None,
     announce: Announce = noop,
 ) -> CheckResult:
-    """Rehearse a configuration; Alice's seat always, Bob's where ``seat`` names it.
+    """Rehearse a configuration with Alice as the adversary, and with Bob if ``seat`` names him.
 
     Labels are not looked at, unless ``own_labels``: then as many of either class are rehearsed.
     """
@@ -233,7 +233,7 @@ _EXPOSED = 0.5
 def rehearse_columns(
     rehearsal: Rehearsal, known_rows: int | None = None, announce: Announce = noop
 ) -> ColumnRehearsal:
-    """How well Bob, who knows ``known_rows`` as in ``BobAudit``, reconstructs rehearsed columns."""
+    """Success of Bob, who knows ``known_rows`` as in ``BobAudit``, on rehearsed columns."""
     view = bob_view(rehearsal.outcome, rehearsal.entropy)
     truth, entropy = (
         Truth.from_table(rehearsal.outcome.data.alice_train),

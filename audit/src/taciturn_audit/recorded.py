@@ -56,7 +56,7 @@ def audit_recording(
 ) -> SessionAudit:
     """Attack a recorded session; judge where the other side's file, ``truth``, is here too.
 
-    With ``canary`` it also trains on shuffled labels and on coins, where both tables are here, and
+    With ``canary`` it also trains on shuffled and on random labels, where both tables are here, and
     tests ciphertexts, where they are all that Alice receives; at Bob's seat it trains with Alice's
     rows permuted. ``shuffle_truth`` judges against labels shuffled after the run.
     """

@@ -1,10 +1,10 @@
-"""A small training on coin labels, by the real programs: what a pre-flight check looks at.
+"""Rehearsal: a small training on random labels by the real programs, for a check.
 
 Bob may rehearse with labels of his own: as many of either class, so that a guess at one is at even
-odds, as with coins.
+odds, as random labels have.
 
-**Guarantee.** No label of the table is looked at, unless Bob asks for it: coins stand in for all of
-them.
+**Guarantee.** No label of the table is looked at, unless Bob asks for it: random labels replace all
+of them.
 
 **Assumes.** A sample of the rows is like the whole.
 """
@@ -39,7 +39,7 @@ _LEAST_ROWS, _BATCHES, _MOST_ROWS = 300, 12, 4000
 # Sums over all rows tell the more the fewer rows there are, so that few would say too much.
 _WHOLE_TABLE_ROWS = 20_000
 _SEED = 20
-# The fewest coins of which guessing all of them right is rarer than preflight's FALSE_ALARM.
+# The fewest random labels of which guessing all right is rarer than preflight's FALSE_ALARM.
 FEWEST_ROWS = 14
 
 
@@ -59,7 +59,7 @@ def random_table(rows: int, columns: int) -> RawData:
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """A small training on coin labels, as one Alice or several together saw it, and real sizes."""
+    """A small training on random labels, as seen by one Alice or several, and real sizes."""
 
     settings: Settings
     terms: Terms
@@ -74,7 +74,7 @@ class Rehearsal:
 
     @classmethod
     def run(cls, settings: Settings, raw: RawData, *, own_labels: bool = False) -> Rehearsal:
-        """Train on a sample, with its own labels, as many of either class, or with coins.
+        """Train on a sample, with its own labels balanced by class, or with random labels.
 
         Raises ``ShapeError`` where the table has too few rows for a rehearsal to show anything.
         """
@@ -90,7 +90,7 @@ class Rehearsal:
             raw,
             frame=raw.frame[order.tolist()],
             ids=raw.ids.take(order),
-            labels=labels if own_labels else labels.entropy(entropy.fork("labels")),
+            labels=labels if own_labels else labels.with_random_labels(entropy.fork("labels")),
         )
         small = settings.model_copy(
             update={
@@ -122,7 +122,7 @@ class Rehearsal:
 
     @property
     def entropy(self) -> Coins:
-        """The coins of the small training."""
+        """Randomness of the small training."""
         return Coins.for_seed(_SEED)
 
     @property

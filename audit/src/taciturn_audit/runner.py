@@ -1,4 +1,4 @@
-"""Runs every attack that applies to a view, and says why the others do not.
+"""Run every attack that applies to a view, and collect the reasons why others do not.
 
 **Guarantee.** An attack gets the view and nothing else; the truth meets its guess afterwards, in
 ``judge``. Every attack and every control is either scored or listed with what it lacks. Where an

@@ -107,7 +107,7 @@ def separate(view: BobView, tables: Sequence[FeatureTable]) -> Separation | None
         faults = tuple(_faults(answers[0], len(looked)))
     return Separation(
         alices=names,
-        numbers=sum(len(one.numbers) for one in answers),
+        numbers=sum(len(answer.numbers) for answer in answers),
         looks=looks,
         false_alarm=FALSE_ALARM,
         detectable=_detectable(looks[0].judged, len(looks)),
@@ -231,7 +231,7 @@ def _above(scores: FloatArray) -> BoolArray:
 
 
 def _features(numbers: IntArray) -> FloatArray:
-    """A number as it is, and where it lies modulo every power of two."""
+    """The number itself, and its position modulo every power of two."""
     words = numbers.view(np.uint64)[:, None]
     shifted = words << np.arange(_POWERS, dtype=np.uint64)
     angles = 2.0 * np.pi * shifted.astype(np.float64) / 2.0**64

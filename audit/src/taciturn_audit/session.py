@@ -77,7 +77,7 @@ class Session:
     known_rows: int | None = None
 
     def audit(self, settings: Settings, record: Path | None = None) -> AuditRun:
-        """Train and attack, with everything that belongs beside the findings.
+        """Train and attack, with all that an audit reports.
 
         Raises ``DivergenceError`` where the model is worse than none: nobody would use such a
         training.
@@ -232,7 +232,7 @@ def _entropy(seed: int | None, purpose: str) -> KeyedEntropy:
 
 
 def audit_rows(raw: RawData, settings: Settings, *, canary: bool = True) -> AuditResult:
-    """Train on rows and attack from both seats."""
+    """Train on rows and attack as either side."""
     session = Session(raw, canary=canary, seat="both")
     return AuditResult((session.audit(settings),))
 

@@ -9,7 +9,7 @@ one run, for all attacks and both figures together: at an area of one half the i
 Mann-Whitney test, whose normal quantile errs on the side of silence for few positives and for ties,
 and its confidence is Bonferroni's (``_beyond_chance``).
 
-In a rehearsal on coin labels an attack that guesses at random is said to
+In a rehearsal on random labels an attack that guesses at random is said to
 leak with probability ``FALSE_ALARM`` at most, and to be a risk with ``RISK_ALARM``: a leak where it
 gets most labels right, and any labels at all where the ledger promises nothing; one that calls rows
 certain leaks where nine of ten of those are right, and is a risk where they are few and all of
@@ -142,7 +142,7 @@ def ranking_figure(controls: Sequence[Control]) -> Measure:
     >>> ranking_figure([Control("prior", 0.93, 0.5)]), ranking_figure([Control("prior", 0.6, 0.5)])
     ('AUC', 'accuracy')
     """
-    commoner = next((one.accuracy for one in controls if one.name == "prior"), 0.0)
+    commoner = next((control.accuracy for control in controls if control.name == "prior"), 0.0)
     return "AUC" if commoner > _UNBALANCED else "accuracy"
 
 
@@ -273,7 +273,7 @@ def foresee(
 ) -> tuple[Level, str]:
     """The level and the words for a guess in a rehearsal, of the rows that it speaks about.
 
-    ``labels`` are coins, or others at even odds. ``promised``: the ledger bounds what is told. A
+    ``labels`` are random, or others at even odds. ``promised``: the ledger bounds what is told. A
     little more than chance is then what it allows, and a risk; where nothing is promised, it is a
     leak, as in an audit.
     """
@@ -293,7 +293,7 @@ def foresee(
     certain = sure >= _CERTAIN_SHARE * labels.rows and sure_right > 0.9 * sure
     if certain or low > (_LEAK_SHARE if promised else 0.5):
         return LEAKS, words
-    # Few rows proven are few labels lost, however little coins can show of it.
+    # Few rows proven are few labels lost, however little random labels show of it.
     proven = sure > 0 and sure_right == sure
     if proven or low > 0.5 or (likely_low > 0.5 and correct > _RISK_SHARE * spoken):
         return AT_RISK, words
@@ -388,16 +388,16 @@ _CHECK = (
 
 def conclude(audit: AuditResult) -> Conclusion:
     """The gravest of the claim, the canary run, the run itself and the test of ciphertexts."""
-    looks = [one.distinguisher for one in audit.runs if one.distinguisher is not None]
+    looks = [run.distinguisher for run in audit.runs if run.distinguisher is not None]
     shuffled = audit.first.permute_labels
     # A run whose labels were shuffled is its own canary; it is not shown twice.
-    canaries = [] if shuffled else [one.canary for one in audit.runs if one.canary is not None]
+    canaries = [] if shuffled else [run.canary for run in audit.runs if run.canary is not None]
     conclusion = _conclude_attacks(
-        weigh_runs([one.findings for one in audit.runs], shuffled=shuffled),
+        weigh_runs([run.findings for run in audit.runs], shuffled=shuffled),
         weigh_runs(canaries, shuffled=True) if canaries else None,
         _strongest(audit),
         permuted=shuffled,
-        check=any(one.shuffle_truth for one in audit.runs),
+        check=any(run.shuffle_truth for run in audit.runs),
     )
     return _beside_ciphertexts(conclusion, looks)
 
@@ -585,7 +585,7 @@ def _strongest(audit: AuditResult) -> tuple[Evidence | None, int | None]:
 
 
 def leakage(weighed: Weighed, *, shuffled: bool) -> Leakage:
-    """The best attack beside the best control, as a list of runs has it."""
+    """Best attack and best control, as a list of runs shows them."""
     verdict = weighed.verdict
     value = None if verdict.attack is None else verdict.value
     low, high = verdict.interval

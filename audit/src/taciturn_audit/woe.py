@@ -1,4 +1,4 @@
-"""What weight of evidence tells: the usual way from Alice's seat, ours from both.
+"""Audit of weight of evidence: clear statistics at Alice, and ``taciturn woe`` at both.
 
 In the usual way Alice is handed the weights of evidence, or the shares of ones, of her own bins.
 Here they are computed from the true labels, rounded, and attacked with nothing else than her bins
@@ -52,7 +52,7 @@ from taciturn_audit.verdict import Status, weigh
 
 
 def bin_knowledge(ones: IntArray, rows: IntArray, column: str = "") -> BinsTold:
-    """What Bob learns of one column, from the ones and all rows in each bin.
+    """Facts that Bob learns about one column, from the ones and rows in each bin.
 
     >>> known = bin_knowledge(np.array([0, 10]), np.array([60, 40]))
     >>> known.prior, known.posterior, known.located
@@ -118,7 +118,7 @@ def audit_woe(
     callbacks: Callbacks = SILENT,
     digits: int = DIGITS,
 ) -> WoeAudit:
-    """Attack the usual way, and report what ``taciturn woe`` tells either side.
+    """Attack clear bin statistics, and report what ``taciturn woe`` tells either side.
 
     Statistics are handed over with ``digits`` decimals.
     """
@@ -202,7 +202,7 @@ def _fineness(
     digits: int,
 ) -> WoeFineness:
     (true, exact), (shuffled, _) = (
-        _attacked(_Table(cut.columns, one), smoothing, digits) for one in labels
+        _attacked(_Table(cut.columns, label), smoothing, digits) for label in labels
     )
     sizes = np.concatenate([column.rows for column in cut.columns])
     return WoeFineness(
@@ -249,14 +249,14 @@ def _our_way(
     """Frames that reach Alice in ``taciturn woe``, and whether shuffled labels give the same."""
     terms = WoeTerms.for_scheme(scheme(settings.scheme), settings.key_bits)
     seen: list[list[bytes]] = []
-    for one in labels:
+    for label in labels:
         frames: list[bytes] = []
 
         def listen(sender: Role, frame: bytes, frames: list[bytes] = frames) -> None:
             if sender == "bob":
                 frames.append(frame)
 
-        converse(cut, one, terms, entropy, names=False, tap=listen)
+        converse(cut, label, terms, entropy, names=False, tap=listen)
         seen.append(frames)
     return seen[0], _alike(*seen)
 
@@ -266,7 +266,10 @@ def _messages(frames: list[bytes], terms: WoeTerms) -> tuple[MessageSeen, ...]:
     seen = frames_to_alice(frames, terms.scheme.name, terms.key_bits)
     half = "check that Bob has not chosen the uniform half of his key; no label went into it"
     seeds = (BatchCommitment.__name__, BatchShare.__name__)
-    return tuple(replace(one, allows=half) if one.message in seeds else one for one in seen)
+    return tuple(
+        replace(observed, allows=half) if observed.message in seeds else observed
+        for observed in seen
+    )
 
 
 def _alike(ours: list[bytes], others: list[bytes]) -> bool:

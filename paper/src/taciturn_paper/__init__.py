@@ -1,1 +1,1 @@
-"""The paper's tables, figures and statements beside ours, and the benchmarks."""
+"""Reproduction of the paper's tables, figures and statements, and the benchmarks."""

@@ -1,4 +1,4 @@
-"""``mutual`` and ``sealed`` beside SPU's Cheetah: one training, two processes each, in turns.
+"""Benchmark of ``mutual`` and ``sealed`` against SPU's Cheetah, two processes each.
 
 SPU computes any program on shared numbers between two parties; ours is made for this one. All of
 them train on the same rows: SPU by batches, as its example does, ours on the whole table in each
@@ -85,7 +85,7 @@ class Lap:
 
 @dataclass(frozen=True)
 class Problem:
-    """What is trained: the rows of both, 15 columns on either side, and SPU's batches."""
+    """Training problem: the rows of both, 15 columns on either side, and SPU's batches."""
 
     data: VerticalData
     epochs: int
@@ -100,7 +100,7 @@ class Problem:
         return cls(data, epochs, batch_size)
 
     def terms(self, mechanism: str) -> Terms:
-        """What the parties agree on with a mechanism of ours."""
+        """Terms of a training with one of our mechanisms."""
         return self._agreed({"mechanism": mechanism, "solver": "newton"})
 
     @property
@@ -157,7 +157,7 @@ class Problem:
         return float(np.abs(joined @ models).max())
 
     def tested(self, weights: FloatArray) -> Metrics:
-        """How good weights are on the held-out rows."""
+        """Metrics of weights on the held-out rows."""
         joined = np.hstack([self.data.alice_test.values, self.data.bob_test.values])
         return evaluate(np.nan_to_num(joined @ weights), self.data.labels_test.values)
 
@@ -197,7 +197,7 @@ class Ours:
         )
 
     def steps(self, problem: Problem) -> int:
-        """Its passes."""
+        """Number of passes."""
         return problem.terms(self.name).agreement.rounds
 
     def expected(self, problem: Problem) -> FloatArray:
@@ -206,7 +206,7 @@ class Ours:
 
 
 def walked_sigmoid(problem: Problem) -> FloatArray:
-    """What ``mutual`` makes of the walk's scores: of random shares, on its grids."""
+    """Sigmoid of ``mutual`` on the walk's scores, from random shares on its grids."""
     agreed, rows = problem.terms("mutual").agreement, problem.data.labels_train.rows
     scales = Scales.for_shared_table(agreed, rows)
     function = shared_sigmoid(scales, agreed, rows)
@@ -226,7 +226,7 @@ def versions(python: Path | None) -> dict[str, str]:
     """The versions of SPU's Python and of its packages, all of which it must have."""
     if python is None:
         raise ConfigError(
-            "SPU needs a Python of its own, and none is named",
+            "SPU needs a separate Python, and none is given",
             setting="spu_python",
             hint=MAKE_ENVIRONMENT,
         )
@@ -241,7 +241,7 @@ def versions(python: Path | None) -> dict[str, str]:
             )
         except OSError as problem:
             raise ConfigError(
-                f"this is no Python that can be run: {problem.strerror}",
+                f"this Python cannot be run: {problem.strerror}",
                 setting="spu_python",
                 value=str(python),
                 hint=MAKE_ENVIRONMENT,
@@ -291,11 +291,11 @@ class Cheetah:
         )
 
     def steps(self, problem: Problem) -> int:
-        """Its epochs."""
+        """Number of epochs."""
         return problem.epochs
 
     def expected(self, problem: Problem) -> FloatArray:
-        """What the same batches give."""
+        """Weights of the same batches in clear."""
         return problem.reference
 
     def _write_task(self, folder: Path, problem: Problem) -> None:
@@ -395,7 +395,7 @@ def run(
 
 
 def shape_of(problem: Problem) -> Record:
-    """What was trained, and what the same training on joined rows gives."""
+    """Shape of the training, and the result of centralised training."""
     tables, test = problem.tables, problem.tested(problem.reference)
     best = problem.tested(problem.optimum)
     return {

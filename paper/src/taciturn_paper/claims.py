@@ -1,4 +1,4 @@
-"""The claimed epsilon of each noise mechanism beside the true one, and what samples show of it.
+"""Claimed and true epsilon of each noise mechanism, with bounds from samples.
 
 Three figures stand beside the paper's claim: the closed form (``taciturn.privacy.events``), the
 largest log-ratio of exact probabilities found by trying every output of a coarse grid on many pairs
@@ -44,7 +44,7 @@ def run(
     b2: float = B2,
     announce: Announce = noop,
 ) -> dict[str, Any]:
-    """Every claim of ``add`` and ``mult``, audited with so many samples on each secret."""
+    """Audit every claim of ``add`` and ``mult``, with this many samples per secret."""
     rows = []
     for variant in (None, *VARIANTS):
         for epsilon in EPSILONS:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Target(StrEnum):
-    """What can be reproduced."""
+    """A target of ``reproduce``."""
 
     ALL = "all"
     TABLE2 = "table2"
@@ -351,12 +351,12 @@ def _picture(target: Target, record: Record) -> str:
 
 def _require_folder(folder: Path) -> None:
     if not folder.is_dir():
-        raise OutputError("there is no such folder", where=str(folder), hint="make it first")
+        raise OutputError("the folder does not exist", where=str(folder), hint="make it first")
     require_writable(folder / "reproduction.md", folder / "reproduction.html")
 
 
 def _write_report(folder: Path, record: Record) -> None:
-    """The page, the same as HTML, and beside them the pictures and the data."""
+    """Write the page as Markdown and HTML, with its pictures and data."""
     # Imported here: drawing takes a second to load.
     from taciturn.report.html import render as render_html
     from taciturn.report.markdown import render as render_markdown

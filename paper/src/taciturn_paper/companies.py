@@ -97,8 +97,8 @@ def main() -> None:
         json.dumps(
             {
                 "commands": {
-                    one.role: [[words, round(seconds, 1)] for words, seconds in one.seconds]
-                    for one in (alice, bob)
+                    party.role: [[words, round(seconds, 1)] for words, seconds in party.seconds]
+                    for party in (alice, bob)
                 },
                 "best": best,
                 "beside scikit-learn": beside(alice, bob),
@@ -149,8 +149,8 @@ def agreed(alice: Company, bob: Company) -> None:
     bob.run("sign", "agreement.toml", bob.file, "--yes")
     shutil.copy(bob.folder / "agreement.toml", alice.folder / "agreement.toml")
     # Alice's own file says nothing of what is agreed on: the agreement does.
-    for one in (alice, bob):
-        path = one.folder / one.file
+    for party in (alice, bob):
+        path = party.folder / party.file
         text = path.read_text(encoding="utf-8").replace(STUDY, "")
         named = '[agreement]\nfile = "agreement.toml"\nsigned = true\n\n'
         text = re.sub(r"\[agreement\]\n.*?\n\n", named, text, count=1, flags=re.DOTALL)
@@ -194,7 +194,9 @@ def used(alice: Company, bob: Company) -> dict[str, Any]:
     alice.run("model", "use", alice.file, number)
     hers = str((alice.folder / "alice.model.json").resolve())
     bob.run("model", "export", "bob.model.json", hers, "--onnx", "model.onnx")
-    best = next(one for one in table["study"]["settings"] if str(one["number"]) == number)
+    best = next(
+        setting for setting in table["study"]["settings"] if str(setting["number"]) == number
+    )
     held_out = best["held_out"]
     return {
         "number": best["number"],
@@ -210,10 +212,10 @@ def used(alice: Company, bob: Company) -> dict[str, Any]:
 
 
 def beside(alice: Company, bob: Company) -> dict[str, Any]:
-    """What LogisticRegressionCV chooses on the joined table."""
+    """Choice of LogisticRegressionCV on the joined table."""
     plans = []
-    for one in (alice, bob):
-        config = PartyConfig.read(one.folder / one.file)
+    for party in (alice, bob):
+        config = PartyConfig.read(party.folder / party.file)
         if config.study is None:
             raise SystemExit("there is no study")
         plans.append(StudyPlan.from_study(config, config.study, load_tables(config.first)))
@@ -245,7 +247,7 @@ def _chosen(
     place = int(np.argmin(losses))
     whole = LogisticRegression(C=1 / (penalties[place] * len(rows)), max_iter=9000, tol=1e-10)
     chances = whole.fit(rows, labels).predict_proba(held_out)[:, 1]
-    same = [one for one in settings if one["values"]["l2"] == penalties[place]]
+    same = [setting for setting in settings if setting["values"]["l2"] == penalties[place]]
     ours = max(same, key=lambda one: one["values"]["passes"])
     scores = _scores(alice, bob, ours["number"], held_out)
     ends = np.append(whole.coef_.ravel(), whole.intercept_)
@@ -284,8 +286,8 @@ def _joined(
 def _scores(alice: Company, bob: Company, number: int, rows: FloatArray) -> FloatArray:
     """The log-odds of rows by a model of the study, both shares put together."""
     shares = [
-        ModelShare.load(one.folder / f"{one.role}.models" / f"model-{number:02d}.json")
-        for one in (alice, bob)
+        ModelShare.load(party.folder / f"{party.role}.models" / f"model-{number:02d}.json")
+        for party in (alice, bob)
     ]
     weights = np.concatenate([part.weights for part in whole_model(*shares).parts])
     scores: FloatArray = rows @ weights[:-1] + weights[-1]

@@ -1,4 +1,4 @@
-"""What a training with several Alices costs, against their number, in one run.
+"""Cost of a training by number of Alices, in one run.
 
 Every Alice has ``COLUMNS`` columns of a synthetic table. Processor time is that of all parties in
 one process, with ``bfv``, keys and introductions included; each party's own is taken around its
@@ -84,7 +84,7 @@ class Clock:
 
 
 def star(alices: int, rows: int, options: dict[str, Any]) -> tuple[dict[str, Any], Any]:
-    """The programs of so many Alices, and Bob's, who has an intercept."""
+    """Programs of several Alices and of Bob, who has an intercept."""
     entropy = Coins.for_seed(1)
     features, labels = synthetic(rows, alices * COLUMNS, KeyedEntropy.from_seed(2))
     frame = {name: features.values[:, at] for at, name in enumerate(features.columns)}
@@ -101,7 +101,7 @@ def star(alices: int, rows: int, options: dict[str, Any]) -> tuple[dict[str, Any
 
 
 def cost(alices: int, rows: int, options: dict[str, Any], units: int) -> Cost:
-    """One turn, for each of so many iterations or passes."""
+    """Cost of one turn, for each number of iterations or passes."""
     hers, his = star(alices, rows, options)
     clocks, bytes_of = {name: Clock() for name in (*hers, "bob")}, Counter[Role]()
 

@@ -32,7 +32,7 @@ AXES = {"fig-b1": "b1", "fig-b2": "b2", "fig-eps": "epsilon"}
 
 
 def cells(figure: str) -> list[Cell]:
-    """What a figure shows, its baseline first.
+    """Cells of a figure, the baseline first.
 
     >>> [len(cells(name)) for name in FIGURES]
     [22, 22, 33]
@@ -100,7 +100,7 @@ Curve = dict[float | None, dict[str, list[float]]]
 
 
 def _curves(figure: str, runs: list[list[Record]]) -> dict[str, Curve]:
-    """By curve and place on the axis: the values of each metric, seed by seed."""
+    """Values of each metric by seed, per curve and position on the axis."""
     curves: dict[str, Curve] = {}
     for judged in runs:
         for record in judged:
@@ -136,7 +136,7 @@ def _shapes(curves: dict[str, Curve]) -> list[Record]:
 
 
 def shape(curve: Curve, metric: str) -> Record:
-    """Where a curve peaks, and whether it rises to the peak and falls from it.
+    """Peak of a curve, and whether it rises to the peak and falls from it.
 
     >>> low, high = {"auc": [0.5, 0.51, 0.52]}, {"auc": [0.9, 0.92, 0.91]}
     >>> found = shape({1.0: low, 2.0: high, 3.0: low}, "auc")

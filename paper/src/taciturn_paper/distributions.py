@@ -1,4 +1,4 @@
-"""What Alice sees under each mechanism: one picture each, drawn from the exact laws.
+"""Distribution of Alice's observations under each mechanism, from the exact laws.
 
 ``python -m taciturn_paper.distributions DIR`` writes ``none.svg``, ``add.svg``, ``mult.svg``,
 ``hybrid.svg``, ``sealed.svg``, ``mutual.svg`` and ``label-rr.svg``; those in ``docs/mechanisms``
@@ -142,7 +142,7 @@ def _seen(
 
 
 def accuracy_against_add(epsilon: float, releases: int) -> float:
-    """How often the best guess of a label is right after so many releases, scores known.
+    """Accuracy of the best label guess after this many releases, with known scores.
 
     Both labels are taken as equally likely; without a release it is one half. The best guess is
     right with probability ``(1 + TV) / 2``, TV being the total variation between the two laws.
@@ -196,7 +196,7 @@ def hidden_batch(dataset: str) -> Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Determined:
-    """What the first epoch's gradients tell, by batch size; labels were shuffled beforehand.
+    """Labels determined by the first epoch's gradients, by batch size; labels are shuffled.
 
     ``determined`` is the share of rows whose residue the equations fix, ``signs`` of those whose
     label is the sign of the least-norm solution, ``commoner`` that of the commoner label.
@@ -238,7 +238,7 @@ def revealed_gradient(dataset: str = "breast-cancer") -> Determined:
 
 
 def draw_none() -> Figure:
-    """How much the gradient of a batch says, whatever its size."""
+    """Plot the information in a batch's gradient by batch size."""
     measured, columns = revealed_gradient(), SHAPES["breast-cancer"][0]
     figure, (axes,) = _panels(1, 1, 7.2, 3.6)
     figure.suptitle("none: what one gradient says about labels (breast-cancer, labels shuffled)")
@@ -301,7 +301,7 @@ def draw_mult() -> Figure:
 
 
 def draw_hybrid() -> Figure:
-    """How many rows Alice scores, and how many of them are meant, at the paper's sizes."""
+    """Plot the rows that Alice scores and the true batch, at the paper's sizes."""
     figure, panels = _panels(2, 2, 9.4, 6.2)
     figure.suptitle(f"hybrid: sizes of one draw at ε = {HYBRID_EPSILON:g}, before redrawing")
     for axes, dataset in zip(panels, SHAPES, strict=True):
@@ -355,7 +355,7 @@ def _shared(settings: Settings, raw: RawData, entropy: Coins) -> SharedModel:
 
 
 def draw_sealed() -> Figure:
-    """What Alice holds at the end, with the labels and with their opposites, and what is meant."""
+    """Plot Alice's final weights with the labels, with their opposites, and the true ones."""
     figure, (held, meant) = _panels(1, 2, 9.4, 3.8)
     figure.suptitle(f"sealed: breast-cancer, one pass, {SEALED_SEEDS} trainings")
     for flipped, colour, name in ((False, _ONE, "labels y"), (True, _ZERO, "labels 1 − y")):
@@ -400,7 +400,7 @@ def draw_mutual() -> Figure:
 
 
 def accuracy_against_flips(epsilon: float) -> float:
-    """How often a flipped label is the true one: the best guess after any number of epochs.
+    """Probability that a flipped label is the true one, after any number of epochs.
 
     >>> round(accuracy_against_flips(1.0), 4)
     0.7311
@@ -409,7 +409,7 @@ def accuracy_against_flips(epsilon: float) -> float:
 
 
 def residues_of_a_flipped_one(epsilon: float) -> FloatArray:
-    """What enters the gradient for a flipped label of 1, at each of ``RR_SCORES``."""
+    """Residues of a flipped label 1, at each of ``RR_SCORES``."""
     method = FlippedLabels(LabelResponse(epsilon), Unprotected())
     return method.residue(RR_SCORES, np.ones(len(RR_SCORES), np.int8))
 
@@ -419,7 +419,7 @@ def _epochs(number: int) -> str:
 
 
 def draw_label_rr() -> Figure:
-    """What is told at a total epsilon, and the residues of a flipped label."""
+    """Plot the recovered labels by total epsilon, and the residues of a flipped label."""
     figure, (guesses, residues) = _panels(1, 2, 9.4, 3.8)
     figure.suptitle("label-rr: one flip of each label, and a training that knows of it")
     flips = tuple(accuracy_against_flips(total) for total in RR_TOTALS)

@@ -182,7 +182,7 @@ class Row:
 
 
 class Ours:
-    """One of our schemes, with the work that can be done ahead done ahead."""
+    """One of our schemes, with its precomputation done."""
 
     def __init__(self, name: str, bits: int) -> None:
         self.name, self.bits = name, bits

@@ -1,4 +1,4 @@
-"""How much of Alice's columns the scores of whole-table training give Bob, with no row known.
+"""Exposure of Alice's columns by the scores of whole-table training, with no row known.
 
 Two made-up tables of 2,500 people: 20 numeric columns at Alice, or three categories and two counts
 (19 columns once they are indicators). A training with ``sealed`` and the defaults opens its scores;
@@ -87,7 +87,7 @@ class Exposed:
         return view
 
     def scores(self, view: BobView) -> Iterator[ColumnScore]:
-        """How right each attack is that needs no known row, nor a combination of columns."""
+        """Success of the attacks that need neither a known row nor a combination of columns."""
         nothing = KnownRows.none(view.columns)
         for attack in (LatticeAttack(), IntegerColumnsAttack()):
             start = time.process_time()
@@ -129,10 +129,10 @@ def category_table(rows: int = ROWS) -> pl.DataFrame:
     return _with_bob(frame, own, first - 0.5 + 0.1 * (frame["visits"].to_numpy() - 2.0))
 
 
-def _with_bob(frame: pl.DataFrame, own: FloatArray, effect: FloatArray) -> pl.DataFrame:
-    chance = sigmoid(effect + own @ np.array([1.0, -0.5, 0.3]))
-    labels = KeyedEntropy.from_seed(8).uniform((len(own),)) < chance
-    bobs = {f"own{place}": own[:, place] for place in range(BOBS)}
+def _with_bob(frame: pl.DataFrame, bob_columns: FloatArray, effect: FloatArray) -> pl.DataFrame:
+    chance = sigmoid(effect + bob_columns @ np.array([1.0, -0.5, 0.3]))
+    labels = KeyedEntropy.from_seed(8).uniform((len(bob_columns),)) < chance
+    bobs = {f"own{place}": bob_columns[:, place] for place in range(BOBS)}
     return frame.with_columns(**bobs, label=pl.Series(labels.astype(int)))
 
 

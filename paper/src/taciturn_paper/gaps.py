@@ -1,4 +1,4 @@
-"""How far newton ends from the optimum, on the paper's datasets as own data and on untuned tables.
+"""Distance of newton from the optimum, on the paper's datasets and on untuned tables.
 
 The gap is the penalised mean loss of the model on the training rows, less the least there is.
 Beside it: the AUC on held-out rows, the optimum's, and the largest difference of a training row's
@@ -38,7 +38,7 @@ MECHANISMS = ("sealed", "mutual")
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """How far a model is from the optimum of its penalty."""
+    """Distance of a model from the optimum of its penalty."""
 
     gap: float
     auc: float
@@ -47,7 +47,7 @@ class Gap:
 
     @classmethod
     def from_outcome(cls, outcome: Outcome) -> Gap:
-        """Of a training, from its tables and weights."""
+        """Gap of a training, from its tables and weights."""
         data, agreed = outcome.data, outcome.terms.agreement
         weighted = partial(weighted_likelihood, class_weight=agreed.class_weight)
         likelihood = label_likelihood(data.labels_train.values, weighted)

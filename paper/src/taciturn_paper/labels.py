@@ -161,7 +161,7 @@ def _best(data: _Data, name: str, total: float, free: bool) -> tuple[tuple[int, 
 
 
 def _epsilon(name: str, total: float, epochs: int) -> float:
-    """The parameter at which so many epochs cost a label so much: add's is a residue's, twice."""
+    """Parameter at which the epochs cost a label this epsilon; add's is a residue's, twice."""
     return total if name == "label-rr" else 2 * total / epochs
 
 
@@ -201,10 +201,12 @@ def _outcome(
 
 
 def _guess_accuracy(data: _Data, name: str, total: float, epochs: int, number: int) -> float:
-    """The share of coin labels that the best guess gets right."""
+    """Share of random labels that the best guess recovers."""
     rows = min(TOLD_ROWS, len(data.rows.train.labels))
     entropy = KeyedEntropy.from_seed(number).fork("told")
-    labels = LabelTable.from_data(np.zeros(rows, np.int8)).entropy(entropy.fork("labels"))
+    labels = LabelTable.from_data(np.zeros(rows, np.int8)).with_random_labels(
+        entropy.fork("labels")
+    )
     method = mechanism(_terms(data, name, total, epochs, 0.1, data.rows.train).agreement)
     if isinstance(method, FlippedLabels):
         released = method.respond(labels, entropy.fork("label response"))

@@ -1,4 +1,4 @@
-"""What the paper says of safety, tried: one seed of a dataset, labels shuffled before training.
+"""Test of the paper's safety claims: one seed of a dataset, labels shuffled.
 
 The baseline is attacked as the paper attacks it; ``hybrid`` by a linear program, whose time stands
 beside the paper's count of enumerations, and by the known scores; ``add`` by the likelihood of all
@@ -130,7 +130,9 @@ def run_recovery(request: Request, dataset: str = "sklearn-digits") -> Record:
         view = outcome_view(outcome)
         columns, true = len(view.features.columns), batches.expected_batch
         labels = outcome.data.labels_train
-        verdicts = {one.attack: one.verdict for one in preflight(settings, raw).verdicts}
+        verdicts = {
+            verdict.attack: verdict.verdict for verdict in preflight(settings, raw).verdicts
+        }
         rows.append(
             {
                 "l_rr": batches.l_rr,
@@ -154,7 +156,7 @@ def run_recovery(request: Request, dataset: str = "sklearn-digits") -> Record:
 
 
 def _shares(guess: LabelGuess, labels: LabelTable) -> Record:
-    """How many rows it speaks about, and what share of those it gets right; of the certain too."""
+    """Number of guessed rows, and the share that is right; likewise for the certain ones."""
     right = (guess.scores > 0) == (labels.values == 1)
     spoken, sure = int(guess.signal.sum()), int(guess.certain.sum())
     return {

@@ -31,7 +31,7 @@ CHOOSING_SEEDS, JUDGING_SEEDS = 5, 30
 
 
 def run(request: Request, dataset: str = "sklearn-digits", epsilon: float = 10.0) -> Record:
-    """Each variant at its best, beside the noiseless model and the commoner label."""
+    """Best figures of each variant, with the noiseless model and the majority label."""
     rows = Rows.load(dataset, request.seed)
     search = _Search(rows, epsilon, request.quick)
     judged = []

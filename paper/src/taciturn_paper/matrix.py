@@ -1,4 +1,4 @@
-"""The matrix: mechanisms by datasets by attacks, utility beside leakage.
+"""The matrix of mechanisms, datasets and attacks: utility and leakage.
 
 Utility is the held-out AUC of a training on the true labels. Leakage is what the best attack gets
 right in a canary run, whose labels were shuffled before training: one half to the commoner label's
@@ -43,7 +43,7 @@ class Cell:
 
     @property
     def epsilon(self) -> float | None:
-        """What the paper calls epsilon, where there is one."""
+        """The paper's epsilon, if there is one."""
         epsilon: float | None = self.settings.get("epsilon")
         return epsilon
 
@@ -122,7 +122,7 @@ def _row(dataset: str, raw: RawData, cell: Cell, seeds: Iterable[int]) -> Record
 
 
 def _columns_told(findings: ColumnFindings) -> Record:
-    """The best attack from Bob's seat; where none applies he is left with what he knows anyway."""
+    """Best attack by Bob; if none applies, his knowledge without scores."""
     scored: Sequence[ColumnScore | ColumnControl] = findings.attacks or findings.controls
     best = max(scored, key=lambda one: -1.0 if one.r2 is None else one.r2)
     attack = best if isinstance(best, ColumnScore) else None

@@ -16,7 +16,7 @@ from functools import partial
 
 import numpy as np
 
-from taciturn.protocol.agree import agree
+from taciturn.protocol.terms import agree
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation import Coins, arrange, load_raw

@@ -1,4 +1,4 @@
-"""What one score of a new row gives away under ``mutual``, without and with Alice's noise.
+"""Disclosure by one score of a new row under ``mutual``, with and without Alice's noise.
 
 The attacker is a Bob who knows Alice's weights, as integers, and how her rows are whitened and
 rounded. A held-out score and a predicted one are the same number. Continuous columns: before the
@@ -44,14 +44,14 @@ LEVELS = (72, 20, 6)
 class Target:
     """A trained model and new rows.
 
-    ``standard`` has the new rows in standard deviations of the training rows. ``own`` is Alice's
+    ``standard`` has the new rows in standard deviations of the training rows. ``share`` is Alice's
     share of her weights, with scales and whitening. ``weights`` are the integers that rows are
     multiplied with; ``exact`` and ``noisy`` the scores of her part, without and with noise.
     """
 
     raw: FloatArray
     standard: FloatArray
-    own: WeightShare
+    share: WeightShare
     weights: IntArray
     exact: IntArray
     noisy: IntArray
@@ -102,7 +102,7 @@ class Target:
     @property
     def unit(self) -> float:
         """The step of a score, in log-odds."""
-        return self.own.scales.score_unit
+        return self.share.scales.score_unit
 
 
 def _normal(entropy: Entropy, shape: tuple[int, int]) -> FloatArray:
@@ -112,15 +112,15 @@ def _normal(entropy: Entropy, shape: tuple[int, int]) -> FloatArray:
     return drawn
 
 
-def encode(own: WeightShare, rows: FeatureTable) -> IntArray:
+def encode(share: WeightShare, rows: FeatureTable) -> IntArray:
     """Rows as the integers that are multiplied."""
-    return own.scales.feature_grid.rounded(whitened_rows(rows, own.whitening).values)
+    return share.scales.feature_grid.rounded(whitened_rows(rows, share.whitening).values)
 
 
 def standardised(target: Target, encoded: FloatArray) -> FloatArray:
     """The columns of encoded rows, in standard deviations."""
-    whitening = target.own.whitening
-    values = encoded * 2.0**-target.own.scales.feature_bits
+    whitening = target.share.whitening
+    values = encoded * 2.0**-target.share.scales.feature_bits
     return values if whitening is None else values @ whitening.factor.T
 
 
@@ -167,8 +167,8 @@ def _less(basis: list[list[int]], vector: list[int]) -> list[int]:
     return vector
 
 
-def _dot(one: list[Fraction], other: list[Fraction]) -> Fraction:
-    return sum((a * b for a, b in zip(one, other, strict=True)), Fraction(0))
+def _dot(left: list[Fraction], other: list[Fraction]) -> Fraction:
+    return sum((a * b for a, b in zip(left, other, strict=True)), Fraction(0))
 
 
 def by_lattice(target: Target, scores: IntArray) -> FloatArray:
@@ -190,7 +190,7 @@ def by_level(target: Target, scores: IntArray, slack: float) -> tuple[FloatArray
     levels = np.array(list(itertools.product(*(range(top + 1) for top in LEVELS[:columns]))))
     offset, scale = _line(target)
     standard = (levels - offset) / scale
-    products = encode(target.own, FeatureTable.from_data(standard)) @ target.weights
+    products = encode(target.share, FeatureTable.from_data(standard)) @ target.weights
     likely = np.square(standard).sum(axis=1)
     rows, fitting = np.zeros((len(scores), columns)), 0
     for at, score in enumerate(scores.tolist()):
@@ -216,11 +216,11 @@ def recovered(target: Target, estimate: FloatArray) -> float:
 
 
 def figures(target: Target, *, integers: bool) -> tuple[float, ...]:
-    """What is recovered without a score, from an exact one and a noisy one; and rows that fit."""
+    """Recovered shares without a score, with an exact and with a noisy one; matching rows."""
     nothing = recovered(target, np.zeros_like(target.standard))
     if not integers:
         estimates = by_lattice(target, target.exact), by_mean(target, target.noisy)
-        return nothing, *(recovered(target, one) for one in estimates)
+        return nothing, *(recovered(target, estimate) for estimate in estimates)
     exact, _ = by_level(target, target.exact, 0.0)
     noisy, fitting = by_level(target, target.noisy, 2.0**-NOISE_BITS)
     return nothing, recovered(target, exact), recovered(target, noisy), fitting

@@ -1,4 +1,4 @@
-"""What the paper prints: its tables, its ranges, and what its text says of them [Tan22].
+"""Printed figures of the paper: its tables, its ranges and its statements [Tan22].
 
 Shares are fractions here; the paper prints percent.
 """
@@ -99,7 +99,7 @@ TEXT_DROPS = {
 
 
 def enumeration(l_rr: int) -> int:
-    """How many steps the paper says an attack on ``hybrid`` takes: ``L (L + 1) 2^(L - 2)``.
+    """The paper's step count of an attack on ``hybrid``: ``L (L + 1) 2^(L - 2)``.
 
     >>> enumeration(3)
     24

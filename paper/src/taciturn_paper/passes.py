@@ -1,4 +1,4 @@
-"""What a pass of ``none``, ``sealed`` and ``mutual`` costs, in one run and in turns.
+"""Cost of a pass of ``none``, ``sealed`` and ``mutual``, in one run and in turns.
 
 Both parties run in one process on a synthetic table, ``PASSES`` passes of newton, with ``bfv``:
 processor time of all of it, keys included, and the bytes of all frames. The three take turns, and
@@ -48,7 +48,7 @@ WHOLE: SettingsOptions = {
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of a pass."""
+    """Cost of a pass."""
 
     milliseconds: float
     kib_to_alice: float

@@ -1,4 +1,4 @@
-"""Where an iteration of ``bfv`` spends its time, and how much of it is SEAL itself.
+"""Profile of a ``bfv`` iteration, and SEAL's share of it.
 
 Run it with ``python -m taciturn_paper.profile``. The sum of SEAL's own calls is the floor:
 what is left when all of our own work takes no time.

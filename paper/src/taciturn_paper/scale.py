@@ -1,4 +1,4 @@
-"""What a pass costs as tables grow: two parties as processes, from Parquet folders to models.
+"""Cost of a pass by table size: two processes, from Parquet folders to models.
 
 Both sides are what ``taciturn party`` runs, with certificates, journals and state folders, and the
 tables lie in folders of Parquet parts. Each side notes how long its preparation took, when each

@@ -50,7 +50,7 @@ READY_SECONDS = 120.0
 
 @dataclass(slots=True)
 class Seen:
-    """What a caller saw: seconds of each answer, and statuses of those that were none."""
+    """Seconds of each answer to a caller, and the statuses of failures."""
 
     seconds: list[float] = field(default_factory=list)
     refused: dict[int, int] = field(default_factory=dict)
@@ -213,7 +213,7 @@ async def scores_of(port: int, token: str, ids: list[str]) -> dict[str, float]:
 
 
 def predicted(alice: Company, bob: Company) -> dict[str, float]:
-    """What the command gives for all rows."""
+    """Predictions of ``taciturn predict`` for all rows."""
     other = alice.start("predict", "alice.toml", "--rows", "alice.csv")
     bob.run("predict", "bob.toml", "--rows", "bob.csv", "--out", "scores.csv")
     if other.wait():
@@ -285,7 +285,7 @@ def plain_application(folder: Path) -> Starlette:
 
 
 def plain_service(folder: Path) -> tuple[subprocess.Popen[str], int]:
-    """The plain application in a process of its own, behind the server of ``taciturn serve``."""
+    """A plain application in a separate process, behind the server of ``taciturn serve``."""
     port = free_port()
     own = [sys.executable, "-m", "taciturn_paper.serving", str(folder), "--plain", str(port)]
     process = subprocess.Popen(own, text=True)  # noqa: S603 - this program itself

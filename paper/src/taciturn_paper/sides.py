@@ -150,7 +150,7 @@ _CHUNK = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A way between the two: as it is, or with a round trip and a rate."""
+    """A link between the two parties: unlimited, or with a round trip and a rate."""
 
     name: str
     round_trip: float = 0.0
@@ -171,7 +171,7 @@ LINKS = (
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What a training, or a part of it, took; bytes are those of frames.
+    """Cost of a training or of a section of it; bytes are those of frames.
 
     ``processor_seconds`` are of both processes and their helpers. ``round_trips`` counts how often
     Bob waited for an answer.
@@ -184,7 +184,7 @@ class Effort:
     round_trips: int
 
     def plus(self, other: Effort, times: float = 1.0) -> Effort:
-        """This and another, or several of the other."""
+        """Sum of this and another, or several of the other."""
         return Effort(
             self.seconds + times * other.seconds,
             self.processor_seconds + times * other.processor_seconds,
@@ -196,7 +196,7 @@ class Effort:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What a training took after each iteration or pass, and to its end.
+    """Cost of a training after each iteration or pass, and to its end.
 
     ``stages`` are seconds of encrypt, products, decrypt, and of what each side does besides;
     ``peak_bytes`` the most memory that each side held. ``started`` are the processor seconds of
@@ -214,7 +214,7 @@ class Course:
     weights: FloatArray = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
 
     def after(self, count: int) -> Effort:
-        """What a training of so many steps takes: measured, or extrapolated from those between.
+        """Cost of a training of this many steps: measured, or extrapolated.
 
         The first step has what is done once before all of them, the last one what is done after.
         """
@@ -227,7 +227,7 @@ class Course:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """What the two hold for a training."""
+    """Tables of both parties for a training."""
 
     alice: FloatArray
     bob: FloatArray
@@ -345,7 +345,7 @@ def _weights(alice: dict[str, Any], bob: dict[str, Any]) -> FloatArray:
         if alice[share] is None:
             parts.append(np.array(side["weights"], dtype=np.float64))
             continue
-        hers, his = (np.array(one[share]["values"], dtype=np.int64) for one in (alice, bob))
+        hers, his = (np.array(party[share]["values"], dtype=np.int64) for party in (alice, bob))
         own = side[share]
         weights = Scales.from_json(own["scales"]).weights(hers + his)
         if own["whitening"] is not None:
@@ -357,13 +357,13 @@ def _weights(alice: dict[str, Any], bob: dict[str, Any]) -> FloatArray:
     return np.concatenate(parts)
 
 
-def _whitening(own: dict[str, Any], side: dict[str, Any]) -> Whitening:
+def _whitening(party: dict[str, Any], side: dict[str, Any]) -> Whitening:
     means = None if side["means"] is None else np.array(side["means"])
-    return Whitening(np.array(own["whitening"]), means, own["free"])
+    return Whitening(np.array(party["whitening"]), means, party["free"])
 
 
 def _at(spent: list[float], frames: int) -> float:
-    """Alice's processor time when she had sent so many frames."""
+    """Alice's processor time when she had sent this many frames."""
     return spent[min(frames, len(spent)) - 1] if spent and frames else 0.0
 
 
@@ -453,7 +453,7 @@ def free_port() -> int:
 
 
 class _Log:
-    """What one side notes while it runs."""
+    """Log of one side's measurements."""
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
@@ -505,7 +505,7 @@ class _Log:
 
 
 def processor_seconds() -> float:
-    """Of this process and its helpers, those that still run included."""
+    """Processor seconds of this process and its workers, running ones included."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     total = time.process_time() + ended.ru_utime + ended.ru_stime
     tick = os.sysconf("SC_CLK_TCK")

@@ -51,7 +51,7 @@ SIZE_PASSES = 4
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
-    """What is to be learned: the rows of both parties, for training and held out."""
+    """Learning problem: the rows of both parties, for training and held out."""
 
     name: str
     alice: FeatureTable
@@ -62,7 +62,7 @@ class Problem:
     labels_test: LabelTable
 
     def terms(self, solver: SolverName) -> Terms:
-        """What the parties agree on by default."""
+        """Default terms of the parties."""
         dataset = {"dataset": self.name} if self.name in PAPER_SECONDS else {}
         mechanism = "sealed" if solver == "newton" else "none"
         intercept = bool(self.bob.free)
@@ -83,13 +83,13 @@ class Problem:
         )
 
     def tested(self, alice: FloatArray, bob: FloatArray) -> Metrics:
-        """How good weights are on the held-out rows."""
+        """Metrics of weights on the held-out rows."""
         scores = self.alice_test.values @ alice + self.bob_test.values @ bob
         return evaluate(scores, self.labels_test.values)
 
 
 def dataset(name: str) -> Problem:
-    """One of the paper's, all columns at Alice."""
+    """One of the paper's datasets, with all columns at Alice."""
     settings = Settings.from_mapping(
         {"dataset": name, "mechanism": "sealed", "seed": SEED}
     ).resolved()
@@ -117,7 +117,7 @@ def made(rows: int, columns: int, held_out: int = HELD_OUT_ROWS) -> Problem:
 
 
 def target(problem: Problem) -> Metrics:
-    """What sgd reaches on the held-out rows with its default epochs."""
+    """Metrics of sgd on the held-out rows with its default epochs."""
     terms, entropy = problem.terms("sgd"), KeyedEntropy.from_seed(SEED)
     seed = seed_of(entropy.fork("alice"), entropy.fork("bob"))
     batches = [batch.rows for batch in terms.plan(seed, problem.alice.rows)]
@@ -131,7 +131,7 @@ def target(problem: Problem) -> Metrics:
 
 
 def after_passes(problem: Problem, passes: int) -> Metrics:
-    """What newton's model of so many passes is worth on the held-out rows."""
+    """Metrics of newton on the held-out rows after this many passes."""
     agreed, labels = problem.terms("newton").agreement, problem.labels.values
     weighted = partial(weighted_likelihood, class_weight=agreed.class_weight)
     likelihood = label_likelihood(labels, weighted)
@@ -142,7 +142,7 @@ def after_passes(problem: Problem, passes: int) -> Metrics:
 
 
 def passes_to(goal: Metrics, reached: Callable[[int], Metrics], most: int) -> int | None:
-    """After how many passes both figures are as good as the goal's; None where they never are.
+    """Number of passes until both metrics reach the goal's; None if they never do.
 
     ``reached`` gives the figures of a training of so many passes, of which ``most`` are tried.
     """
@@ -233,7 +233,7 @@ def compare(
 
 
 def _sgd(problem: Problem, link: Link) -> tuple[int, Course]:
-    """How many iterations there are, and the course of the first ones."""
+    """Number of iterations, and the course of the first ones."""
     terms = problem.terms("sgd")
     steps = terms.iterations(problem.alice.rows)
     # A little more than is measured is run whole.
@@ -306,7 +306,7 @@ def run(
     sizes: Sequence[tuple[int, int]] = (),
     quick: bool = False,
 ) -> Record:
-    """Newton beside sgd on each dataset, and newton alone by ``sizes``, rows and columns.
+    """Compare newton and sgd on each dataset; measure newton alone by ``sizes``.
 
     Without either, all of the paper's datasets and a synthetic one. A quick run has the smallest
     dataset and a small table, on one link.

@@ -78,7 +78,7 @@ def train_epoch(task: dict[str, Any]) -> Callable[..., Any]:
 class Side:
     """One side, connected: its shares, and the runtime in which programs run on them."""
 
-    def __init__(self, own: int, ports: list[int]) -> None:
+    def __init__(self, rank: int, ports: list[int]) -> None:
         import spu
         from spu import libspu
 
@@ -87,9 +87,9 @@ class Side:
         description.connect_retry_times = CONNECT_SECONDS
         for name, port in zip(SIDES, ports, strict=True):
             description.add_party(name, f"127.0.0.1:{port}")
-        self.own, self.peer = own, 1 - own
+        self.rank, self.peer = rank, 1 - rank
         self._lib = libspu
-        self._link = libspu.link.create_brpc(description, own)
+        self._link = libspu.link.create_brpc(description, rank)
         self._link.barrier()
         self.start, self.processor = time.perf_counter(), time.process_time()
         self.bytes_before = traffic()
@@ -99,7 +99,7 @@ class Side:
         self._runtime, self._io = spu.Runtime(self._link, config), spu.Io(2, config)
 
     def now(self) -> dict[str, float]:
-        """What was spent since the two were connected."""
+        """Cost since the two were connected."""
         sent, received = traffic()
         return {
             "seconds": time.perf_counter() - self.start,
@@ -110,11 +110,11 @@ class Side:
 
     def share(self, name: str, owner: int, values: Any) -> None:  # noqa: ANN401
         """A table of one side becomes a share at each; who does not own it has no values."""
-        if self.own == owner:
+        if self.rank == owner:
             shares = self._io.make_shares(values, self._lib.Visibility.VIS_SECRET)
             self._link.send(self.peer, shares[self.peer].meta)
             self._link.send(self.peer, _whole(shares[self.peer]))
-            own = shares[self.own]
+            own = shares[self.rank]
         else:
             own = self._lib.Share()
             own.meta = self._link.recv(owner)
@@ -122,20 +122,20 @@ class Side:
         self._runtime.set_var(name, own)
 
     def publish(self, name: str, values: Any) -> None:  # noqa: ANN401
-        """Something that both know."""
+        """Publish a value to both."""
         shares = self._io.make_shares(values, self._lib.Visibility.VIS_PUBLIC)
-        self._runtime.set_var(name, shares[self.own])
+        self._runtime.set_var(name, shares[self.rank])
 
     def run(self, program: Any) -> None:  # noqa: ANN401
         """Runs a compiled program."""
         self._runtime.run(program)
 
     def open(self, name: str) -> Any:  # noqa: ANN401
-        """What both shares make."""
+        """Open a value from both shares."""
         own, other = self._runtime.get_var(name), self._lib.Share()
         self._link.send(self.peer, _whole(own))
         other.meta, other.share_chunks = own.meta, [self._link.recv(self.peer)]
-        return self._io.reconstruct([own, other] if self.own == 0 else [other, own])
+        return self._io.reconstruct([own, other] if self.rank == 0 else [other, own])
 
     def close(self) -> None:
         """Waits for the other, and hangs up."""

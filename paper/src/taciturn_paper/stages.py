@@ -1,4 +1,4 @@
-"""What each stage of a pass costs, and what a second core saves.
+"""Cost of each stage of a pass, and the gain from a second core.
 
 One table in one process and its helpers, without a link: Alice whitens and rounds it, Bob encrypts
 a number for each row, she sums over rows, he encrypts his share, she computes all scores, he
@@ -56,7 +56,7 @@ class Stages:
         self.seconds[name] = time.perf_counter() - start
 
 
-def measure(rows: int, columns: int, own: int, memory: int) -> dict[str, float]:
+def measure(rows: int, columns: int, bob_columns: int, memory: int) -> dict[str, float]:
     """One pass on all cores that this process may use; ``memory`` is that of kept plaintexts."""
     entropy, stages = KeyedEntropy.from_seed(3), Stages()
     features = FeatureTable(
@@ -87,15 +87,15 @@ def measure(rows: int, columns: int, own: int, memory: int) -> dict[str, float]:
             with stages.timed("Bob decrypts scores"):
                 secret.decrypt_rows(answer, size)
         held.close()
-        _search(rows, own, entropy, stages)
+        _search(rows, bob_columns, entropy, stages)
     return stages.seconds
 
 
-def _search(rows: int, own: int, entropy: KeyedEntropy, stages: Stages) -> None:
-    """Bob's own work in the last of so many passes."""
+def _search(rows: int, bob_columns: int, entropy: KeyedEntropy, stages: Stages) -> None:
+    """Cost of Bob's own work in the last pass."""
     labels = (entropy.uniform((rows,)) < 0.5).astype(np.int8)
     likelihood = label_likelihood(labels, partial(weighted_likelihood, class_weight=None))
-    columns = spread(entropy, (rows, own))
+    columns = spread(entropy, (rows, bob_columns))
     solver = SubspaceSolver(likelihood, columns, l2=1 / rows, free=0, passes=PASSES)
     for number in range(1, PASSES + 1):
         answer = spread(entropy, (rows,))

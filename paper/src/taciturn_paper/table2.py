@@ -1,4 +1,4 @@
-"""Table II: the models of the baseline, ``add`` and ``mult`` over epsilon, beside the paper's.
+"""Table II: the baseline, ``add`` and ``mult`` over epsilon, against the paper's.
 
 The paper has one figure per cell; whether it is of one split or several it does not say. Ours are
 means over seeds, each with its own split, batches and noise, with two intervals: of the mean, and
@@ -67,7 +67,7 @@ def one_seed(dataset: str, seed: int, quick: bool) -> Record:
 
 
 def _settings(dataset: str, runs: list[Record]) -> Record:
-    """What all cells of a dataset share."""
+    """Common settings of a dataset's cells."""
     usual = DATASET_DEFAULTS[dataset]
     return {
         "dataset": dataset,
@@ -127,7 +127,7 @@ def _figures(metric: str, values: list[float], printed: float) -> Record:
 
 
 def _place(printed: float, mean: float, of_mean: float, of_run: float) -> str:
-    """Where the paper's figure lies.
+    """Position of the paper's figure.
 
     >>> [_place(value, 0.9, 0.01, 0.03) for value in (0.905, 0.92, 0.95)]
     ['in the interval of the mean', 'in the interval of a run', 'outside']

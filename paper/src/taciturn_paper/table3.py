@@ -1,4 +1,4 @@
-"""Table III: what an iteration and a whole training take, beside the paper's seconds.
+"""Table III: cost of an iteration and of a training, against the paper's seconds.
 
 Both parties run in one process, so that the network is not in the figures; the paper's two machines
 talked across the Internet. Some iterations of each training are measured, all contenders in turn,

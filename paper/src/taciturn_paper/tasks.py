@@ -38,7 +38,7 @@ ARITHMETIC = 1
 
 
 def default_cache() -> Path:
-    """Where results are kept unless a folder is named."""
+    """Default folder of cached results."""
     return cache_dir() / "reproduce"
 
 
@@ -81,7 +81,7 @@ def _write(path: Path, text: str) -> None:
         os.replace(name, path)
     except OSError as problem:
         raise OutputError(
-            f"a result cannot be kept: {problem.strerror}",
+            f"a result cannot be stored: {problem.strerror}",
             where=str(path.parent),
             hint=Hint("name a folder with room by {cache}"),
         ) from None
@@ -124,7 +124,7 @@ class Task:
 
     @property
     def asked(self) -> Record:
-        """What decides its result."""
+        """Values that determine the result."""
         return {
             "work": f"{self.work.__module__.rpartition('.')[2]}.{self.work.__name__}",
             "dataset": self.dataset,
@@ -134,7 +134,7 @@ class Task:
 
     @property
     def weight(self) -> int:
-        """Its share of the processor time, roughly."""
+        """Approximate share of the processor time."""
         return _WEIGHTS.get(self.dataset, 1)
 
     def result(self, folder: Path | None) -> Any:  # noqa: ANN401 - JSON

@@ -94,7 +94,7 @@ class Rows:
 
     @property
     def iterations(self) -> int:
-        """How many steps a training on all training rows takes."""
+        """Number of steps of a training on all training rows."""
         terms = agree(self.settings, *self.train.shape)
         return terms.plan(bytes(32), len(self.train.labels)).iterations
 
@@ -148,7 +148,7 @@ class Judged:
     auc: float
 
     def to_dict(self) -> Record:
-        """For JSON."""
+        """JSON record."""
         return {**asdict(self.cell), "accuracy": self.accuracy, "auc": self.auc}
 
 
@@ -173,7 +173,7 @@ class Choice:
     left_out: int
 
     def to_dict(self) -> Record:
-        """For JSON."""
+        """JSON record."""
         return {
             **asdict(self.cell),
             "validation_auc": self.validation_auc,

@@ -1,4 +1,4 @@
-"""What the wire costs: the same training in one process, over loopback, and behind a slow link.
+"""Cost of the wire: one process, loopback, and a slow link.
 
 Two parties are real processes with real certificates and their journals on disk.
 
@@ -98,7 +98,7 @@ def in_process(folder: Path) -> tuple[float, int]:
 
 
 def two_processes(folder: Path) -> dict[str, dict[str, Any]]:
-    """What both sides report of a training between two processes."""
+    """Reports of both sides of a training between two processes."""
     command = [sys.executable, "-m", "taciturn", "party"]
     processes = {
         role: subprocess.Popen(  # noqa: S603 - our own program
@@ -138,13 +138,13 @@ def measure(mechanism: str, *, slow: bool = True) -> list[Crossing]:
 _NONE = (0.0, 0.0, 0, 0)
 
 
-def _crossing(mechanism: str, way: str, sides: dict[str, dict[str, Any]]) -> Crossing:
+def _crossing(mechanism: str, transport: str, sides: dict[str, dict[str, Any]]) -> Crossing:
     alice, bob = sides["alice"]["run"], sides["bob"]["run"]
     iterations = bob["iterations"]
     seconds = min(alice["seconds"], bob["seconds"])
     return Crossing(
         mechanism,
-        way,
+        transport,
         iterations,
         1e3 * seconds / iterations,
         1e3 * alice["waiting_seconds"] / iterations,

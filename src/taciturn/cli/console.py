@@ -1,4 +1,4 @@
-"""What a person sees while a command runs: progress on standard error.
+"""Progress display on standard error.
 
 On a terminal that is a bar; elsewhere, such as in the journal of a service, a line a minute.
 

@@ -1,4 +1,4 @@
-"""``--watch`` and ``--watch-port``: a live dashboard beside the progress bar."""
+"""``--watch`` and ``--watch-port``: the live dashboard of a command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that says what is right and wrong on this machine."""
+"""The ``doctor`` command: checks of this installation."""
 
 from __future__ import annotations
 

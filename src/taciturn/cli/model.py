@@ -1,4 +1,4 @@
-"""The commands about models in files: what one says, which there are, one for other programs."""
+"""Commands on model files: show, list, use and export."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def use(
 
 
 def _confirm(peer: str, number: int, models: int) -> None:
-    """Ask Bob whether to disclose his choice; ConfigError unless a person says yes."""
+    """Ask Bob to confirm that his choice is disclosed; raise ConfigError unless he does."""
     import math
     import sys
 

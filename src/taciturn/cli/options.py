@@ -37,7 +37,7 @@ def _added(name: str) -> str:
 
 
 def _kind(name: str) -> Any:  # noqa: ANN401 - a type form
-    """What the parser reads: a number, a switch, or a text that ``Settings`` then checks."""
+    """Parser type of an option: a number, a switch, or a text that ``Settings`` validates."""
     types = {_plain(part) for part in _parts(Settings.model_fields[name].annotation)}
     return next((kind for kind in (bool, int, float) if types == {kind}), str)
 
@@ -112,7 +112,7 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def merged(values: dict[str, object]) -> tuple[dict[str, object], CommandLine]:
-    """Lays the options that were given over the file's keys; and says where each came from."""
+    """Merge command-line options over the file's keys, and record the source of each value."""
     config = values.pop("config", None)
     given = {key: value for key, value in values.items() if value is not None}
     if not isinstance(config, Path):

@@ -41,7 +41,7 @@ Out: TypeAlias = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class OutputPlan:
-    """Where a result will be kept, and when its command began."""
+    """Output folder of a result, and the start time of its command."""
 
     destination: Destination
     started: datetime
@@ -50,7 +50,7 @@ class OutputPlan:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """What a result comes from.
+    """Provenance of a result.
 
     ``settings`` are in full. ``source`` is the name of the data, or the path of the own table.
     ``private``: it is a party's.
@@ -117,7 +117,7 @@ def write_result(
 
 
 def _manifest(plan: OutputPlan, result: Result, came: Provenance) -> tuple[Any, tuple[str, ...]]:
-    """What made the result, and the words of the folder's name."""
+    """Manifest of a result, and the words of its folder's name."""
     from taciturn.parallel import usable_cores
     from taciturn.results.folder import FORMAT, DataFacts, HostFacts, Manifest
     from taciturn.results.serialise import data_name
@@ -161,7 +161,7 @@ def typed() -> str:
 
 
 def simulation_provenance(settings: Mapping[str, Any], **beside: object) -> Provenance:
-    """Where a simulation's result comes from; ``beside`` are options that are no settings."""
+    """Provenance of a simulation's result; ``beside`` are options that are not settings."""
     from taciturn.settings.schema import Settings
 
     given = {name: value for name, value in settings.items() if name != "record"}
@@ -191,7 +191,7 @@ _LIMITS = (
 
 
 def party_provenance(config: PartyConfig) -> Provenance:
-    """Where a party's result comes from: what is agreed, its own limits, its own table's file."""
+    """Provenance of a party's result: the agreement, its own limits and its table's file."""
     from taciturn.settings.agreement import ALSO_SIMULATED
 
     common = config.settings().model_dump(mode="json", include=set(ALSO_SIMULATED))
@@ -227,6 +227,6 @@ def write_page(page: Page, html: Path | None, markdown: Path | None) -> None:
 
 
 def asked(settings: dict[str, Any]) -> dict[str, object]:
-    """What was asked for, in the words of the command line."""
+    """The command line of the request, as text."""
     named = {name: value for name, value in settings.items() if value not in (None, (), [])}
     return {hyphenated(name): value for name, value in named.items()}

@@ -141,15 +141,15 @@ def _fingerprints(folder: Path, parties: int) -> dict[str, str]:
     }
 
 
-def _tables(alices: list[str], theirs: list[str], his: str | None) -> dict[str, str]:
-    if len(theirs) > len(alices):
+def _tables(alices: list[str], alice_tables: list[str], bob_table: str | None) -> dict[str, str]:
+    if len(alice_tables) > len(alices):
         raise ConfigError(
-            f"{len(theirs)} tables are named for {len(alices)} Alices",
+            f"{len(alice_tables)} tables are named for {len(alices)} Alices",
             where="--alice-table",
             hint="repeat it once for each Alice, and say how many there are with --parties",
         )
-    tables = dict(zip(alices, theirs, strict=False))
-    return tables if his is None else {**tables, "bob": his}
+    tables = dict(zip(alices, alice_tables, strict=False))
+    return tables if bob_table is None else {**tables, "bob": bob_table}
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The one job of every scheme: an integer matrix times an encrypted integer vector.
+"""Scheme interface: the product of an integer matrix and an encrypted integer vector.
 
 Bob owns the key and encrypts a vector; Alice multiplies it by her matrix, adds a mask and
 re-randomises; Bob decrypts what is then a masked product. Nothing else of a homomorphic scheme is
@@ -256,7 +256,7 @@ class EncryptedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    """Single-use masks, one per entry of an answer; whoever knows them can unmask."""
+    """Single-use masks, one per entry of an answer; anyone who knows them can unmask."""
 
     values: tuple[int, ...] = field(repr=False)
 
@@ -287,7 +287,7 @@ class PreparedMatrix:
 class RowSum(Protocol):
     """Sum over all rows, accumulated part by part."""
 
-    def add(self, vector: EncryptedVector, part: slice | None = None) -> None:
+    def add(self, vector: EncryptedVector, row_block: slice | None = None) -> None:
         """Add the product of the next part of ``Scheme.row_parts``; None stands for all rows."""
 
     def result(self) -> EncryptedAnswer:
@@ -305,7 +305,11 @@ class Table(Protocol):
         """Start ``table.T @ vector + mask`` modulo t; ``mask`` has one integer per column."""
 
     def product(
-        self, vector: EncryptedVector, mask: IntArray, entropy: Entropy, part: slice | None = None
+        self,
+        vector: EncryptedVector,
+        mask: IntArray,
+        entropy: Entropy,
+        row_block: slice | None = None,
     ) -> EncryptedAnswer:
         """``table @ vector + mask`` modulo t for one part of the rows, re-randomised."""
 
@@ -322,30 +326,34 @@ def transposed_product(
     return total.result()
 
 
-def next_part(part: slice | None, parts: list[slice], done: int) -> slice:
-    """Return the next part; raise ``CryptoError`` if ``part`` names another."""
-    if done >= len(parts) or (part is None and len(parts) > 1) or part not in (None, parts[done]):
-        raise CryptoError(f"{part} is not the part of the table that is due")
+def next_part(row_block: slice | None, parts: list[slice], done: int) -> slice:
+    """Return the next part; raise ``CryptoError`` if ``row_block`` names another."""
+    if (
+        done >= len(parts)
+        or (row_block is None and len(parts) > 1)
+        or row_block not in (None, parts[done])
+    ):
+        raise CryptoError(f"{row_block} is not the expected row block")
     return parts[done]
 
 
 def require_all(parts: list[slice], done: int) -> None:
     """Raise ``CryptoError`` unless every part was added to a sum."""
     if done < len(parts):
-        raise CryptoError("parts of the table are missing in the sum")
+        raise CryptoError("row blocks are missing from the sum")
 
 
-def named_part(part: slice | None, parts: list[slice]) -> slice:
+def named_part(row_block: slice | None, parts: list[slice]) -> slice:
     """Return the named part; raise ``CryptoError`` if the table has no such part."""
-    if part is None and len(parts) == 1:
+    if row_block is None and len(parts) == 1:
         return parts[0]
-    if part is None or part not in parts:
-        raise CryptoError(f"{part} is no part of the table")
-    return part
+    if row_block is None or row_block not in parts:
+        raise CryptoError(f"{row_block} is not a row block of the table")
+    return row_block
 
 
 class PublicKey(Protocol):
-    """What Alice needs to answer, and nothing that decrypts."""
+    """Public key: Alice answers with it, and it cannot decrypt."""
 
     @property
     def capacity(self) -> Capacity:
@@ -394,7 +402,7 @@ class SecretKey(Protocol):
     """The owner's key. Its ``repr`` shows no secret."""
 
     def to_bytes(self) -> bytes:
-        """The secret key for a file of its owner, who must keep it encrypted."""
+        """Serialise the secret key; the owner must store it encrypted."""
 
     @property
     def public(self) -> PublicKey:
@@ -413,9 +421,9 @@ class SecretKey(Protocol):
         """The products modulo ``2^k``: for a key whose capacity is ``Wrapping``."""
 
     def encrypt_rows(
-        self, vector: IntArray, size: TableSize, entropy: Entropy, part: slice | None = None
+        self, vector: IntArray, size: TableSize, entropy: Entropy, row_block: slice | None = None
     ) -> EncryptedVector:
-        """Encrypt one value modulo t per row of ``part`` (None: all), for ``RowSum.add``."""
+        """Encrypt one value modulo t per row of ``row_block`` (None: all), for ``RowSum.add``."""
 
     def encrypt_columns(
         self, vector: IntArray, size: TableSize, entropy: Entropy
@@ -426,9 +434,9 @@ class SecretKey(Protocol):
         """The entries of a ``RowSum``, centred modulo t."""
 
     def decrypt_rows(
-        self, answer: EncryptedAnswer, size: TableSize, part: slice | None = None
+        self, answer: EncryptedAnswer, size: TableSize, row_block: slice | None = None
     ) -> IntArray:
-        """The entries of a ``Table.product`` for ``part`` (None: all rows), centred modulo t."""
+        """The entries of a ``Table.product`` for ``row_block`` (None: all), centred modulo t."""
 
 
 class SlotPublicKey(Protocol):
@@ -459,7 +467,7 @@ class SlotSecretKey(Protocol):
         """The public key."""
 
     def to_bytes(self) -> bytes:
-        """The secret key for a file of its owner, who must keep it encrypted."""
+        """Serialise the secret key; the owner must store it encrypted."""
 
     def encrypt(self, values: IntArray, entropy: Entropy) -> EncryptedVector:
         """Encrypt at most ``SlotScheme.slots`` values below 2^31 in size, with fresh randomness."""
@@ -484,12 +492,12 @@ class SlotScheme(Protocol):
         """The prime modulus."""
 
     def leak_bits(self, products: int) -> float:
-        """-log2 of the statistical distance of what an answer tells that sums so many products."""
+        """-log2 of the statistical distance of an answer that sums this many products."""
 
     def generate(self, bits: int, entropy: Entropy, seed: bytes | None = None) -> SlotSecretKey:
         """Generate a key pair.
 
-        Whoever can repeat ``entropy`` has the key. ``seed`` is that of the key's uniform half,
+        Anyone who can repeat ``entropy`` has the key. ``seed`` is that of the key's uniform half,
         where it has one: the seed on which both sides agreed, or None for one of the owner's.
         """
 
@@ -527,7 +535,7 @@ class Scheme(Protocol):
 
     @property
     def number_by_number(self) -> SlotScheme | None:
-        """Its products number by number; None where it has none."""
+        """Slot-wise products of the scheme; None if it has none."""
 
     @property
     def key_bits(self) -> tuple[int, ...]:
@@ -549,7 +557,7 @@ class Scheme(Protocol):
     ) -> SecretKey:
         """Generate a key pair.
 
-        Whoever can repeat ``entropy`` has the key. ``seed`` is that of the key's uniform half,
+        Anyone who can repeat ``entropy`` has the key. ``seed`` is that of the key's uniform half,
         where it has one: the seed on which both sides agreed, or None for one of the owner's.
         """
 

@@ -68,9 +68,9 @@ class ClearRowSum:
         self._table, self._mask, self._done = table, mask, 0
         self._total: IntArray = np.zeros(table.size.columns, dtype=np.int64)
 
-    def add(self, vector: EncryptedVector, part: slice | None = None) -> None:
+    def add(self, vector: EncryptedVector, row_block: slice | None = None) -> None:
         """Add the product of the next part of the rows."""
-        due = next_part(part, self._table.parts, self._done)
+        due = next_part(row_block, self._table.parts, self._done)
         values = self._table.read(vector, due.stop - due.start)
         for place, block in row_blocks(self._table.whole[due]):
             whole = block.astype(np.int64, copy=False)
@@ -107,12 +107,16 @@ class ClearTable:
         return ClearRowSum(self, mask)
 
     def product(
-        self, vector: EncryptedVector, mask: IntArray, entropy: Entropy, part: slice | None = None
+        self,
+        vector: EncryptedVector,
+        mask: IntArray,
+        entropy: Entropy,
+        row_block: slice | None = None,
     ) -> EncryptedAnswer:
         """``table @ vector + mask`` modulo 2^64, in clear."""
-        part = named_part(part, self.parts)
+        row_block = named_part(row_block, self.parts)
         values = self.read(vector, self.size.columns)
-        return _masked(self.ring.product(self.whole[part], values), mask)
+        return _masked(self.ring.product(self.whole[row_block], values), mask)
 
     def close(self) -> None:
         """Do nothing: there is nothing to free."""
@@ -221,10 +225,10 @@ class ClearSecretKey:
         return wrapping(self.public.capacity).centred(words.astype(np.int64))
 
     def encrypt_rows(
-        self, vector: IntArray, size: TableSize, entropy: Entropy, part: slice | None = None
+        self, vector: IntArray, size: TableSize, entropy: Entropy, row_block: slice | None = None
     ) -> EncryptedVector:
         """The entries as little-endian bytes."""
-        return self._table_vector(vector, _count(size, part))
+        return self._table_vector(vector, _count(size, row_block))
 
     def encrypt_columns(
         self, vector: IntArray, size: TableSize, entropy: Entropy
@@ -237,10 +241,10 @@ class ClearSecretKey:
         return self._table_sums(answer, size.columns)
 
     def decrypt_rows(
-        self, answer: EncryptedAnswer, size: TableSize, part: slice | None = None
+        self, answer: EncryptedAnswer, size: TableSize, row_block: slice | None = None
     ) -> IntArray:
         """The values modulo the key's power of two."""
-        return self._table_sums(answer, _count(size, part))
+        return self._table_sums(answer, _count(size, row_block))
 
     def _table_vector(self, vector: IntArray, length: int) -> EncryptedVector:
         check_table_vector(self.public.capacity, vector, length)
@@ -340,7 +344,7 @@ class ClearSlots:
 
 @dataclass(frozen=True, slots=True)
 class ClearScheme:
-    """No protection, at full speed; ``part_tiles`` row tiles of the default scheme per message."""
+    """Unencrypted scheme; ``part_tiles`` row tiles of the default scheme per message."""
 
     part_tiles: int = PART_TILES
 
@@ -390,8 +394,8 @@ def _exactly(data: bytes, length: int) -> bytes:
     return data
 
 
-def _count(size: TableSize, part: slice | None) -> int:
-    return size.rows if part is None else part.stop - part.start
+def _count(size: TableSize, row_block: slice | None) -> int:
+    return size.rows if row_block is None else row_block.stop - row_block.start
 
 
 def _masked(sums: IntArray, mask: IntArray) -> EncryptedAnswer:

@@ -304,7 +304,7 @@ class DaskWorkerPool:
         self._engine = engine
         self._held = engine.hold(setups)
 
-    def run(self, jobs: Sequence[Job], own: Worker) -> list[Reply]:
+    def run(self, jobs: Sequence[Job], worker: Worker) -> list[Reply]:
         """Replies of the workers; this process runs no job itself."""
         return self._engine.replies(self._held, jobs)
 
@@ -342,11 +342,11 @@ class _Held:
             return _plain(written(self._work(job)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What the setup made stays where it was made."""
+        """Refuse to pickle: the setup stays in the process that made it."""
         return _Held, (self.version, self._setup)
 
     def __sizeof__(self) -> int:
-        """What moving it to another worker costs."""
+        """Cost of moving the setup to another worker."""
         return sum(map(len, self._setup.frames))
 
     def __repr__(self) -> str:

@@ -109,7 +109,7 @@ class Ladder:
 
 
 def _subsets(exponents: IntArray, top: int, sizes: Sequence[int]) -> IntArray:
-    """For every row, bit from the top, and block: the entry of the bases with a one there."""
+    """Subset products: per row, bit from the top, and block, the bases with that bit set."""
     bits = exponents[:, np.newaxis, :] >> np.arange(top, -1, -1)[:, np.newaxis] & 1
     ends = list(accumulate(sizes, initial=0))
     weights = np.concatenate([1 << np.arange(size) for size in sizes])

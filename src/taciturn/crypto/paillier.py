@@ -67,7 +67,7 @@ MASK_BITS = 64
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """How masked products lie in a plaintext.
+    """Packing of masked products into a plaintext.
 
     **Guarantee.** For two products within capacity, a slot's values under a fresh mask have the
     same distribution up to a statistical distance of 2^-64: shifting the uniform distribution on M
@@ -83,7 +83,7 @@ class Packing:
 
     @classmethod
     def within(cls, capacity: Capacity, bits: int) -> Packing:
-        """As many slots as fit below every modulus of ``bits`` bits."""
+        """Packing with as many slots as fit below every modulus of ``bits`` bits."""
         one = cls(capacity.product_bits, 1)
         slots = (bits - 1) // one.width
         if slots < 1:
@@ -367,7 +367,7 @@ class PaillierSecretKey:
         return wrapping(self.public.capacity).reduced(self.decrypt(answer, length))
 
     def encrypt_rows(
-        self, vector: IntArray, size: TableSize, entropy: Entropy, part: slice | None = None
+        self, vector: IntArray, size: TableSize, entropy: Entropy, row_block: slice | None = None
     ) -> EncryptedVector:
         """Always raises ``CryptoError``."""
         raise _no_tables()
@@ -383,7 +383,7 @@ class PaillierSecretKey:
         raise _no_tables()
 
     def decrypt_rows(
-        self, answer: EncryptedAnswer, size: TableSize, part: slice | None = None
+        self, answer: EncryptedAnswer, size: TableSize, row_block: slice | None = None
     ) -> IntArray:
         """Always raises ``CryptoError``."""
         raise _no_tables()

@@ -70,7 +70,7 @@ class KeyIdentity:
         """The party of a PEM private key without a passphrase."""
         key = load_pem_private_key(pem, password=None)
         if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
-            raise CryptoError("the party's key is of a kind that signs nothing here")
+            raise CryptoError("the party's key type does not support signatures")
         return cls(name, key)
 
     @classmethod
@@ -107,9 +107,9 @@ def verify(public_key: bytes, signature: bytes, data: bytes) -> None:
         elif isinstance(key, Ed25519PublicKey):
             key.verify(signature, data)
         else:
-            raise CryptoError("a public key is of a kind that signs nothing here")
+            raise CryptoError("the public key type does not support signatures")
     except InvalidSignature:
-        raise CryptoError("a signature is not by this key, or not of this text") from None
+        raise CryptoError("the signature does not match this key and text") from None
     except (ValueError, TypeError, UnsupportedAlgorithm):
         raise CryptoError("a public key, or a signature, cannot be read") from None
 
@@ -121,12 +121,12 @@ class ExchangeKey:
         self._key = X25519PrivateKey.from_private_bytes(entropy.token(KEY_BYTES))
         self.public = self._key.public_key().public_bytes_raw()
 
-    def common(self, theirs: bytes, context: bytes) -> bytes:
-        """Common key with the owner of the public half ``theirs``, for one context."""
+    def common(self, peer_public: bytes, context: bytes) -> bytes:
+        """Shared key with the owner of ``peer_public``, for one context."""
         try:
-            secret = self._key.exchange(X25519PublicKey.from_public_bytes(theirs))
+            secret = self._key.exchange(X25519PublicKey.from_public_bytes(peer_public))
         except ValueError:
-            raise CryptoError("an exchange key is not one of Curve25519") from None
+            raise CryptoError("the exchange key is not a valid Curve25519 key") from None
         return HKDF(SHA256(), KEY_BYTES, salt=None, info=context).derive(secret)
 
     def __repr__(self) -> str:

@@ -314,14 +314,16 @@ class DashboardState:
         return Work(self._activity, bars, remaining, self._rate())
 
     def _remaining(self, bars: tuple[Stage, ...]) -> float | None:
-        """Seconds left at the pace of the whole: one level's pace says nothing of the others."""
+        """Seconds left at the overall pace; the pace of one level does not predict the others."""
         now, part = self._clock(), overall_progress(bars)
         since, before = self._first = self._first or (now, part)
         return (now - since) * (1 - part) / (part - before) if before < part < 1 else None
 
     def _rate(self) -> float | None:
         """Steps per second, over the last seconds."""
-        recent = [one for one in self._samples if one.at >= self._samples[-1].at - RATE_SECONDS]
+        recent = [
+            sample for sample in self._samples if sample.at >= self._samples[-1].at - RATE_SECONDS
+        ]
         # Other work may have begun meanwhile, and be less far.
         if len(recent) < 2 or recent[-1].done < recent[0].done:
             return None
@@ -405,10 +407,10 @@ class BobDashboardState(DashboardState):
         return True
 
     def _require_label_free(self, event: Event) -> None:
-        """His page may show it."""
+        """Raise if Alice's page would show a figure that depends on labels."""
 
     def _require_no_losses(self, figures: PartyFigures) -> None:
-        """His page has them."""
+        """Raise if Alice's page would show losses."""
 
     def _take_label_side(self, news: News) -> None:
         if isinstance(news, LedgerPlanned):

@@ -410,11 +410,13 @@ def open_server(state: DashboardState, port: int | None, file: Path | None) -> t
     return server, remark
 
 
-def _usual(kept: Address | None) -> tuple[socket.socket, str]:
-    if kept is None:
+def _usual(previous: Address | None) -> tuple[socket.socket, str]:
+    if previous is None:
         return listening(0), ""
     try:
-        return listening(kept.port), ""
+        return listening(previous.port), ""
     except OSError:
-        remark = f"port {kept.port}, where the live page was before, is in use: another one serves"
+        remark = (
+            f"port {previous.port}, where the live page was before, is in use: another one serves"
+        )
         return listening(0), remark

@@ -120,7 +120,7 @@ def dates(series: pl.Series, form: str | None = None, ids: RowIds | None = None)
         return series.dt.replace_time_zone(None).cast(pl.Datetime("us"))
     if not (kind in (*TEXT, pl.Null) or kind.is_integer()):
         raise ColumnError(
-            f"column {series.name!r} is {kind}, which is no date",
+            f"column {series.name!r} is {kind}, which is not a date",
             setting="type",
             hint=Hint("leave it out of {type}"),
         )

@@ -175,7 +175,7 @@ class SqliteDatabase(Database):
     def __init__(self, path: Path, relation: str, where: str) -> None:
         super().__init__(relation, where)
         if not path.is_file():
-            raise FileError("there is no such database", where=str(path), hint="check the path")
+            raise FileError("the database does not exist", where=str(path), hint="check the path")
         self._base = sqlite3.connect(
             f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False
         )

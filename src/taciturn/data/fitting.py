@@ -392,7 +392,7 @@ def _given_edges(
     marked = rule.missing or settings.impute == "bin"
     binned = _binned(replace(rule, missing=marked), series, edges, settings)
     intervals = binned.bins[: len(edges) + 1]
-    unseen = [one.label for one in intervals if not one.share]
+    unseen = [interval.label for interval in intervals if not interval.share]
     if not unseen:
         return Fitted((binned,))
     kept = "a column of zeros" if len(unseen) == 1 else "columns of zeros"
@@ -423,8 +423,8 @@ def _fit_date(series: pl.Series, settings: PrepareSettings, ids: RowIds | None) 
             levels = reading.levels(series)
             fitted.append(_one_hot(series.name, levels, _LEVELS[part], settings, reading=reading))
     return Fitted(
-        tuple(rule for one in fitted for rule in one.rules),
-        tuple(note for one in fitted for note in one.notes),
+        tuple(rule for column in fitted for rule in column.rules),
+        tuple(note for column in fitted for note in column.notes),
     )
 
 

@@ -153,7 +153,7 @@ def files_of(path: Path) -> list[Path]:
     files = sorted(map(Path, glob.glob(str(path), recursive=True)))
     if not files:
         raise FileError(
-            "no file has a name of this pattern",
+            "no file matches this pattern",
             where=str(path),
             hint="check the folder and the pattern",
         )
@@ -180,11 +180,11 @@ def require_unchanged(first: Fingerprint) -> None:
         now = fingerprint(Path(where))
     except OSError:
         raise FileError(
-            "a part of the table is gone since it was first looked at", where=where, hint=hint
+            "a file of the table was deleted while it was being read", where=where, hint=hint
         ) from None
     if now != first:
         raise FileError(
-            "a part of the table was changed while it was being read", where=where, hint=hint
+            "a file of the table was changed while it was being read", where=where, hint=hint
         )
 
 
@@ -193,7 +193,7 @@ def require_file(path: Path) -> None:
     if path.is_dir():
         raise FileError("this is a directory, not a file", where=str(path), hint="name a file")
     if not path.is_file():
-        raise FileError("there is no such file", where=str(path), hint="check the path")
+        raise FileError("the file does not exist", where=str(path), hint="check the path")
     if path.stat().st_size == 0:
         raise FileError("the file is empty", where=str(path), hint="write it again")
 

@@ -119,7 +119,7 @@ class Preparation:
         intercept: bool = False,
         out: FloatArray | None = None,
     ) -> FloatArray:
-        """Prepare rows, with little memory beside the frame and the result.
+        """Prepare rows, with little memory besides the frame and the result.
 
         ``columns`` are the output columns to make and ``rows`` the rows to take, in this order; all
         where absent. ``ids`` are those of the rows that are taken, for the messages. With
@@ -161,7 +161,7 @@ class Preparation:
         return placed
 
     def describe(self) -> list[str]:
-        """One line per source column that says exactly what was done to it."""
+        """Description of each source column's preparation, one line per column."""
         return [rule.describe() for rule in self.rules]
 
     def to_json(self) -> dict[str, Any]:
@@ -325,7 +325,7 @@ def _prepared_columns(
     rules: list[Rule] = []
     notes: list[str] = []
     prepared: list[FloatArray] = []
-    # What is wrong with rows that were not fitted on is told where the fitting went well.
+    # Errors in rows outside the fit are reported only if the fit succeeded.
     problems, later = ErrorCollector(), ErrorCollector()
     for name in columns.columns:
         series = columns[name].gather(order)

@@ -84,7 +84,9 @@ class NumericRule:
         _check_scale(self.scale, f"{where}, scale")
         check_clip(self.clip, f"{where}, clip")
         if self.lower is not None and self.upper is not None and self.lower > self.upper:
-            raise ConfigError("the bounds are upside down", where=where, hint="fit it again")
+            raise ConfigError(
+                "the lower bound exceeds the upper bound", where=where, hint="fit it again"
+            )
         if self.missing and self.impute is None:
             raise ConfigError("missing values are marked and refused", where=where, hint="impute")
 
@@ -104,7 +106,7 @@ class NumericRule:
         return ()
 
     def describe(self) -> str:
-        """One line that says exactly what is done."""
+        """One-line description of the rule."""
         if self.scale == 0:
             steps = ["zeros (constant or empty on the training rows)"]
             return f"{self.name}: " + "; ".join(steps + _missing_step(self.missing))
@@ -216,7 +218,7 @@ class CategoricalRule:
         )
 
     def describe(self) -> str:
-        """One line that says exactly what is done."""
+        """One-line description of the rule."""
         count = len(self.kept)
         steps = [f"one-hot, {count} column{'' if count == 1 else 's'}"]
         if self.dropped is not None:
@@ -295,7 +297,9 @@ class BinnedRule:
         where = f"rule of column {self.column!r}"
         rising = all(low < high for low, high in pairwise(self.edges))
         if not rising or not all(map(math.isfinite, self.edges)):
-            raise ConfigError("the edges do not rise", where=where, hint="fit it again")
+            raise ConfigError(
+                "the edges are not in ascending order", where=where, hint="fit it again"
+            )
         if not self.edges:
             raise ConfigError("there are no edges", where=where, hint="fit it again")
         sound = all(0 <= share <= 1 for share in self.shares)
@@ -355,13 +359,13 @@ class BinnedRule:
             yield f"{name} missing"
 
     def describe(self) -> str:
-        """One line that says exactly what is done."""
+        """One-line description of the rule."""
         steps = [f"{_kind(self.reading)} in {len(self.edges) + 1} intervals, one-hot"]
         steps.append(f"{[*self._words()][self.reference]} gets no column")
         if not self.missing:
             refused = self.impute is None
             steps.append("missing is refused" if refused else f"missing becomes {self.impute:g}")
-        if unseen := [one.label for one in self.bins if one.share == 0]:
+        if unseen := [bin_.label for bin_ in self.bins if bin_.share == 0]:
             steps.append(f"no training row in {', '.join(unseen)}: zeros")
         return f"{self.name}: " + "; ".join(
             steps + _clip_step(self.clip) + _missing_step(self.missing)
@@ -502,7 +506,7 @@ def record_of(data: object, keys: tuple[str, ...], where: str) -> dict[str, Any]
     """The value, if it is an object with exactly these keys; else ``ConfigError``."""
     if not isinstance(data, dict):
         raise ConfigError(
-            f"{type(data).__name__} where an object must stand", where=where, hint="see to_json"
+            f"{type(data).__name__} where an object is expected", where=where, hint="see to_json"
         )
     for key in data:
         if key not in keys:
@@ -516,12 +520,12 @@ def record_of(data: object, keys: tuple[str, ...], where: str) -> dict[str, Any]
 def list_of(value: object, where: str) -> list[object]:
     """The value, if it is a list; else ``ConfigError``."""
     if not isinstance(value, list):
-        raise ConfigError("a list must stand here", where=where, hint="write the file again")
+        raise ConfigError("expected a list", where=where, hint="write the file again")
     return value
 
 
 def text_of(value: object, where: str) -> str:
     """The value, if it is a text; else ``ConfigError``."""
     if not isinstance(value, str):
-        raise ConfigError("text must stand here", where=where, hint="write the file again")
+        raise ConfigError("expected text", where=where, hint="write the file again")
     return value

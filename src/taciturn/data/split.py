@@ -39,7 +39,8 @@ class Partition:
         everything = np.concatenate([self.train, self.test])
         if len(np.unique(everything)) != len(everything):
             raise ShapeError(
-                "a row is in both parts, or twice in one", hint="give every row one place"
+                "a row is in both the training and the test rows, or is repeated",
+                hint="give every row one place",
             )
 
 
@@ -213,8 +214,8 @@ class VerticalData:
         """Test table of each of several Alices, by name."""
         return self._dealt(self.alice_test)
 
-    def _dealt(self, hers: FeatureTable) -> dict[str, FeatureTable]:
-        return {name: hers.select(hers.columns[place]) for name, place in self.alices}
+    def _dealt(self, table: FeatureTable) -> dict[str, FeatureTable]:
+        return {name: table.select(table.columns[place]) for name, place in self.alices}
 
 
 def prepare_vertical(
@@ -371,5 +372,5 @@ def _chosen(
         taken.update(meant)
         chosen[group].update(meant)
     if not taken:
-        raise ColumnError("Alice gets no column", hint=_FORMS)
+        raise ColumnError("no column is assigned to Alice", hint=_FORMS)
     return chosen

@@ -227,10 +227,10 @@ class LabelTable:
         """The same labels, assigned to the rows at random."""
         return LabelTable(self.ids, self.values[entropy.permutation(self.rows)])
 
-    def entropy(self, entropy: Entropy) -> LabelTable:
-        """Fair coin flips for the same rows, independent of each other and of all else."""
-        heads = (entropy.words(self.rows) & np.uint64(1)).astype(np.int8)
-        return LabelTable(self.ids, heads)
+    def with_random_labels(self, entropy: Entropy) -> LabelTable:
+        """Independent fair random labels for the same rows."""
+        bits = (entropy.words(self.rows) & np.uint64(1)).astype(np.int8)
+        return LabelTable(self.ids, bits)
 
     def digest(self) -> str:
         """SHA-256 over row ids and labels, as hexadecimal text: as secret as the labels."""

@@ -152,7 +152,7 @@ C = TypeVar("C", bound=Columns)
 
 @dataclass(frozen=True, slots=True)
 class UserTable:
-    """How a user's table is read and prepared."""
+    """Reading and preparation options of a user's table."""
 
     settings: PrepareSettings = DEFAULTS
     dialect: Dialect = USUAL
@@ -160,7 +160,7 @@ class UserTable:
 
     @classmethod
     def from_settings(cls, choices: object) -> UserTable:
-        """From settings of the same names; the rest has its default."""
+        """Options from settings of the same names; the others have their defaults."""
         return cls(
             chosen(DEFAULTS, choices),
             Dialect.from_settings(choices),

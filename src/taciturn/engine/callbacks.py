@@ -1,11 +1,7 @@
-"""Who is told what happens while something runs.
-
-What a party needs from whatever carries its frames.
+"""Callbacks of a running command, channels to a peer, and progress estimates.
 
 A channel is one live link to the peer; an endpoint makes channels, one after the other, since links
 break. Neither knows which role the party has, nor what is in a frame.
-
-How far some work is, and how long it takes, in words.
 """
 
 from __future__ import annotations
@@ -45,7 +41,7 @@ class Callbacks:
 
 
 SILENT = Callbacks()
-"""Nobody is told."""
+"""Callbacks that do nothing."""
 
 
 class Channel(Protocol):
@@ -90,7 +86,7 @@ Endpoints: TypeAlias = Endpoint | Mapping[str, Endpoint]
 
 
 class ProgressEstimate:
-    """How far the work is, for a line now and then where there is no terminal.
+    """Progress of a task, for log lines where there is no terminal.
 
     >>> now = [0.0]
     >>> estimate = ProgressEstimate(lambda: now[0])
@@ -115,7 +111,7 @@ class ProgressEstimate:
         self._first, self._done, self._total = None, 0, 0
 
     def observe(self, event: Advance) -> bool:
-        """Takes note of an event; False for one that tells of less than is known.
+        """Record an event; False if it reports less progress than is known.
 
         In a simulation both sides tell of the parts of a pass, and one may be behind the other.
         """
@@ -125,7 +121,7 @@ class ProgressEstimate:
         return True
 
     def advance(self, activity: str, done: float, total: int) -> None:
-        """So much of it is done."""
+        """Add to the completed amount."""
         if activity != self.activity:
             self.begin(activity)
         # A resumed training is not at its beginning: the pace is that of what is done from here on.
@@ -134,11 +130,11 @@ class ProgressEstimate:
 
     @property
     def reach(self) -> tuple[float, int]:
-        """How much is done, and of how much; 0 of 0 where that is not known."""
+        """Completed amount and total; 0 of 0 if unknown."""
         return self._done, self._total
 
     def line(self) -> str:
-        """What is done, and the time that it took and will take."""
+        """Completed amount, elapsed time and estimated remaining time."""
         now = self._clock()
         parts = [self.activity]
         if self._total:

@@ -62,7 +62,7 @@ class Driver(Generic[R]):
 
     @property
     def result(self) -> R:
-        """What the program returned."""
+        """Return value of the program."""
         if not self.finished:
             raise LocalProtocolError(f"{self.role}'s program has not finished")
         return self._result  # type: ignore[return-value]  # set when finished
@@ -99,7 +99,7 @@ class Driver(Generic[R]):
                     continue
                 else:
                     raise LocalProtocolError(
-                        f"{self.role}'s program yields {type(step).__name__}, which is no step",
+                        f"{self.role}'s program yields {type(step).__name__}, which is not a step",
                         hint="call helpers with yield from",
                     )
                 step = next(self._program)
@@ -111,7 +111,7 @@ class Driver(Generic[R]):
     def _outlet_to(self, peer: str) -> Outlet:
         outlet = self._outlets.get(peer)
         if outlet is None:
-            raise LocalProtocolError(f"{self.role}'s program speaks to a peer that is not there")
+            raise LocalProtocolError(f"{self.role}'s program sends to an unknown peer")
         return outlet
 
     def _check_sender(self, message: Message) -> None:

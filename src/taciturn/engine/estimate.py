@@ -63,7 +63,7 @@ from taciturn.rng import Entropy, KeyedEntropy
 
 @dataclass(frozen=True, slots=True)
 class CalibrationRun:
-    """What one iteration took.
+    """Cost of one iteration.
 
     ``seconds`` is the critical path (encrypt, product, mask, decrypt), ``ahead`` what was made
     before it, while a party would wait for the other.
@@ -210,7 +210,7 @@ class _Sampler:
         return watch.extended(agreed.rounds, unlike)
 
     def _growth(self, rows: int) -> FloatArray:
-        """What seconds, bytes to Alice and bytes to Bob grow with."""
+        """Growth factors of seconds, bytes to Alice and bytes to Bob."""
         method, parties = self.terms.mechanism, len(self.alices)
         # With shared scores most of the traffic is that of the sigmoid: numbers for each row.
         if method.shares_scores or not self.terms.scheme.protects:
@@ -323,7 +323,7 @@ class _Watch:
         return self._marks[-1]
 
     def extended(self, iterations: int, unlike: int = 1) -> FloatArray:
-        """The cost of so many iterations; typical are those between the first and the last ones."""
+        """Cost of this many iterations; typical are those between the first and the last."""
         count, marks = self._iterations, self._marks
         if iterations == count:
             return self.last

@@ -1,4 +1,4 @@
-"""What the scores that a training opens to Bob tell him of Alice's columns: counts, and words.
+"""Exposure of Alice's columns through the scores that a training opens to Bob.
 
 A score is one linear function of a row of hers; of several Alices' rows it is the sum, and what is
 said of her columns holds of all of theirs. A Bob who keeps to the protocol has as many of them
@@ -27,7 +27,7 @@ bound for one that is. ``scores_for_all`` is no more than the played attacks nee
 all attacks: what is known of the columns besides (that one of a group is 1 and the others are 0)
 takes fewer bits still.
 
-What each side will receive in a training: a few sentences, from what is agreed on.
+Disclosure statement: the messages that each side receives in a training.
 
 **Guarantee.** The sentences follow from the agreement and the tables' sizes, so that both sides
 have the same.
@@ -55,7 +55,7 @@ from taciturn.results.cost_preview import ColumnExposure, Disclosure
 
 @dataclass(frozen=True, slots=True)
 class OpenedScores:
-    """How many scores a training opens to Bob; of several Alices, how many sums of them.
+    """Number of scores a training opens to Bob; with several Alices, number of summed scores.
 
     ``per_row`` is the most of one training row. ``in_all`` includes ``sums`` over all training rows
     where no score is opened: losses, and a count.
@@ -68,7 +68,7 @@ class OpenedScores:
 
     @classmethod
     def from_terms(cls, terms: Terms, rows: int, held_out: int = 0) -> OpenedScores:
-        """The counts of a training on so many rows."""
+        """Counts of a training on this many rows."""
         agreed, method = terms.agreement, terms.mechanism
         looks = agreed.models + (agreed.rounds if agreed.evaluate == "epoch" else 0)
         if method.shares_scores:
@@ -87,7 +87,7 @@ class OpenedScores:
 
 
 def sums_alone(terms: Terms) -> tuple[str, ...]:
-    """What a reader should know of a training with several Alices: what Bob learns of them."""
+    """Note on a training with several Alices: Bob learns sums only."""
     if terms.agreement.alices == 1:
         return ()
     return (
@@ -97,7 +97,7 @@ def sums_alone(terms: Terms) -> tuple[str, ...]:
 
 
 def reconstruction(terms: Terms) -> str | None:
-    """What a Bob who keeps to the protocol can do to Alice's columns.
+    """What a semi-honest Bob can reconstruct of Alice's columns.
 
     The text has no final full stop; None where no training score is opened to him.
     """
@@ -131,7 +131,7 @@ def column_exposure(
     held_out: int = 0,
     opened: OpenedScores | None = None,
 ) -> ColumnExposure:
-    """What a training tells Bob of Alice's columns.
+    """Exposure of Alice's columns to Bob in a training.
 
     ``table`` may be a sample of the training rows. ``opened`` counts the scores of several
     trainings.
@@ -281,7 +281,7 @@ def disclosure_text(
     opened: OpenedScores | None = None,
     study: str = "",
 ) -> Disclosure:
-    """What Alice receives, and what Bob does.
+    """Sentences on what Alice receives and what Bob receives.
 
     ``opened`` counts the scores that several trainings open, and ``study`` is the text about them.
     """

@@ -75,7 +75,7 @@ class Transcript:
 
     @property
     def links(self) -> int:
-        """How many Alices there were."""
+        """Number of Alices."""
         return 1 + len(self.further)
 
     def link(self, number: int) -> Transcript:
@@ -135,7 +135,7 @@ class TranscriptFile:
         keep: bool = False,
     ) -> None:
         if not path.name:
-            raise OutputError("this is not the name of a file", where=str(path))
+            raise OutputError("this is not a file name", where=str(path))
         self._path = path
         self._partial = path.with_name(path.name + ".partial")
         self._keep = keep
@@ -179,7 +179,7 @@ class TranscriptFile:
             ) from None
 
     def position(self) -> Header:
-        """How far the file has come, as JSON: from here a later writer can resume it."""
+        """Position in the file as JSON, from which a later writer can resume."""
         try:
             self._stream.flush()
         except OSError as problem:
@@ -205,7 +205,7 @@ class TranscriptFile:
             raise self._unwritable(problem) from None
 
     def conclude(self, footer: Header) -> None:
-        """Says what the run gave; written when the file is closed."""
+        """Set the result of the run, which is written when the file is closed."""
         self._footer = footer
 
     def __enter__(self) -> TranscriptFile:
@@ -343,7 +343,7 @@ def replay(
     then = {peer: enumerate(link.frames(role)) for peer, link in links.items()}
 
     def check(peer: str, frame: bytes) -> None:
-        # At once, not at the end: with other coins the first difference shows before its effects.
+        # At once: with other randomness the first difference shows before its effects.
         number, before = next(then[peer], (-1, b""))
         if verify and frame != before:
             where = f"{role}'s frame {number}" if number >= 0 else f"the end of {role}'s frames"

@@ -1,4 +1,4 @@
-"""What parties do together: one folder for each capability, and how all of them are run."""
+"""Jobs of the parties: one folder per capability, and their common runner."""
 
 from taciturn.lazy import lazy_names
 

@@ -59,7 +59,7 @@ class Consent(Generic[E]):
 
 @dataclass(frozen=True, slots=True)
 class SessionFacts:
-    """A finished session: the peer, the traffic, and the log for what is still to be said.
+    """A finished session: the peer, the traffic, and the log.
 
     ``confirmed``: the peer has confirmed all that was sent. ``seconds`` include the wait for the
     peer, ``connected_seconds`` do not.
@@ -76,7 +76,7 @@ class SessionFacts:
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """What a side runs with: its job, its party's file, and the connection to the peers."""
+    """Run context of a side: its job, its party's file, and the connection to the peers."""
 
     job: Job[Any]
     config: PartyConfig
@@ -94,7 +94,7 @@ class PreparedSide(ABC, Generic[R]):
 
     @property
     def setup(self) -> Setup | None:
-        """What is published before the peer is contacted; None where nothing is."""
+        """Metrics published before the peer is contacted; None for none."""
         return None
 
     def begin(self, log: Log, callbacks: Callbacks) -> None:
@@ -117,7 +117,7 @@ class Side(PreparedSide[R], Generic[T, R]):
 
     @property
     def consent(self) -> Consent[Any] | None:
-        """What is charged to a budget, and before which message; None where nothing is."""
+        """Budget charge, and the message that it precedes; None for none."""
         return None
 
     @abstractmethod
@@ -190,7 +190,7 @@ class Job(ABC, Generic[R]):
     @property
     @abstractmethod
     def purpose(self) -> int:
-        """What both parties state when they connect (``party.link``)."""
+        """Purpose that both parties state when they connect (``party.link``)."""
 
     @abstractmethod
     def prepare(self, config: PartyConfig) -> PreparedSide[R]:
@@ -235,7 +235,7 @@ def run_party(
 
 @dataclass(frozen=True, slots=True)
 class Simulated(Generic[A, B]):
-    """What the programs of all sides returned, and how many bytes crossed."""
+    """Return values of all sides' programs, and the bytes sent."""
 
     alices: Mapping[str, A] = field(repr=False)
     bob: B = field(repr=False)

@@ -55,7 +55,7 @@ _MISFITS = (RemoteProtocolError.exit_code, AgreementError.exit_code)
 
 @dataclass(frozen=True, slots=True)
 class BudgetCheck:
-    """This side's budget over all sessions.
+    """Check of this side's budget over all sessions.
 
     ``require`` raises BudgetExceeded where the session exceeds the limit, and counts nothing;
     ``charge`` counts the session, once.
@@ -66,7 +66,7 @@ class BudgetCheck:
 
 
 class SessionOutcome(Protocol):
-    """What a session ends with, for its journal."""
+    """Outcome of a session, for its journal."""
 
     @property
     def run(self) -> Any:  # noqa: ANN401 - the result of one training, or of several
@@ -100,12 +100,12 @@ class JournaledSession:
 
     @property
     def entropy(self) -> KeyedEntropy:
-        """This side's randomness, the same after every stop."""
+        """This side's randomness, the same after every restart."""
         return KeyedEntropy(self.meeting.past.meta.entropy)
 
     @property
     def checkpoint(self) -> dict[str, Any] | None:
-        """What ``freeze`` returned at the last checkpoint; None at the beginning."""
+        """Value of ``freeze`` at the last checkpoint; None at the beginning."""
         body = self.meeting.past.checkpoint.body
         return json.loads(body) if body else None
 
@@ -163,11 +163,11 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
     @property
     @abstractmethod
     def setup(self) -> Setup:
-        """What is published before the peer is contacted."""
+        """Metrics published before the peer is contacted."""
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:
-        """What must not change while a session is unfinished."""
+        """Facts that must not change while a session is unfinished."""
 
     @abstractmethod
     def require_accepted(self) -> None:
@@ -195,7 +195,7 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
 
     @abstractmethod
     def conclude(self, outcome: O, *, confirmed: bool) -> R:
-        """The result; ``confirmed`` says whether the peer has confirmed the last message."""
+        """The result; ``confirmed`` is True if the peer has confirmed the last message."""
 
     def run(self, context: RunContext) -> R:
         """Begin or resume the session, and run it to its recorded end."""
@@ -250,10 +250,10 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
                 log("the peer has not confirmed the last message; run again if it lacks it")
             return self.conclude(outcome, confirmed=confirmed)
 
-    def _past(self, config: PartyConfig, kept: SessionState, log: Log) -> Past:
+    def _past(self, config: PartyConfig, state: SessionState, log: Log) -> Past:
         """The session so far, from the journal, or a new one."""
         facts = self.facts()
-        past = None if self.fresh else kept.journal.resume()
+        past = None if self.fresh else state.journal.resume()
         changed = [] if past is None else changed_facts(past.meta, facts)
         if changed:
             raise StateError(
@@ -264,12 +264,12 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
         if past is None or past.met_nobody:
             # A session that began in time may end later.
             require_begun_in_time(config)
-            kept.clear()
+            state.clear()
             log("session started")
             # Randomness of a journal that has met nobody may have been used since, if the journal
             # is a copy that was put back. Its name stays: a peer may have noted it already.
             nonce = SystemEntropy().token(NONCE_BYTES) if past is None else past.meta.nonce
-            return kept.journal.begin(Meta(facts, KeyedEntropy.from_system().key, nonce))
+            return state.journal.begin(Meta(facts, KeyedEntropy.from_system().key, nonce))
         sent, received = zip(*(link.counts for link in (past, *past.further)), strict=True)
         log("session resumed", frames_sent=sum(sent), frames_received=sum(received))
         return past

@@ -37,11 +37,11 @@ from taciturn.version import __version__
 OPSET, ML_OPSET, IR_VERSION = 17, 2, 8
 
 
-def own_to_onnx(part: ModelPart) -> bytes:
+def own_to_onnx(model_part: ModelPart) -> bytes:
     """One side's part of the score: ``score``, of shape (rows, 1)."""
     graph = _Graph()
-    graph.output(_part(graph, part, input_names((part,))[0]), "score")
-    return graph.serialised("taciturn_part", (part,))
+    graph.output(_part(graph, model_part, input_names((model_part,))[0]), "score")
+    return graph.serialised("taciturn_part", (model_part,))
 
 
 def whole_to_onnx(model: WholeModel) -> bytes:
@@ -71,13 +71,13 @@ def whole_to_onnx(model: WholeModel) -> bytes:
     return graph.serialised("taciturn_model", parts)
 
 
-def _part(graph: _Graph, part: ModelPart, names: dict[str, str]) -> str:
+def _part(graph: _Graph, model_part: ModelPart, names: dict[str, str]) -> str:
     columns, weights, at = [], [], 0
-    for rule in part.model.preparation.rules:
+    for rule in model_part.model.preparation.rules:
         count = len(rule.outputs)
         if _rule_contributes(rule):
             columns.append(graph.rule(rule, names[rule.column]))
-            weights.append(part.weights[at : at + count])
+            weights.append(model_part.weights[at : at + count])
         at += count
     if not columns:
         raise _no_contribution()
@@ -85,8 +85,8 @@ def _part(graph: _Graph, part: ModelPart, names: dict[str, str]) -> str:
     # No MatMul: onnxruntime fuses a division before it into one, with a factor of single precision.
     products = graph.node("Mul", [matrix, graph.constant(np.concatenate(weights).reshape(1, -1))])
     score = graph.node("ReduceSum", [products, graph.constant(np.array([1]))], keepdims=1)
-    if part.constant:
-        score = graph.node("Add", [score, graph.constant(np.float64(part.constant))])
+    if model_part.constant:
+        score = graph.node("Add", [score, graph.constant(np.float64(model_part.constant))])
     return score
 
 
@@ -99,8 +99,8 @@ def _rule_contributes(rule: Rule) -> bool:
     return bool(rule.outputs) and (not rule.scales or any(rule.scales))
 
 
-def _contributes(part: ModelPart) -> bool:
-    return any(_rule_contributes(rule) for rule in part.model.preparation.rules)
+def _contributes(model_part: ModelPart) -> bool:
+    return any(_rule_contributes(rule) for rule in model_part.model.preparation.rules)
 
 
 def _no_contribution() -> ConfigError:

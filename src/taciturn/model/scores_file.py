@@ -1,4 +1,4 @@
-"""What Bob keeps of a training's scores, beside his model: for the model's page.
+"""Scores file: the scores of a training that Bob stores for the model report.
 
 Without Alice no score can be computed again. So the end of a training leaves the scores and labels
 of the rows that Bob has scores of, in ``bob.model.scores`` beside ``bob.model.json``, for his eyes

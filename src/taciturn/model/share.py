@@ -116,7 +116,7 @@ class ModelShare:
 
     @property
     def own_share(self) -> tuple[int, ...]:
-        """This side's share of its own weights; empty where it has the weights themselves."""
+        """This side's share of its own weights; empty if it has the weights themselves."""
         return self.bob_share if self.is_bob else self.share
 
     @property
@@ -138,7 +138,7 @@ class ModelShare:
 
     @property
     def offset(self) -> float:
-        """What centring adds to this side's part of a score; an intercept of its own has it."""
+        """Centring offset of this side's partial score; included in its intercept if it has one."""
         if self.intercept or not self.means or not len(self.weights):
             return 0.0
         return centring_offset(self.weights, np.array(self.means))
@@ -154,7 +154,7 @@ class ModelShare:
 
     @property
     def log_odds_shift(self) -> float:
-        """By how much class weights have moved the scores away from the log-odds of a label."""
+        """Shift of the scores from the label's log-odds by class weights."""
         weights = self.agreement.get("class_weight")
         if weights is None:
             return 0.0
@@ -368,7 +368,7 @@ def archive_model(path: Path, session: str) -> Path | None:
 
 
 def listed_models(path: Path) -> ModelList:
-    """The model of a file and those of earlier sessions beside it, the newest first."""
+    """Models of a file and of earlier sessions in its folder, the newest first."""
     pattern = re.compile(re.escape(path.stem) + _ASIDE + re.escape(path.suffix))
     with suppress(OSError):
         aside = [other for other in path.parent.iterdir() if pattern.fullmatch(other.name)]
@@ -377,7 +377,7 @@ def listed_models(path: Path) -> ModelList:
         if files:
             return ModelList(tuple(_listed(file, file == path) for file in files))
     raise FileError(
-        "there is no model of that name, nor one of an earlier session",
+        "no current or earlier model has that name",
         where=str(path),
         hint="name the file that [output] model names; taciturn party writes it",
     )
@@ -408,13 +408,13 @@ def _free_name(path: Path, mark: str, content: bytes) -> Path:
     return kept
 
 
-def _second_name(path: Path, kept: Path, content: bytes) -> None:
+def _second_name(path: Path, backup: Path, content: bytes) -> None:
     try:
-        os.link(path, kept)
+        os.link(path, backup)
     except FileExistsError:
         raise
     except OSError:
         # Not every file system has second names: then a copy, which is as private.
-        write_private(kept, content)
+        write_private(backup, content)
     else:
-        kept.chmod(0o600)
+        backup.chmod(0o600)

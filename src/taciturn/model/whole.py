@@ -33,11 +33,11 @@ class ModelPart:
 
     @property
     def constant(self) -> float:
-        """What is added to the weighted columns: the intercept, if any, and the offset."""
+        """Constant term: the intercept, if any, and the offset."""
         return self.offset + (float(self.weights[-1]) if self.model.intercept else 0.0)
 
     def scores(self, frame: pl.DataFrame) -> FloatArray:
-        """This side's part of the score of each row, from raw columns."""
+        """This side's partial scores, from raw columns."""
         plan = self.model.preparation
         if plan.columns:
             partial: FloatArray = plan.apply(frame) @ self.weights[: len(plan.columns)]
@@ -65,7 +65,7 @@ class WholeModel:
 
 
 def input_names(parts: tuple[ModelPart, ...]) -> tuple[dict[str, str], ...]:
-    """For each part, the name of each of its raw columns in a table of all sides.
+    """Per part, the name of each of its raw columns in a table of all sides.
 
     A column keeps its name; where several sides have one of that name it is ``alice/name`` and
     ``bob/name``, or ``alice-2/name`` of one of several Alices.

@@ -85,7 +85,7 @@ class Bands:
     def __post_init__(self) -> None:
         rising = all(low < high for low, high in zip(self.edges, self.edges[1:], strict=False))
         if not rising or not all(map(math.isfinite, self.edges)):
-            raise ConfigError("the edges of bands rise, and are finite numbers")
+            raise ConfigError("band edges must be finite and ascending")
         if len(self.edges) >= MOST_BANDS:
             raise ConfigError(f"there are {len(self.edges) + 1} bands", hint="use 100 or fewer")
 
@@ -93,7 +93,7 @@ class Bands:
     def from_quantiles(cls, scores: FloatArray, count: int) -> Bands:
         """Bands of equally many rows; fewer where scores are equal."""
         if not 1 <= count <= MOST_BANDS:
-            raise ConfigError(f"{count} bands cannot be made", hint="use 2 to 100 of them")
+            raise ConfigError(f"{count} bands are not possible", hint="use 2 to 100 of them")
         ordered = np.sort(scores)
         places = np.linspace(0, len(scores), count + 1)[1:-1].round().astype(np.int64)
         edges = np.unique(ordered[np.minimum(places, len(scores) - 1)])
@@ -186,7 +186,7 @@ def stability(reference: IntArray, new: IntArray) -> Stability:
         raise ShapeError("two sets of rows in the same bands are needed to compare them")
     # None of them is zero.
     counts = [np.where(one == 0, 0.5, one.astype(np.float64)) for one in (reference, new)]
-    expected, actual = (one / one.sum() for one in counts)
+    expected, actual = (count / count.sum() for count in counts)
     summands = (actual - expected) * np.log(actual / expected)
     psi = float(summands.sum())
     scale = 1 / rows + 1 / new_rows
@@ -274,7 +274,9 @@ def calibration_groups(
 ) -> tuple[CalibrationGroup, ...]:
     """Rows in about equal groups by log-odds, from low to high; equal scores stay together."""
     if groups < 1:
-        raise ConfigError(f"calibration in {groups} groups", where="groups", hint="use 10")
+        raise ConfigError(
+            f"a calibration test cannot have {groups} groups", where="groups", hint="use 10"
+        )
     truth = truth_of(scores, labels)
     order = np.argsort(scores)
     ordered, ones = scores[order], truth[order]
@@ -300,9 +302,9 @@ def hosmer_lemeshow(groups: tuple[CalibrationGroup, ...], *, fitted: bool) -> Ho
     if degrees < 1:
         return HosmerLemeshow(math.nan, max(degrees, 0), math.nan)
     statistic = 0.0
-    for one in groups:
-        variance = one.rows * one.predicted * (1 - one.predicted)
-        gap = one.ones - one.rows * one.predicted
+    for group in groups:
+        variance = group.rows * group.predicted * (1 - group.predicted)
+        gap = group.ones - group.rows * group.predicted
         if variance > 0:
             statistic += gap**2 / variance
         elif gap:

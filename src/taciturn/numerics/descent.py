@@ -126,36 +126,36 @@ class DescentSolver:
     def __init__(
         self,
         likelihood: Likelihood,
-        own: FloatArray,
+        bob_columns: FloatArray,
         l2: float,
         free: int,
         passes: int,
         scratch: Scratch = MEMORY,
     ) -> None:
         self._likelihood, self._scratch = likelihood, scratch
-        self._rows, columns = own.shape
+        self._rows, columns = bob_columns.shape
         # Without columns of his there is nothing to whiten, and one party has columns.
-        self._table = BoundedTable.from_table(own, l2, free, scratch) if columns else None
-        self._own = own if self._table is None else self._table.values
+        self._table = BoundedTable.from_table(bob_columns, l2, free, scratch) if columns else None
+        self._bob_columns = bob_columns if self._table is None else self._table.values
         self._step = 1.0 / parties_with_columns(columns)
-        self._numbers, self._theirs = self._vector(), self._vector()
+        self._numbers, self._alice_scores = self._vector(), self._vector()
         self._take(np.zeros(self._rows), np.zeros(self._rows))
         self._whitened = np.zeros(columns)
         self._passes = 0
 
     @property
     def weights(self) -> FloatArray:
-        """Current weights of his own columns."""
+        """Current weights of Bob's columns."""
         return self._in_his_columns(self._whitened)
 
     @property
     def arrays(self) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
         """The newest direction and its scores, where there is one: part of the state."""
-        return ((self._numbers,), (self._theirs,)) if self._passes else ((), ())
+        return ((self._numbers,), (self._alice_scores,)) if self._passes else ((), ())
 
     @property
     def position(self) -> FloatArray:
-        """Number of passes and his whitened weights: the rest of the state."""
+        """Number of passes and Bob's whitened weights: the rest of the state."""
         return np.concatenate([[float(self._passes)], self._whitened])
 
     @property
@@ -181,20 +181,20 @@ class DescentSolver:
         """Take the step for a direction, rounded as it was sent, and Alice's scores for it."""
         self._whitened = self._next()[1]
         # A state that was told before keeps its arrays.
-        self._numbers, self._theirs = self._vector(), self._vector()
+        self._numbers, self._alice_scores = self._vector(), self._vector()
         self._take(direction, scores)
         self._passes += 1
 
     def scores(self) -> FloatArray:
         """Current scores with the weights of both; of clipped rows, those of the clipped rows."""
         scores = self._vector()
-        for place, theirs in row_blocks(self._theirs):
-            scores[place] = clip_scores(theirs + self._own[place] @ self._whitened)
-            drop_pages(self._own)
+        for place, theirs in row_blocks(self._alice_scores):
+            scores[place] = clip_scores(theirs + self._bob_columns[place] @ self._whitened)
+            drop_pages(self._bob_columns)
         return scores
 
     def conclude(self, _penalty: int = 0, /) -> tuple[FloatArray, FloatArray]:
-        """The last step, without an exchange: ``a`` and his own weights. It has one penalty."""
+        """Final step, without an exchange: ``a`` and Bob's weights. It has one penalty."""
         numbers, whitened = self._next()
         return numbers, self._in_his_columns(whitened)
 
@@ -202,7 +202,7 @@ class DescentSolver:
         step, numbers = self._step, self._vector()
 
         def descend(place: slice) -> FloatArray:
-            columns, theirs = self._own[place], self._theirs[place]
+            columns, theirs = self._bob_columns[place], self._alice_scores[place]
             own = columns @ self._whitened
             slope = self._likelihood(clip_scores(theirs + own), place).slope
             numbers[place] = (1.0 - step) * self._numbers[place]
@@ -210,7 +210,7 @@ class DescentSolver:
             descent: FloatArray = (slope + own / 4.0) @ columns
             return descent
 
-        walked = self._own, self._theirs, self._numbers, numbers
+        walked = self._bob_columns, self._alice_scores, self._numbers, numbers
         descent = reduce(operator.add, over_blocks(descend, self._rows, *walked))
         return numbers, (1.0 - step) * self._whitened + step / self._rows * descent
 
@@ -218,10 +218,10 @@ class DescentSolver:
         values: FloatArray = self._scratch.unnamed((self._rows,), np.float64)
         return values
 
-    def _take(self, numbers: FloatArray, theirs: FloatArray) -> None:
+    def _take(self, numbers: FloatArray, alice_scores: FloatArray) -> None:
         for place, block in row_blocks(numbers):
             self._numbers[place] = block
-            self._theirs[place] = np.nan_to_num(theirs[place])
+            self._alice_scores[place] = np.nan_to_num(alice_scores[place])
 
     def _in_his_columns(self, whitened: FloatArray) -> FloatArray:
         return whitened if self._table is None else self._table.whitening.weights(whitened)

@@ -1,4 +1,4 @@
-"""How good a score is: the figures that credit and advertising people use.
+"""Metrics of scores that are common in credit risk and advertising.
 
 Scores are logits: above 0 means 1. With ``TP`` and ``FP`` counted at each distinct score used as a
 threshold, ``P`` ones and ``N`` zeros::
@@ -109,7 +109,9 @@ def calibration(probabilities: FloatArray, labels: LabelArray, bins: int = 10) -
     row are left out.
     """
     if bins < 1:
-        raise ConfigError(f"calibration in {bins} bins", where="bins", hint="use 1 or more")
+        raise ConfigError(
+            f"a calibration curve cannot have {bins} bins", where="bins", hint="use 1 or more"
+        )
     truth = truth_of(probabilities, labels)
     _check_probabilities(probabilities)
     return _calibrated(*_bins(probabilities, truth, bins))
@@ -187,7 +189,7 @@ def evaluate(scores: FloatArray, labels: LabelArray, shift: float = 0.0) -> Metr
 
 
 def log_odds_shift(class_weight: tuple[float, float] | None) -> float:
-    """By how much class weights move the logits of a fitted model.
+    """Shift of a fitted model's logits by class weights.
 
     0 where one class has no weight: the model has seen the other only, and there is no way back.
     """

@@ -168,7 +168,7 @@ class SharedSigmoid:
         return math.sqrt(his + hers)
 
     def phases(self, share: IntArray, factors: FloatArray) -> IntArray:
-        """Bob's numbers: a row for each of his shares, times its factor."""
+        """Bob's numbers: one row per share, times its factor."""
         waves = self._waves(share) * factors[:, np.newaxis]
         scaled = np.stack([waves.real, waves.imag], axis=2).reshape(len(share), -1)
         return np.rint(scaled * 2.0**self.bits).astype(np.int64)

@@ -9,7 +9,7 @@ to a label 1 at that score, and ``PDO``, the points that double the odds [Siddiq
 ``z`` is the score less the shift of class weights, so that the odds are those of the rows. A
 column's part of the score, ``c``, is worth ``-factor c`` points.
 
-How sure a fitted coefficient is: the information in the rows, standard errors, Wald's test.
+Fisher information, standard errors and Wald tests of fitted coefficients.
 
 A logistic regression with the columns X and the probabilities p has the information ::
 
@@ -55,7 +55,7 @@ class Scale:
         numbers = (self.base_score, self.base_odds, self.points_to_double)
         if not positive or not all(map(math.isfinite, numbers)):
             raise ConfigError(
-                "base odds and the points that double them are positive numbers",
+                "base odds and points to double the odds must be positive",
                 hint="use 600, 50 and 20, for example",
             )
 
@@ -73,9 +73,9 @@ class Scale:
         """Points of rows; ``shift`` is by how much class weights have moved the logits."""
         return self.offset - self.factor * (scores - shift)
 
-    def worth(self, part: float) -> float:
+    def worth(self, score: float) -> float:
         """Points of a part of the score."""
-        return -self.factor * part
+        return -self.factor * score
 
 
 # Directions in which the columns hold less than this, of what they hold on average, say nothing.

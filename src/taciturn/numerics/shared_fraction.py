@@ -20,7 +20,7 @@ All is done by additions, multiplications and shifts, with the same work for all
 **Assumes.** ``|x| < t/4``. Beyond, the carry may be wrong, and the result another number: what a
 score beyond its range is too.
 
-How many shared scores lie beyond their range, from the segments of their shares.
+Number of shared scores out of range, from the segments of their shares.
 
 A score is shared modulo ``t = 2^k``, and the whole ring is ``[-H, H)``. One side adds t/2 to its
 part, so that 0 and t are the ends of the range. Cut the ring into S segments, of which the parts
@@ -56,7 +56,7 @@ _UNIT = 1 << UNIT_BITS
 
 
 class Momentum(NamedTuple):
-    """How far the next point lies beyond the last step, in units of ``2^-UNIT_BITS``.
+    """Extrapolation beyond the last step, in units of ``2^-UNIT_BITS``.
 
     ``by_step`` multiplies the way from the step before, ``by_point`` that from the point at which
     the last step started; each is from 0 to 1.
@@ -100,18 +100,18 @@ class SharedFraction:
     raises: bool
 
     def parts(self, shares: IntArray) -> IntArray:
-        """This side's parts, from 0 to t, of its shares."""
+        """This side's values from 0 to t, from its shares."""
         raised = shares + (np.int64(self.raises) << np.int64(self.modulus_bits - 1))
         parts: IntArray = np.bitwise_and(raised, np.int64((1 << self.modulus_bits) - 1))
         return parts
 
     def marks(self, parts: IntArray) -> IntArray:
-        """For each part four numbers: a 1 at its segment, and zeros."""
+        """Per value a one-hot vector of four numbers that marks its segment."""
         marks: IntArray = np.equal(self._segments(parts), np.arange(SEGMENTS)).astype(np.int64)
         return marks
 
     def table(self, parts: IntArray) -> IntArray:
-        """For each part the carry that there is with each segment of the other side's."""
+        """Per value the carry with each segment of the other side's."""
         sums = self._segments(parts) + np.arange(SEGMENTS)
         carries: IntArray = np.greater_equal(sums, SEGMENTS).astype(np.int64)
         return carries
@@ -151,12 +151,12 @@ class SharedFraction:
         return parts - carries - self._raised(UNIT_BITS) * factor
 
     def _raised(self, shift: int) -> np.int64:
-        """What this side added to a part, divided by ``2^shift``."""
+        """This side's addition to a value, divided by ``2^shift``."""
         return np.int64(self.raises) << np.int64(self.modulus_bits - 1 - shift)
 
 
 def momentum(number: int, passes: int) -> Momentum:
-    """The b and g of the step after pass ``number`` of so many, in units of ``2^-UNIT_BITS``.
+    """The b and g of the step after pass ``number`` of ``passes``, in units of ``2^-UNIT_BITS``.
 
     >>> [tuple(momentum(number, 42)) for number in (0, 1, 2, 40)]
     [(0, 632), (288, 755), (444, 816), (679, 712)]
@@ -204,12 +204,12 @@ class RangeCount:
         return self._from(self.segments)
 
     def marks(self, parts: IntArray) -> BoolArray:
-        """For each part of one side's a 1 at its segment."""
+        """Per value of one side a 1 at its segment."""
         marks: BoolArray = np.equal(self._numbers(parts), np.arange(self.segments))
         return marks
 
     def table(self, parts: IntArray) -> BoolArray:
-        """For each part of the other's whether a score is counted, with each of these segments."""
+        """Per value of the other side, whether a score is counted with each of these segments."""
         sums = self._numbers(parts) + np.arange(self.segments)
         counted: BoolArray = self._counted[np.bitwise_and(sums, self.segments - 1)]
         return counted

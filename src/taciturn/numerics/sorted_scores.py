@@ -65,7 +65,7 @@ class SortedScores:
         return 0 < self.total_ones < self.total
 
     def ones_among(self, first: FloatArray) -> FloatArray:
-        """Number of ones among the first rows; rows of equal score share theirs.
+        """Number of ones among the first rows; rows of equal score share their ones.
 
         >>> rows = SortedScores.from_scores(np.zeros(4), np.array([0, 1, 0, 1]))
         >>> rows.ones_among(np.array([1.0])).tolist()
@@ -103,7 +103,9 @@ class GainsRow:
 def gains(ranked: SortedScores, parts: int = 10) -> tuple[GainsRow, ...]:
     """Gains table of at most ``parts`` parts, the riskiest first."""
     if parts < 1:
-        raise ConfigError(f"gains in {parts} parts", where="parts", hint="use 10, for example")
+        raise ConfigError(
+            f"a gains table cannot have {parts} groups", where="parts", hint="use 10, for example"
+        )
     rows, total_ones = ranked.total, ranked.total_ones
     ends = np.linspace(0, rows, min(parts, rows) + 1).round().astype(np.int64)
     held = ranked.ones_among(ends.astype(np.float64))

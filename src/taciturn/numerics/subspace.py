@@ -102,7 +102,7 @@ class SubspaceSolver:
     def __init__(
         self,
         likelihood: Likelihood,
-        own: FloatArray,
+        bob_columns: FloatArray,
         l2: float,
         free: int,
         passes: int,
@@ -111,9 +111,9 @@ class SubspaceSolver:
         penalties: Sequence[float] = (),
     ) -> None:
         self._unwhitened = unwhitened
-        self._likelihood, self._own, self._free = likelihood, own, free
+        self._likelihood, self._bob_columns, self._free = likelihood, bob_columns, free
         self._l2, self._penalties = l2, penalties or (l2,)
-        self._rows, columns = own.shape
+        self._rows, columns = bob_columns.shape
         self._passes, self._most_passes = 0, passes
         self._scratch = scratch
         self._directions: FloatArray = scratch.unnamed((passes, self._rows), np.float64)
@@ -126,7 +126,9 @@ class SubspaceSolver:
         self._scores: FloatArray = scratch.unnamed((passes, self._rows), np.float64)
         self._excess = np.empty((0, 0))
         # The largest curvature: of the scores' part it is the identity.
-        self._own_bound = self._sum(lambda place: own[place].T @ own[place]) / (4.0 * self._rows)
+        self._own_bound = self._sum(lambda place: bob_columns[place].T @ bob_columns[place]) / (
+            4.0 * self._rows
+        )
         self._cross_bound = np.empty((0, columns))
         self._quadratic = np.empty((0, 0))
         self._combined = np.empty(0)
@@ -143,7 +145,7 @@ class SubspaceSolver:
 
     @property
     def coefficients(self) -> FloatArray:
-        """One coefficient for each combination of directions, then his weights."""
+        """Coefficients: one per combination of directions, then Bob's weights."""
         return np.concatenate([self._combined, self.weights])
 
     @property
@@ -190,7 +192,7 @@ class SubspaceSolver:
 
     @property
     def _known_penalties(self) -> range:
-        """Those that had their turn, which follows from the passes; all after the last."""
+        """Penalties whose turn has come, by the number of passes; all after the last."""
         count = len(self._penalties)
         finished = self._passes == self._most_passes
         return range(0 if finished else max(0, count - 1 - self._passes), count)
@@ -238,7 +240,7 @@ class SubspaceSolver:
         def falls(place: slice) -> tuple[FloatArray, ...]:
             directions, scores = self._block(place)
             theirs = self._combined @ scores
-            total = clip_scores(theirs + self._own[place] @ self.weights)
+            total = clip_scores(theirs + self._bob_columns[place] @ self.weights)
             slope = self._likelihood(total, place).slope
             part = (slope + given * theirs) / self._rows - taken * (mixture @ directions)
             descent[place] = part
@@ -278,7 +280,7 @@ class SubspaceSolver:
         return self._filled(lambda place: mixture @ self._directions[: self._passes, place])
 
     def conclude(self, penalty: int = 0, /) -> tuple[FloatArray, FloatArray]:
-        """End of the search: ``a`` and his own weights, for one of the penalties."""
+        """Final result of the search: ``a`` and Bob's weights, for one of the penalties."""
         self._select(penalty)
         return self.combination(), self.weights
 
@@ -302,7 +304,7 @@ class SubspaceSolver:
         return self._directions[: self._passes, place], self._scores[: self._passes, place]
 
     def _sums(self, work: Callable[[slice], tuple[T, ...]], *walked: FloatArray) -> tuple[T, ...]:
-        arrays = (self._directions, self._scores, self._own, *walked)
+        arrays = (self._directions, self._scores, self._bob_columns, *walked)
         parts = over_blocks(work, self._rows, *arrays)
         return reduce(lambda total, part: tuple(map(operator.add, total, part)), parts)
 
@@ -340,7 +342,7 @@ class SubspaceSolver:
             directions, known = self._block(place)
             newest = known[count]
             newest *= scale
-            own = newest @ self._own[place]
+            own = newest @ self._bob_columns[place]
             return directions @ newest, known @ directions[count], own
 
         by_directions, by_scores, bound = self._sums(crossed_by)
@@ -385,12 +387,12 @@ class SubspaceSolver:
         self._basis = basis
         return scale
 
-    def _less(self, newest: int, part: FloatArray) -> tuple[float, FloatArray]:
+    def _less(self, newest: int, coefficients: FloatArray) -> tuple[float, FloatArray]:
         """Subtract a part of the scores before; the square of what is left, and its overlap."""
 
         def subtract(place: slice) -> tuple[Any, ...]:
             before, scores = self._scores[:newest, place], self._scores[newest, place]
-            scores -= part @ before
+            scores -= coefficients @ before
             return scores @ scores, before @ scores
 
         square, overlap = self._sums(subtract)
@@ -459,7 +461,7 @@ class SubspaceSolver:
     def _scores_of(self, state: FloatArray, place: slice) -> FloatArray:
         count = self._passes
         scores: FloatArray = state[:count] @ self._scores[:count, place]
-        scores += self._own[place] @ state[count:]
+        scores += self._bob_columns[place] @ state[count:]
         return scores
 
     def _model(self, state: FloatArray) -> tuple[float, FloatArray, FloatArray]:
@@ -469,7 +471,7 @@ class SubspaceSolver:
         def model(place: slice) -> tuple[Any, ...]:
             rows = self._likelihood(clip_scores(self._scores_of(state, place)), place)
             slope = np.concatenate(
-                [self._scores[:count, place] @ rows.slope, rows.slope @ self._own[place]]
+                [self._scores[:count, place] @ rows.slope, rows.slope @ self._bob_columns[place]]
             )
             return np.sum(rows.value), slope, self._curvature(place, rows.curvature)
 
@@ -494,7 +496,7 @@ class SubspaceSolver:
 
     def _curvature(self, place: slice, curvature: FloatArray) -> FloatArray:
         count = self._passes
-        size = count + self._own.shape[1]
+        size = count + self._bob_columns.shape[1]
         if size > _MOST_EIGENVECTORS:
             # Flipped labels have negative ones, which elimination would take for what they are.
             curvature = np.maximum(curvature, 0.0)
@@ -505,7 +507,7 @@ class SubspaceSolver:
             columns = block[:, : len(part)]
             rows = slice(place.start + start, place.start + start + len(part))
             columns[:count] = self._scores[:count, rows]
-            columns[count:] = self._own[rows].T
+            columns[count:] = self._bob_columns[rows].T
             total += (columns * part) @ columns.T
         return total
 
@@ -538,7 +540,7 @@ def _definite(quadratic: FloatArray) -> FloatArray:
 def damped_solve(
     matrix: FloatArray, right: FloatArray, *, most: int = _MOST_EIGENVECTORS
 ) -> FloatArray:
-    """A solution of ``matrix x = right`` that stays small where the matrix says little.
+    """Solution of ``matrix x = right`` that stays small in poorly determined directions.
 
     ``matrix`` is symmetric and finite, of any scales. Negative curvatures count by their size in a
     matrix of at most ``most`` rows, and as they are in a larger one.
@@ -566,7 +568,7 @@ def _by_eigenvectors(matrix: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def _by_elimination(matrix: FloatArray, right: FloatArray) -> FloatArray:
-    """With a ridge that keeps a matrix without negative curvatures well away from a singular one.
+    """Solve by elimination, with a ridge that keeps the matrix well away from singular.
 
     Its diagonal has ones at most, so that no eigenvalue exceeds its size.
     """

@@ -58,7 +58,7 @@ class OpenedPasses:
 
         def product(place: slice) -> NDArray[np.uint64]:
             asked = np.stack(
-                [np.rint(one[place] * unit).astype(np.int64) for one in self.directions]
+                [np.rint(direction[place] * unit).astype(np.int64) for direction in self.directions]
             )
             answered = np.stack([one[place] for one in self.scores])
             # Unsigned: arithmetic that wraps is defined for it.
@@ -70,5 +70,5 @@ class OpenedPasses:
         products = reduce(operator.add, blocks)
         modulus = 1 << self.modulus_bits
         differences = ((products - products.T) & np.uint64(modulus - 1)).ravel().tolist()
-        largest = max(min(one, modulus - one) for one in differences)
+        largest = max(min(difference, modulus - difference) for difference in differences)
         return Symmetry(largest, largest == 0)

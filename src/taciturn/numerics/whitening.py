@@ -95,7 +95,7 @@ class Whitening:
         return cls(_cholesky(square), means, free)
 
     def beside(self, others: int) -> Whitening:
-        """Whitening of the table beside one of so many columns, for steps of length 1 in both.
+        """Whitening of the table next to one of this many columns, for steps of length 1 in both.
 
         Each table alone makes a curvature of at most 1, both together of up to 2. With factors ``1
         + r`` of this table's curvature and ``1 + 1/r`` of the other's it is at most 1 whatever the
@@ -143,7 +143,7 @@ class Whitening:
         return whitened
 
     def of_rows(self) -> Callable[[FloatArray], FloatArray]:
-        """Like ``apply``, for rows that must not depend on the rows beside them."""
+        """Like ``apply``, for rows that must not depend on their neighbours."""
         inverse: FloatArray = np.asarray(np.linalg.inv(self.factor).T, dtype=np.float64)
         return lambda values: row_transforms(centred(values, self.means), inverse)
 
@@ -168,7 +168,7 @@ class Whitening:
 
 
 def training_means(values: FloatArray, free: int = 0) -> FloatArray:
-    """Mean of each column; 0 of the last ``free``, the intercept, which stays as it is."""
+    """Mean of each column; 0 for the last ``free``, the intercept, which is not centred."""
     means = np.zeros(values.shape[1])
     for _, block in row_blocks(values):
         means += block.sum(axis=0) / len(values)
@@ -182,7 +182,7 @@ def centred(values: FloatArray, means: FloatArray | None) -> FloatArray:
 
 
 def centring_offset(weights: FloatArray, means: FloatArray | None) -> float:
-    """What centring adds to every score of columns with these weights."""
+    """Centring offset of the scores of columns with these weights."""
     return 0.0 if means is None else -float(means @ weights)
 
 

@@ -54,7 +54,7 @@ class Optimum(NamedTuple):
 
 def fit_in_clear(
     alice: FloatArray,
-    own: FloatArray,
+    bob_columns: FloatArray,
     likelihood: Likelihood,
     l2: float,
     free: int,
@@ -75,7 +75,7 @@ def fit_in_clear(
         whitening = Whitening.fit(alice, l2, means=means)
     price = l2 / whitening.factor[0, 0] ** 2 if several else None
     whitened = whitening.apply(alice)
-    solver = SubspaceSolver(likelihood, own, l2, free, passes, unwhitened=price)
+    solver = SubspaceSolver(likelihood, bob_columns, l2, free, passes, unwhitened=price)
     for number in range(1, passes + 1):
         direction = solver.direction()
         solver.add(direction, whitened @ (direction @ whitened), last=number == passes)
@@ -87,7 +87,7 @@ def fit_in_clear(
 
 def fit_on_schedule(
     alice: FloatArray,
-    own: FloatArray,
+    bob_columns: FloatArray,
     likelihood: Likelihood,
     l2: float,
     free: int,
@@ -99,7 +99,7 @@ def fit_on_schedule(
     The last ``free`` of Bob's columns (the intercept) carry no penalty; where there is one, all
     columns are centred. ``heaviest`` is the largest class weight.
     """
-    sides = [(values, at) for values, at in ((alice, 0), (own, free)) if values.shape[1]]
+    sides = [(values, at) for values, at in ((alice, 0), (bob_columns, free)) if values.shape[1]]
     counts = [values.shape[1] for values, _ in sides]
     whitenings = []
     for values, at in sides:

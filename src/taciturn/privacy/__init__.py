@@ -1,4 +1,4 @@
-"""What may leave Bob, and its price."""
+"""Privacy mechanisms: what Bob may release, and its price."""
 
 from taciturn.lazy import lazy_names
 

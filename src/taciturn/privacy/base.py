@@ -171,7 +171,7 @@ class Mechanism(ABC):
         return 0
 
     def receives(self) -> str:
-        """What Alice receives that depends on labels, as the end of "Alice receives ..."."""
+        """Label-dependent values that Alice receives, as the end of "Alice receives ..."."""
         return f"what {self.name} says of itself: {self.summary}"
 
     def notes(self) -> tuple[str, ...]:
@@ -184,7 +184,7 @@ class Mechanism(ABC):
 
 
 class EncryptedMechanism(Mechanism):
-    """A mechanism whose residues leave Bob under his key."""
+    """A mechanism that sends residues encrypted under Bob's key."""
 
     @abstractmethod
     def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
@@ -213,7 +213,7 @@ class GradientMechanism(EncryptedMechanism):
 class Draws(Protocol):
     """Random numbers for the rows of several batches, with slicing."""
 
-    def __getitem__(self, part: slice, /) -> Any:  # noqa: ANN401 - an array's own type, or a class
+    def __getitem__(self, rows: slice, /) -> Any:  # noqa: ANN401 - an array's own type, or a class
         """The draws of some rows."""
 
 

@@ -315,7 +315,7 @@ class Hybrid(GradientMechanism):
 
     @classmethod
     def required_settings(cls) -> tuple[str, ...]:
-        """From Alice's columns both parties derive the size of the subset."""
+        """Require Alice's columns: both parties derive the size of the subset from them."""
         return ("alice_columns",)
 
     @classmethod

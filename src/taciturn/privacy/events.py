@@ -1,12 +1,12 @@
-"""What a release was: frozen values that say what happened, apart from what it costs.
+"""Release events: frozen values that describe a release, apart from its price.
 
 **Guarantee.** None: an event is a statement.
 
 **Assumes.** The code that makes one tells the truth about the release.
 
-What a ledger comes to, in figures: also a party without labels reads and shows them.
+Totals of a ledger, which a party without labels reads too.
 
-What one release truly costs, beside what the paper claims: closed forms.
+True cost of one release and the paper's claim, in closed form.
 
 Write ``c = clip1(r)`` for a clipped residue, of size between b1 and 1, and ``s = 2 b2 / (b1 eps)``.
 
@@ -210,14 +210,14 @@ class NoisyAccuracy(PrivacyEvent):
 
 @dataclass(frozen=True, slots=True)
 class CiphertextsOnly(PrivacyEvent):
-    """What depends on labels left Bob under his key, and he returned nothing that he decrypted."""
+    """Bob sent label-dependent values encrypted only, and returned nothing that he decrypted."""
 
     name = "ciphertexts-only"
 
 
 @dataclass(frozen=True, slots=True)
 class ExposedColumns:
-    """What a training opens to Bob of Alice's table: the most that it can, if it ends early.
+    """Exposure of Alice's table to Bob in a training: an upper bound if it ends early.
 
     ``opened_values`` counts all scores, held-out rows included, and in ``mutual`` the sums over all
     training rows that are opened in their place.

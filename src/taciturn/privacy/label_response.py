@@ -116,14 +116,14 @@ class FlippedLabels(GradientMechanism):
         return FlippedLabelGradient(self.event.epsilon)
 
     def receives(self) -> str:
-        """What the underlying mechanism sends, of flipped labels."""
+        """Values of the underlying mechanism, computed from flipped labels."""
         return (
             f"{self._over.receives()}; all of it of labels that were flipped before, each with "
             f"probability {100 * (1 - self.keep):.2f} %"
         )
 
     def notes(self) -> tuple[str, ...]:
-        """How often a flipped label is the true one, where Alice can have it."""
+        """Probability that a flipped label is the true one, where Alice can learn it."""
         if self.shares_weights:
             return ()
         return (

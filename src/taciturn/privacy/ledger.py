@@ -144,13 +144,13 @@ class Ledger:
         ]
         return {"counts": counts, "tainted": self._tainted, "assumption": self._assumption}
 
-    def restore(self, kept: dict[str, Any]) -> None:
+    def restore(self, record: dict[str, Any]) -> None:
         """Restore the charges that ``to_json`` gave."""
         self._counts = {
             EVENTS[name](*values): np.frombuffer(bytes.fromhex(counted), "<i8").copy()
-            for name, values, counted in kept["counts"]
+            for name, values, counted in record["counts"]
         }
-        self._tainted, self._assumption = bool(kept["tainted"]), str(kept["assumption"])
+        self._tainted, self._assumption = bool(record["tainted"]), str(record["assumption"])
 
     def statement(self) -> Statement:
         """Figures of the row that paid most."""

@@ -183,7 +183,7 @@ class ModelRelease:
 
     @property
     def sensitivity(self) -> float:
-        """How far one label can move the whitened weights, in Euclidean length."""
+        """L2 sensitivity of the whitened weights to one label."""
         moved = self.row_bound / (parties_with_columns(self.bob_columns) * self.rows)
         rounded = rounding_error(self.rows, self.alice_columns, self.log_inverse_failure)
         both_runs = 2.0 * math.ldexp(rounded, -self.row_bits)

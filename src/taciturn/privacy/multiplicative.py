@@ -180,7 +180,7 @@ class OneSided(Multiplicative):
     keeps_signs = True
 
     def advice(self, attack: str) -> Hint:
-        """No epsilon helps where the sign stays."""
+        """Advice: no epsilon helps, because the sign is not hidden."""
         return Hint(
             "{variant}: one-sided noise keeps the sign, which is the label", variant="mean-one"
         )

@@ -77,8 +77,8 @@ class LaplaceDraws:
         by = np.uint64(divisors) if isinstance(divisors, int) else divisors
         return (self.left // by).astype(np.int64) - (self.right // by).astype(np.int64)
 
-    def __getitem__(self, part: slice) -> LaplaceDraws:
-        return LaplaceDraws(self.left[part], self.right[part])
+    def __getitem__(self, rows: slice) -> LaplaceDraws:
+        return LaplaceDraws(self.left[rows], self.right[rows])
 
 
 def draw(count: int, entropy: Entropy) -> LaplaceDraws:
@@ -133,7 +133,7 @@ def bernoulli_exp(exponent: float, count: int, entropy: Entropy) -> BoolArray:
 def response_flips(epsilon: float, count: int, entropy: Entropy) -> BoolArray:
     """Bits that are 1 with probability ``1/(1+e^eps)``, exactly [CanonneKS20].
 
-    A fair coin proposes; a proposed 1 stands with probability ``exp(-eps)``, else all is repeated.
+    A fair bit proposes; a proposed 1 stands with probability ``exp(-eps)``, else all is repeated.
     """
     flips = np.zeros(count, dtype=bool)
     going = np.arange(count)
@@ -149,7 +149,7 @@ def geometric(count: int, entropy: Entropy) -> WordArray:
     """Unit draws: ``P(G >= g) = exp(-g / 2^56)``, exactly.
 
     The fraction below 2^56 has a probability proportional to ``exp(-u / 2^56)``; the whole part is
-    the number of successes of exp(-1) coins before the first failure.
+    the number of Bernoulli(exp(-1)) successes before the first failure.
     """
     return _fraction(count, entropy) + (_whole(count, entropy) << np.uint64(UNIT_BITS))
 

@@ -1,4 +1,4 @@
-"""How good the model is, told to Alice where that is agreed (``share-metrics``): in whole per cent.
+"""Release of the model's quality to Alice, if agreed (``share-metrics``), in whole per cent.
 
 Bob tells the accuracy on the held-out rows, at a score of 0, and the AUC. Both depend on labels: on
 those of the held-out rows, and through the model on those of the training rows. As they are, they
@@ -35,7 +35,7 @@ from taciturn.privacy.events import NoisyAccuracy, NonPrivate
 from taciturn.rng import Entropy
 
 STEPS = 100
-"""What is told is a multiple of one divided by this."""
+"""The released value is a multiple of one divided by this."""
 
 NO_AUC = -1
 """In place of an AUC where one class is absent."""

@@ -51,7 +51,7 @@ _DEFAULTS: Mapping[str, object] = MappingProxyType(
 
 
 class Sealed(EncryptedMechanism):
-    """Residues leave Bob under his key only.
+    """A mechanism that sends residues encrypted under Bob's key only.
 
     With ``reveal`` his share of the weights is released at the end; ``noisy`` is that release where
     it has noise.
@@ -112,7 +112,7 @@ class Sealed(EncryptedMechanism):
         return sealed
 
     def notes(self) -> tuple[str, ...]:
-        """What became of the model, where it was told with noise."""
+        """Note on the model, if it was released with noise."""
         if not isinstance(self.event, NoisyModel):
             return ()
         return (
@@ -141,7 +141,7 @@ def noisy_release(agreed: Agreement) -> NoisyModel | None:
         return None
     if not agreed.reveal:
         raise ConfigError(
-            "reveal-epsilon is the price of telling the model, and the model is not told",
+            "reveal-epsilon is the price of releasing the model, which is not released",
             setting="reveal_epsilon",
             hint=Hint("use {reveal} too, or leave {reveal_epsilon} out", reveal=True),
         )

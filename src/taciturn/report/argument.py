@@ -1,4 +1,4 @@
-"""Why what a side receives tells it nothing, where it does, and the lines to sign."""
+"""Security argument of a report, and the lines to sign."""
 
 from __future__ import annotations
 

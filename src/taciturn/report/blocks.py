@@ -1,4 +1,4 @@
-"""What a result is shown as, before it is shown: headings, tables, facts, figures, as plain data.
+"""Report blocks: headings, tables, facts and figures, as plain data.
 
 Texts are unescaped: each renderer (``terminal``, ``markdown``, ``html``) escapes them.
 """
@@ -89,7 +89,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Blanks:
-    """Names with room beside each, to be filled in by hand."""
+    """Names with blank space, to be filled in by hand."""
 
     names: tuple[str, ...]
 
@@ -167,8 +167,13 @@ class Cards:
     def table(self) -> Table:
         """The same for a medium without large type."""
         rows = (
-            (one.title, one.big, "; ".join(one.lines), ", ".join(map(" ".join, one.beside.items())))
-            for one in self.cards
+            (
+                card.title,
+                card.big,
+                "; ".join(card.lines),
+                ", ".join(map(" ".join, card.beside.items())),
+            )
+            for card in self.cards
         )
         headings = ("", "figure", "what it is", "beside it")
         return table(headings, rows, words=(0, 2, 3), label="The figures in short")
@@ -176,7 +181,7 @@ class Cards:
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """What is folded away until it is asked for."""
+    """A section that is collapsed until the reader opens it."""
 
     summary: str
     blocks: tuple[Block, ...]
@@ -232,7 +237,7 @@ class Page:
     def figures(self) -> list[Figure]:
         """Every figure, in order."""
         parts = [part for block in self.blocks for part in getattr(block, "blocks", (block,))]
-        return [one for part in parts if isinstance(part, Figures) for one in part.figures]
+        return [figure for part in parts if isinstance(part, Figures) for figure in part.figures]
 
 
 def table(

@@ -1,4 +1,4 @@
-"""How a report writes numbers: one spelling for the terminal, the page and the pull request."""
+"""Number formatting of reports, the same in a terminal, on a page and in Markdown."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def duration(seconds: float) -> str:
 
 
 def printed_date(moment: str) -> str:
-    """A moment of ISO 8601, in UTC, as a person reads it; what is none stays as it is.
+    """An ISO 8601 time in UTC, for a reader; other text is returned unchanged.
 
     >>> printed_date("2026-11-16T21:04:05+00:00"), printed_date("yesterday")
     ('2026-11-16 21:04 UTC', 'yesterday')
@@ -113,7 +113,7 @@ def printed_date(moment: str) -> str:
 
 
 def footer(version: str | None, audited: str | None) -> str:
-    """What made the page, and when."""
+    """Program and time that made the page."""
     made = f"Taciturn {version}" if version else "Taciturn, version not recorded"
     when = [printed_date(audited)] if audited else []
     return " · ".join([made, *when, "one file, no script, no request"])

@@ -1,4 +1,4 @@
-"""Blocks in GitHub's Markdown, for a pull request or a file beside its pictures.
+"""Blocks in GitHub's Markdown, for a pull request or a file with its pictures.
 
 **Guarantee.** Every text is escaped, so that it shows as it is: no markup of its own, no cell that
 breaks a table, no fence that closes early, no link and no mention of a person.
@@ -34,7 +34,7 @@ def render(page: b.Page, pictures: str = "") -> str:
 
 
 def escape(text: str) -> str:
-    r"""A text that shows as it is, also inside a table.
+    r"""Escape a text, also for use inside a table.
 
     >>> escape("a|b <c> *d*")
     'a\\|b &lt;c&gt; \\*d\\*'
@@ -67,7 +67,10 @@ def _rendered(block: b.Block, pictures: str) -> list[str]:
         case b.Figures():
             if not pictures:
                 return _blocks(block.instead, pictures)
-            return [f"![{escape(one.title)}]({pictures}/{one.name}.svg)" for one in block.figures]
+            return [
+                f"![{escape(figure.title)}]({pictures}/{figure.name}.svg)"
+                for figure in block.figures
+            ]
         case b.Cards():
             return [_table(block.table)]
         case b.Details():
@@ -97,7 +100,7 @@ def _words(words: b.Words) -> str:
 
 
 def _inline_code(text: str) -> str:
-    """Code as it is; where it has a backquote or a bar, an element that can hold them."""
+    """Inline code; an HTML element if it has a backquote or a bar."""
     if "`" in text or "|" in text:
         return f"<code>{escape(text)}</code>"
     return f"`{b.printable(text)}`"

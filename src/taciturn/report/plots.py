@@ -84,9 +84,13 @@ def calibration_figure(metrics: Metrics) -> Figure:
         count_shares(axes, direction, ticks=5)
     plot(axes, [0, 1], [0, 1], color=MUTED, linestyle=DASHES[1])
     bins = metrics.calibration
-    sizes = [20 + 180 * one.count / metrics.rows for one in bins]
-    plot(axes, [one.predicted for one in bins], [one.observed for one in bins], color=COLOURS[0])
-    axes.scatter([one.predicted for one in bins], [one.observed for one in bins], sizes, COLOURS[0])
+    sizes = [20 + 180 * bin_.count / metrics.rows for bin_ in bins]
+    plot(
+        axes, [bin_.predicted for bin_ in bins], [bin_.observed for bin_ in bins], color=COLOURS[0]
+    )
+    axes.scatter(
+        [bin_.predicted for bin_ in bins], [bin_.observed for bin_ in bins], sizes, COLOURS[0]
+    )
     return figure
 
 

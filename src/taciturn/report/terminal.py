@@ -64,8 +64,8 @@ def _text(words: b.Words, style: str = "") -> Text:
     return text
 
 
-def _indented(part: RenderableType) -> Padding:
-    return Padding(part, (0, 0, 0, 2), expand=False)
+def _indented(content: RenderableType) -> Padding:
+    return Padding(content, (0, 0, 0, 2), expand=False)
 
 
 def _facts(block: b.Facts) -> Padding:

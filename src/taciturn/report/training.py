@@ -43,7 +43,7 @@ _SHARES = ("accuracy", "auc", "pr_auc", "ks")
 
 
 def symmetry_blocks(symmetry: Symmetry | None) -> list[Block]:
-    """What Bob's test of the scores came to, in one paragraph; nothing where he has none."""
+    """Result of Bob's symmetry test of the scores, in one paragraph; empty if there is none."""
     if symmetry is None:
         return []
     if symmetry.passed:
@@ -51,13 +51,13 @@ def symmetry_blocks(symmetry: Symmetry | None) -> list[Block]:
     return [Paragraph(_ASYMMETRIC.format(largest=symmetry.largest), "warning")]
 
 
-def ends(part: Mapping[str, float | None], key: str) -> str:
+def ends(figures: Mapping[str, float | None], key: str) -> str:
     r"""The 95 % interval of a figure; nothing where it has none.
 
     >>> ends({"auc_low": 0.7, "auc_high": 0.75}, "auc"), ends({}, "brier")
     ('70.00\xa0– 75.00\xa0%', '')
     """
-    low, high = part.get(f"{key}_low"), part.get(f"{key}_high")
+    low, high = figures.get(f"{key}_low"), figures.get(f"{key}_high")
     if low is None or high is None or math.isnan(low) or math.isnan(high):
         return ""
     return interval(low, high) if key in _SHARES else f"{figure(low)}{NO_BREAK}– {figure(high)}"
@@ -122,7 +122,7 @@ def arrived(
 
 
 def beyond_blocks(scores: int | None) -> list[Block]:
-    """Says so where scores of ``mutual`` may not have fitted."""
+    """Warning that scores of ``mutual`` may have left their range."""
     if not scores:
         return []
     words = (
@@ -163,7 +163,7 @@ MEANING = (
 
 
 def training_blocks(runs: Runs[R]) -> list[Block]:
-    """What a training, or the mean of several, came to."""
+    """Report of a training, or of the mean of several."""
     return [
         Paragraph(_title(runs), "strong"),
         *_preparation(runs),
@@ -182,12 +182,12 @@ def _symmetry(runs: Runs[R]) -> Symmetry | None:
 
 
 def traffic(to_alice: float, to_bob: float) -> str:
-    """What crossed."""
+    """Traffic of the run."""
     return f"{data_size(to_alice)} to Alice, {data_size(to_bob)} to Bob"
 
 
 def metrics_table(runs: Runs[R]) -> Table:
-    """The model's figures beside those of Bob's columns alone, and of the same solver in clear."""
+    """Metrics of the model, of Bob's columns alone, and of the same solver in clear."""
     means = runs.means
     parts = (means.train, means.test, means.bob_alone or {}, means.centralised)
     spelled = {key: share for key in SHARES} | {key: figure for key in LOSSES}
@@ -306,11 +306,11 @@ def _title(runs: Runs[R]) -> str:
 
 
 class DividedColumns(Protocol):
-    """Whatever says how many columns Alice has, or several Alices have together."""
+    """An object that gives the number of columns of one Alice or of several."""
 
     @property
     def alice_columns(self) -> int:
-        """Those of all Alices."""
+        """Number of columns of all Alices."""
 
     @property
     def parties(self) -> Sequence[FeatureParty] | None:
@@ -324,7 +324,7 @@ def at_alice(run: DividedColumns) -> str:
 
 
 def parties_facts(parties: Sequence[FeatureParty] | None) -> dict[str, str]:
-    """Who has how many columns, of several Alices; nothing where there is one."""
+    """Number of columns of each of several Alices; empty for one."""
     shares = [f"{party.name} {counted(party.columns, 'column')}" for party in parties or ()]
     return {"parties": ", ".join(shares)} if shares else {}
 
@@ -426,7 +426,7 @@ _EXPOSED = Span("Columns are exposed.", "bad")
 
 
 def outlook_blocks(price: Outlook) -> list[Block]:
-    """What a training will cost Bob's labels, and what each side will receive."""
+    """Cost of a training for Bob's labels, and the messages that each side will receive."""
     blocks: list[Block] = []
     if price.ledger is not None:
         figures = _statement(price.ledger) | _over_time(price)
@@ -439,7 +439,7 @@ def outlook_blocks(price: Outlook) -> list[Block]:
 
 
 def learns_facts(learns: Disclosure) -> dict[str, Words]:
-    """What each side receives, and what becomes of Alice's columns."""
+    """Messages that each side receives, and the exposure of Alice's columns."""
     facts: dict[str, Words] = {"Alice": learns.alice, "Bob": learns.bob}
     if learns.columns is not None:
         facts["Alice's columns"] = (_EXPOSED, f" {learns.columns}.")
@@ -489,7 +489,7 @@ def exposure_facts(exposed: ColumnExposure) -> Facts:
 
 
 def threshold_words(threshold: Threshold) -> str:
-    """Where class 1 begins, and how that was chosen."""
+    """Classification threshold, and how it was chosen."""
     where = f"above {share(threshold.probability)}"
     rules = {
         GIVEN: "as given",

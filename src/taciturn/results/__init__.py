@@ -1,4 +1,4 @@
-"""What commands give, as frozen values; their JSON records, and those records read back."""
+"""Results of commands as frozen values, with their JSON records."""
 
 from taciturn.lazy import lazy_names
 

@@ -1,4 +1,4 @@
-"""What ``taciturn check`` says before any training."""
+"""Result of ``taciturn check``, before any training."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Level = Literal["leaks", "at risk", "no attack of ours applies"]
 
 @dataclass(frozen=True, slots=True)
 class AttackVerdict:
-    """What one attack will be able to do, why, and the smallest change that helps."""
+    """Prediction of one attack's success, the reason, and the smallest change that helps."""
 
     attack: str
     verdict: Level
@@ -66,7 +66,7 @@ class CheckFacts:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """What to use for a need."""
+    """Recommended mechanism for a need."""
 
     need: str
     use: str
@@ -75,7 +75,7 @@ class Recommendation:
 
 @dataclass(frozen=True, slots=True)
 class PredictionNotes:
-    """What predictions disclose: a note for each side, and one about repeating them."""
+    """Disclosure by predictions: a note for each side, and one about repeating them."""
 
     bob: str
     alice: str
@@ -84,7 +84,7 @@ class PredictionNotes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult(Result):
-    """What Alice will be able to do, attack by attack, and what to change.
+    """Predicted success of each attack by Alice, and what to change.
 
     ``verdict`` is the worst of the verdicts. ``notes`` say which settings the mechanism ignores.
     ``price`` is there where a party's file was checked, ``bob_seat`` where his seat was asked for.
@@ -162,8 +162,8 @@ _EXPOSED = "Columns leak: an attack reconstructed some of Alice's columns from w
 def verdict_rows(verdicts: Iterable[AttackVerdict]) -> list[tuple[str, Span, str, str]]:
     """Rows of a table of attacks; attacks with the same verdict share a row."""
     names: dict[tuple[Level, str, str], list[str]] = {}
-    for one in verdicts:
-        names.setdefault((one.verdict, one.why, one.change), []).append(one.attack)
+    for verdict in verdicts:
+        names.setdefault((verdict.verdict, verdict.why, verdict.change), []).append(verdict.attack)
     return [
         (", ".join(alike), Span(level, _TONES[level]), why, change)
         for (level, why, change), alike in names.items()
@@ -171,12 +171,17 @@ def verdict_rows(verdicts: Iterable[AttackVerdict]) -> list[tuple[str, Span, str
 
 
 def advice_facts(result: CheckResult) -> Facts:
-    """What to use in place of a mechanism that leaks."""
-    return Facts({f"for {one.need}": f"{one.use}: {one.why}" for one in result.recommendations})
+    """Recommended replacement of a mechanism that leaks."""
+    return Facts(
+        {
+            f"for {recommendation.need}": f"{recommendation.use}: {recommendation.why}"
+            for recommendation in result.recommendations
+        }
+    )
 
 
 def prediction_facts(notes: PredictionNotes) -> Facts:
-    """What predictions with the model disclose to each side."""
+    """Disclosure to each side by predictions with the model."""
     return Facts({"Bob": notes.bob, "Alice": notes.alice, "repeated": notes.repeated})
 
 
@@ -184,7 +189,7 @@ def _closing(result: CheckResult) -> list[Block]:
     words = [_CLOSING[result.verdict]]
     if result.bob_seat is not None and result.bob_seat.findings.leaks:
         words.append(_EXPOSED)
-    return [Paragraph(one, "strong") for one in words]
+    return [Paragraph(word, "strong") for word in words]
 
 
 def _facts(facts: CheckFacts) -> dict[str, Words]:

@@ -1,4 +1,4 @@
-"""How well Bob can reconstruct Alice's columns: the second seat of an audit.
+"""How well Bob can reconstruct Alice's columns: an audit with Bob as the adversary.
 
 Where several runs are averaged, the same types hold means, and ``recovered_low`` and
 ``recovered_high`` are the 95 % interval of the *mean* over the runs (Student's t), not of one run's
@@ -29,7 +29,7 @@ from taciturn.results.serialise import INLINE, OMITTED
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Coins, or halves of scores, guessed from one side of what a party received.
+    """Guesses of secret bits, or of halves of scores, from one side of the received messages.
 
     The ends are those of a 95 % interval.
     """
@@ -90,7 +90,7 @@ R2_MARGIN = 0.1
 
 @dataclass(frozen=True, slots=True)
 class ColumnControl:
-    """What is known of her columns without any score; ``r2`` is None where none is numeric."""
+    """Baseline knowledge of Alice's columns without scores; ``r2`` is None if none is numeric."""
 
     name: str
     r2: float | None
@@ -123,7 +123,7 @@ class ColumnScore:
 
 @dataclass(frozen=True, slots=True)
 class ColumnFindings:
-    """What the column attacks found in a run, beside what is known without them."""
+    """Findings of the column attacks in a run, with the baselines."""
 
     controls: tuple[ColumnControl, ...]
     attacks: tuple[ColumnScore, ...]
@@ -142,7 +142,7 @@ class ExposedColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnRehearsal:
-    """What ``taciturn check`` says of Bob's seat before any training, for Alice.
+    """Predicted success of Bob as the adversary, before any training, for Alice.
 
     ``exposed`` are the columns that an attack reconstructs best. No number of passes is called
     safe: an attack that is not known here may need fewer.
@@ -157,7 +157,7 @@ class ColumnRehearsal:
 
 @dataclass(frozen=True, slots=True)
 class BobSeat:
-    """Bob's seat; ``canary`` is of the same training with her rows permuted against his.
+    """Audit with Bob as the adversary; ``canary`` has Alice's rows permuted against his.
 
     ``separation`` says whether he can tell single Alices' scores, and is absent where there is one.
     """
@@ -192,10 +192,10 @@ def mean_columns(parts: Sequence[ColumnFindings]) -> ColumnFindings:
                 score
                 for part in parts
                 for score in part.attacks
-                if (score.name, score.known_rows) == (one.name, one.known_rows)
+                if (score.name, score.known_rows) == (attack.name, attack.known_rows)
             ]
         )
-        for one in first.attacks
+        for attack in first.attacks
     )
     leaks, verdict = conclude_columns(controls, attacks)
     alone = sum(part.leaks for part in parts)
@@ -243,7 +243,7 @@ def conclude_columns(
     """
     most = max(control.recovered for control in known)
     fits = [control.r2 for control in known if control.r2 is not None]
-    above = [one for one in attacks if is_above(one, known)]
+    above = [attack for attack in attacks if is_above(attack, known)]
     without = f"recovered {100 * most:.1f} %" + (f", R2 {max(fits):.2f}" if fits else "")
     if above:
         # Of equal ones, the one that leaves less open.
@@ -295,34 +295,36 @@ def column_scores(findings: ColumnFindings, caption: str) -> Table:
     headings = ["", "known rows", "recovered", "95 % interval", "R2", "up to", "time"]
     controls: list[tuple[Words, ...]] = [
         (
-            Span(f"{one.name} (control)", "muted"),
+            Span(f"{control.name} (control)", "muted"),
             NONE,
-            share(one.recovered),
+            share(control.recovered),
             NONE,
-            r_squared(one.r2),
+            r_squared(control.r2),
             NONE,
             NONE,
         )
-        for one in findings.controls
+        for control in findings.controls
     ]
     attacks: list[tuple[Words, ...]] = [
         (
-            (Span(ABOVE, "bad"), f" {one.name}") if is_above(one, findings.controls) else one.name,
-            f"{one.known_rows:.0f}",
-            share(one.recovered),
-            interval(one.recovered_low, one.recovered_high),
-            r_squared(one.r2),
-            _LEFT_OPEN.get(one.ambiguity, one.ambiguity),
-            f"{one.seconds:.2f}\u00a0s",
+            (Span(ABOVE, "bad"), f" {attack.name}")
+            if is_above(attack, findings.controls)
+            else attack.name,
+            f"{attack.known_rows:.0f}",
+            share(attack.recovered),
+            interval(attack.recovered_low, attack.recovered_high),
+            r_squared(attack.r2),
+            _LEFT_OPEN.get(attack.ambiguity, attack.ambiguity),
+            f"{attack.seconds:.2f}\u00a0s",
         )
-        for one in findings.attacks
+        for attack in findings.attacks
     ]
     drawn = table(headings, [], caption=caption)
     return Table(drawn.columns, tuple(filter(None, (tuple(controls), tuple(attacks)))), caption)
 
 
 def rehearsal_blocks(rehearsed: ColumnRehearsal) -> list[Block]:
-    """What a check says of Bob's seat, with advice to Alice."""
+    """Report on Bob as the adversary before a training, with advice to Alice."""
     advice: dict[str, Words] = {"rehearsed": f"{rehearsed.rehearsed_passes} passes or epochs"}
     for number, words in enumerate(rehearsed.advice, start=1):
         advice[f"for Alice, {number}"] = words

@@ -1,4 +1,4 @@
-"""What a training costs and discloses: before it begins, and over all trainings so far."""
+"""Cost and disclosure of a training: before it begins, and over all trainings so far."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from taciturn.results.serialise import EMPTY, OMITTED, Result
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disclosure:
-    """What each side receives in a training, in sentences; the same on both sides.
+    """Messages that each side receives in a training, in sentences; the same on both sides.
 
     ``columns`` is what Bob can do to Alice's columns; None where no training score is opened.
     """
@@ -23,7 +23,7 @@ class Disclosure:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a side would not begin, and the line that changes it."""
+    """Reason why a side would not begin, and the line that changes it."""
 
     why: str
     way_out: str
@@ -31,7 +31,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerSum:
-    """What the labels of a training have cost with this partner, over time.
+    """Total cost of a training's labels with this partner, over time.
 
     ``so_far`` is for these rows, ``then`` includes this training.
     """
@@ -44,7 +44,7 @@ class LedgerSum:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """What a training will cost and disclose.
+    """Expected cost and disclosure of a training.
 
     ``ledger`` is Bob's at the end of the training, ``ledger_book`` with the trainings before it;
     both are None at Alice.
@@ -75,7 +75,7 @@ class Estimate(Result):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ColumnExposure:
-    """What Bob can learn of Alice's columns from the scores that are opened to him.
+    """Exposure of Alice's columns through the scores that are opened to Bob.
 
     ``scores_per_row`` is the most of one training row; ``opened_values`` includes held-out rows.
     ``columns_per_score`` is the most columns that a Bob who deviates reads from one score, and
@@ -91,7 +91,7 @@ class ColumnExposure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerAccount:
-    """What was released to one partner about one label, over all trainings.
+    """Releases to one partner about one label, over all trainings.
 
     ``ledger`` has the figures of the row that paid most.
     """

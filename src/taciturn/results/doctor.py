@@ -1,4 +1,4 @@
-"""What ``taciturn doctor`` and ``taciturn ledger`` show.
+"""Results of ``taciturn doctor`` and ``taciturn ledger``.
 
 **Guarantee.** A finding carries names, sizes and dates, and in an error's words the id of a row
 that is wrong; never a key, a label or a value.
@@ -24,7 +24,7 @@ from taciturn.setting_syntax import COMMAND_LINE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerResult(Result):
-    """What ``taciturn ledger`` shows; ``budget_total`` is the limit over all trainings."""
+    """Result of ``taciturn ledger``; ``budget_total`` is the limit over all trainings."""
 
     kind: ClassVar[str] = "ledger"
     known_by: ClassVar[str] = "accounts"
@@ -48,7 +48,7 @@ class LedgerResult(Result):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExposureResult(Result):
-    """What ``taciturn ledger`` shows of Alice's file; ``scores_per_row`` is her limit."""
+    """Result of ``taciturn ledger`` on Alice's file; ``scores_per_row`` is her limit."""
 
     kind: ClassVar[str] = "ledger-alice"
     known_by: ClassVar[str] = "exposed_sessions"
@@ -102,13 +102,13 @@ def past_blocks(past: PastExposure) -> list[Block]:
     if past.exposed_sessions:
         rows = [
             (
-                one.partner,
-                _UNKNOWN if one.when is None else printed_date(one.when),
-                one.mechanism or _UNKNOWN,
-                _count(one.scores_per_row),
-                one.session[:8],
+                exposed_session.partner,
+                _UNKNOWN if exposed_session.when is None else printed_date(exposed_session.when),
+                exposed_session.mechanism or _UNKNOWN,
+                _count(exposed_session.scores_per_row),
+                exposed_session.session[:8],
             )
-            for one in past.exposed_sessions
+            for exposed_session in past.exposed_sessions
         ]
         headings = ("partner", "when", "mechanism", "scores of a row", "session")
         blocks.append(
@@ -116,8 +116,13 @@ def past_blocks(past: PastExposure) -> list[Block]:
         )
     if past.exposed_models:
         files = [
-            (one.file, printed_date(one.written), one.mechanism, _count(one.scores_per_row))
-            for one in past.exposed_models
+            (
+                exposed_model.file,
+                printed_date(exposed_model.written),
+                exposed_model.mechanism,
+                _count(exposed_model.scores_per_row),
+            )
+            for exposed_model in past.exposed_models
         ]
         blocks.append(table(_MODELS, files, words=(0, 1, 2), label="Sessions by model files"))
     return blocks
@@ -151,12 +156,12 @@ class Finding:
 
     @classmethod
     def warning(cls, area: str, summary: str, way_out: str) -> Finding:
-        """It works, and should be known."""
+        """A finding that needs attention but breaks nothing."""
         return cls(area, Level.WARNING, summary, way_out)
 
     @classmethod
     def problem(cls, area: str, summary: str, way_out: str) -> Finding:
-        """It does not work."""
+        """A finding that must be corrected."""
         return cls(area, Level.PROBLEM, summary, way_out)
 
     @classmethod
@@ -176,7 +181,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class DoctorResult(Result):
-    """What ``taciturn doctor`` found."""
+    """Findings of ``taciturn doctor``."""
 
     kind: ClassVar[str] = "doctor"
     known_by: ClassVar[str] = "checks"

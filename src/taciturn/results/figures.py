@@ -49,7 +49,7 @@ def metric_values(metrics: Metrics | Mapping[str, float] | None, rows: str) -> V
 
 
 def ledger_values(ledger: Statement | None) -> Values:
-    """What a ledger comes to."""
+    """Totals of a ledger."""
     if ledger is None:
         return {}
     values = {
@@ -92,7 +92,7 @@ def cost_values(
     to_alice: float | None = None,
     to_bob: float | None = None,
 ) -> Values:
-    """What a training took."""
+    """Cost of a training."""
     parts = {
         "time": seconds,
         "iterations": iterations,
@@ -105,7 +105,7 @@ def cost_values(
 def reference_values(
     alone: Mapping[str, float] | None, adds: AddedAuc | None, centralised: Mapping[str, float]
 ) -> Values:
-    """What the model is compared with: Bob's columns alone, and training in one place."""
+    """Baselines of the model: Bob's columns alone, and centralised training."""
     parts = {
         "AUC, Bob alone": (alone or {}).get("auc"),
         "the partner adds to the AUC": None if adds is None else adds.auc,

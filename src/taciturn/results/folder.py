@@ -51,7 +51,7 @@ class FileFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFacts:
-    """What was trained on or looked at, in numbers; no value of it.
+    """Shape of the data, without any value of it.
 
     ``columns`` has the number of prepared columns of each side that is known. ``digests`` has those
     that exist: ``content`` of a published dataset, ``file`` of an own table.
@@ -75,7 +75,7 @@ class HostFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What made a result.
+    """Manifest of a result.
 
     ``private``: the folder is a party's, and its figures may depend on labels that only Bob has.
     ``settings`` have every default filled in. ``started`` and ``ended`` are of ISO 8601, in UTC.
@@ -163,7 +163,7 @@ def load(path: str | Path) -> Result:
 
 
 def from_record(record: object) -> Result:
-    """The result that a record is of, with means computed anew; a DataError says what is wrong."""
+    """Result of a record, with recomputed means; raise DataError for an invalid record."""
     if not isinstance(record, Mapping):
         raise refusal("", "is not an object")
     for kind in kinds():
@@ -246,7 +246,7 @@ def run_folders(path: Path) -> Iterator[Path]:
 def _require_room(path: Path, within: bool) -> None:
     if path.exists() and not path.is_dir():
         raise OutputError(
-            "this is a file, and a result folder is asked for",
+            "this is a file, not a result folder",
             where=str(path),
             hint="name another folder",
         )
@@ -258,14 +258,14 @@ def _require_room(path: Path, within: bool) -> None:
         )
     if not within and path.is_dir() and any(path.iterdir()):
         raise OutputError(
-            "this folder is not empty, and a result is not written over anything",
+            "this folder is not empty, and results never overwrite files",
             where=str(path),
             hint=f"name another folder, or {path}{os.sep} for a new one in it",
         )
     above = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
         raise OutputError(
-            "a folder cannot be made here", where=str(above), hint="name another folder"
+            "cannot create a folder here", where=str(above), hint="name another folder"
         )
 
 
@@ -343,7 +343,7 @@ class ResultFolder:
     def read(cls, path: Path) -> ResultFolder:
         """Read a folder and compare every file with the manifest; a DataError names the file."""
         manifest = read_manifest(path)
-        contents = {one.name: _checked(path, one) for one in manifest.files}
+        contents = {file.name: _checked(path, file) for file in manifest.files}
         if RESULT not in contents:
             raise _broken(path / MANIFEST, "it names no result")
         try:
@@ -362,7 +362,7 @@ class ResultFolder:
 
     def content(self, name: str) -> bytes | None:
         """A file's content; None where the folder has none of that name."""
-        entry = next((one for one in self.manifest.files if one.name == name), None)
+        entry = next((file for file in self.manifest.files if file.name == name), None)
         return None if entry is None else _checked(self.path, entry)
 
 
@@ -371,7 +371,7 @@ def read_manifest(path: Path) -> Manifest:
     file = path / MANIFEST
     if not path.is_dir() or not file.exists():
         raise FileError(
-            "this is no result folder",
+            "this is not a result folder",
             where=str(path),
             hint=Hint("commands leave one where {out} names it; taciturn runs list shows them"),
         )

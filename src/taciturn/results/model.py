@@ -1,4 +1,4 @@
-"""What ``taciturn model list`` and ``model use`` say of models' files."""
+"""Results of ``taciturn model list`` and ``model use``."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class ModelList(Result):
         from taciturn.report.formatting import NONE
 
         rows = []
-        for one in self.models:
-            name = f"{one.file} (newest)" if one.newest else one.file
-            known = one.session or NONE, one.mechanism or NONE
-            count = NONE if one.rows is None else f"{one.rows:,}"
-            facts = (NONE, one.problem, NONE) if one.problem is not None else (*known, count)
-            rows.append((name, one.written, *facts))
+        for model in self.models:
+            name = f"{model.file} (newest)" if model.newest else model.file
+            known = model.session or NONE, model.mechanism or NONE
+            count = NONE if model.rows is None else f"{model.rows:,}"
+            facts = (NONE, model.problem, NONE) if model.problem is not None else (*known, count)
+            rows.append((name, model.written, *facts))
         headings = ("file", "written", "session", "mechanism", "rows")
         return [table(headings, rows, caption="models, the newest first", words=range(4))]
 

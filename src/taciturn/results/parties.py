@@ -1,4 +1,4 @@
-"""What the results and the live figures of one side have in common.
+"""Common values of one side's results and live metrics.
 
 Each kind is one frozen value. ``LedgerPlanned`` and ``GrowingTable`` are Bob's: a board for Alice
 refuses them, and figures with losses too.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Who this side is, and what it brings."""
+    """Identity of this side: its name, role and table."""
 
     role: str
     peer: str
@@ -87,7 +87,7 @@ QUALITY_LEARNT: Final = "quality learnt"
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What is about to run."""
+    """Setup of the run that is about to start."""
 
     identity: Identity
     solver: str
@@ -103,7 +103,7 @@ class LinkChanged:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrafficSeen:
-    """What crossed since this start, and where the seconds since the first connection went."""
+    """Traffic since this start, and the use of the seconds since the first connection."""
 
     bytes_sent: int
     bytes_received: int
@@ -115,7 +115,7 @@ class TrafficSeen:
 
 @dataclass(frozen=True, slots=True)
 class ScoresOpened:
-    """What a training opens to Bob of Alice's rows: counts, which no label decides.
+    """Scores of Alice's rows that a training opens to Bob: counts that no label decides.
 
     ``per_row``, ``given_before`` and ``limit`` are the most of one row; ``in_all`` includes
     held-out rows. ``limit`` is None for no limit.

@@ -47,7 +47,7 @@ class Leakage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEntry:
-    """One run of a folder, or one of the mechanisms that a run set side by side.
+    """One run of a folder, or one mechanism of a comparison.
 
     ``part`` names the mechanism where the folder has several, and is empty otherwise. ``auc`` is of
     the model on held-out rows, with the ends of its 95 % interval where they are known.
@@ -110,8 +110,8 @@ class RunList(Result):
         rows = [(_letter(place), *_line(entry)) for place, entry in enumerate(self.listed)]
         names = {_letter(place): _named(entry) for place, entry in enumerate(self.listed)}
         unreadable = [
-            b.Paragraph(f"not shown: {one.file}: {one.reason}", "warning")
-            for one in self.unreadable
+            b.Paragraph(f"not shown: {folder.file}: {folder.reason}", "warning")
+            for folder in self.unreadable
         ]
         caption = f"{self.folder}: {counted(len(self.listed), 'run')}"
         return [
@@ -146,7 +146,7 @@ class ExportedRun:
 
 @dataclass(frozen=True, slots=True)
 class ExportResult(Result):
-    """What was sent to an MLflow server, and to which experiment."""
+    """Runs sent to an MLflow server, and their experiment."""
 
     kind: ClassVar[str] = "runs-export"
     known_by: ClassVar[str] = "exported"
@@ -158,8 +158,8 @@ class ExportResult(Result):
     def blocks(self) -> list[Block]:
         """The result as a terminal shows it."""
         rows = [
-            (one.name, one.run_id, "sent" if one.added else "was there already")
-            for one in self.exported
+            (run.name, run.run_id, "sent" if run.added else "was there already")
+            for run in self.exported
         ]
         caption = f"{self.server}, experiment {self.experiment}"
         return [b.table(("run", "MLflow run", ""), rows, caption=caption, words=range(3))]

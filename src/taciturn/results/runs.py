@@ -42,7 +42,7 @@ class Trained(Protocol):
 
     @property
     def training(self) -> TrainingRun:
-        """What the training gave."""
+        """Result of the training."""
 
     def to_dict(self) -> dict[str, Any]:
         """The run as a JSON record."""
@@ -55,7 +55,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingMeans:
-    """What several trainings come to: means, and of the weights' distance and bound the largest.
+    """Means over several trainings; the weights' distance and bound are maxima.
 
     Of the model's figures those have a mean that every run has.
     """
@@ -102,14 +102,14 @@ class Runs(Result, Generic[R]):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is noted of one run, or of any of several."""
+        """Notes of one run, or of any of several."""
         if len(self.runs) == 1:
             return self.first.notes
         return tuple(sorted({note for training in self.trainings for note in training.notes}))
 
     @property
     def means(self) -> TrainingMeans:
-        """What the trainings come to."""
+        """Means over the trainings."""
         runs = self.trainings
         bounds = [run.weight_bound for run in runs if run.weight_bound is not None]
         apart = [run.max_weight_difference for run in runs]
@@ -129,9 +129,9 @@ class Runs(Result, Generic[R]):
             diverged=any(run.diverged for run in runs),
         )
 
-    def shared(self, part: Callable[[R], V]) -> tuple[V, str]:
+    def shared(self, getter: Callable[[R], V]) -> tuple[V, str]:
         """A value of the runs, and its scope: empty where all runs agree, else the first run."""
-        parts = [part(run) for run in self.runs]
+        parts = [getter(run) for run in self.runs]
         return parts[0], "" if all(one == parts[0] for one in parts) else self.scope(0)
 
     def scope(self, number: int) -> str:
@@ -140,7 +140,7 @@ class Runs(Result, Generic[R]):
         return several if len(self.runs) > 1 else ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The record: that run's, or a summary of several with ``runs`` beside it."""
+        """Record of the run, or a summary of several with their list in ``runs``."""
         records = [run.to_dict() for run in self.runs]
         made = {"version": self.version, "command": self.command, "audited": self.audited}
         written = {name: value for name, value in made.items() if value is not None}

@@ -59,7 +59,7 @@ OWN_DATA = "own data"
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a result is about; what it does not say is None."""
+    """Subject of a result; unknown fields are None."""
 
     data: str | None = None
     mechanism: str | None = None
@@ -105,7 +105,7 @@ class Dataclass(Protocol):
 
 
 class Result:
-    """What a command gives: it knows its kind, its JSON record, and how it is shown.
+    """Result of a command, with its kind, its JSON record and its report.
 
     ``kind`` is the name of its command, and ``known_by`` a key that tells its record from others.
     """
@@ -125,7 +125,7 @@ class Result:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
-        """Read the result from its JSON record; a DataError says which part is not of this kind."""
+        """Read the result from its JSON record; raise DataError with the invalid field."""
         return read(cls, record)
 
     @classmethod
@@ -221,7 +221,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON has no narrower type
 
 
 def read(kind: type[T], record: object, place: str = "") -> T:
-    """Read a dataclass from its JSON record; a DataError says which part is not of that kind.
+    """Read a dataclass from its JSON record; raise DataError with the invalid field.
 
     ``place`` is where the record lies in a larger one, for the error. Keys that only earlier
     versions wrote (``removed_keys`` of the dataclass) are left out.

@@ -13,7 +13,7 @@ from taciturn.results.serialise import OMITTED, Result
 
 @dataclass(frozen=True, slots=True)
 class FeatureParty:
-    """One of several Alices, and how many columns she has."""
+    """One of several Alices, and her number of columns."""
 
     name: str
     columns: int

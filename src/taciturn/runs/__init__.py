@@ -1,4 +1,4 @@
-"""What a folder of results holds: listed and exported; nothing is trained here."""
+"""List and export the results of a folder; trains nothing."""
 
 from taciturn.lazy import lazy_names
 

@@ -52,7 +52,7 @@ class RunFilter:
     def __post_init__(self) -> None:
         if self.sort is not None and self.sort not in ORDERS:
             raise ConfigError(
-                f"runs are not sorted by {self.sort}",
+                f"cannot sort runs by {self.sort}",
                 setting="sort",
                 hint=nearest(self.sort, ORDERS),
             )

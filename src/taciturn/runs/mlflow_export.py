@@ -68,24 +68,24 @@ def metric_name(words: str) -> str:
     return _OTHER.sub("_", words.lower()).strip("_")[:MOST_KEY]
 
 
-def record_of_part(part: Part, *, curves: bool = True) -> MlflowRecord:
+def record_of_part(run_part: Part, *, curves: bool = True) -> MlflowRecord:
     """MLflow parameters, metrics and tags of a run; with ``curves``, step by step."""
-    entry, made = part.entry, part.manifest
-    points = [*_figures(part.values)]
-    points += _curves(part.result) if curves else []
+    entry, made = run_part.entry, run_part.manifest
+    points = [*_figures(run_part.values)]
+    points += _curves(run_part.result) if curves else []
     finite = tuple(point for point in points if math.isfinite(point.value))
     infinite = {
         f"taciturn.{point.name}": str(point.value) for point in points if math.isinf(point.value)
     }
     name = f"{entry.name} {entry.part}".rstrip()
-    return MlflowRecord(name, _parameters(part), finite, {**_tags(part, made), **infinite})
+    return MlflowRecord(name, _parameters(run_part), finite, {**_tags(run_part, made), **infinite})
 
 
-def _parameters(part: Part) -> dict[str, str]:
-    data = part.manifest.data
+def _parameters(run_part: Part) -> dict[str, str]:
+    data = run_part.manifest.data
     facts = {"rows": data.rows, "held-out rows": data.held_out_rows}
     facts |= {f"columns {side}": count for side, count in data.columns.items()}
-    known = {hyphenated(name): value for name, value in part.settings.items()}
+    known = {hyphenated(name): value for name, value in run_part.settings.items()}
     known |= {f"data/{name}": value for name, value in {"name": data.name, **facts}.items()}
     return {
         name[:MOST_KEY]: str(value)[:MOST_PARAMETER]
@@ -94,8 +94,8 @@ def _parameters(part: Part) -> dict[str, str]:
     }
 
 
-def _tags(part: Part, made: Manifest) -> dict[str, str]:
-    entry = part.entry
+def _tags(run_part: Part, made: Manifest) -> dict[str, str]:
+    entry = run_part.entry
     digests = {f"digest.{name}": digest for name, digest in made.data.digests.items()}
     tags = {
         "kind": made.kind,
@@ -128,7 +128,7 @@ _USE = "use https://HOST, http://127.0.0.1:5000, sqlite:///FILE or a folder"
 
 @dataclass(frozen=True, slots=True)
 class TrackingUri:
-    """Where runs are exported to; ``shown`` has no name and no password of the address."""
+    """Address of the MLflow server; ``shown`` omits user name and password."""
 
     uri: str
     remote: bool
@@ -175,7 +175,7 @@ def _require_host(text: str, parts: SplitResult, host: str, allow_http: bool) ->
         )
     if parts.scheme == "http" and not is_loopback(host) and not allow_http:
         raise ConfigError(
-            "plain http would send the runs readable by whoever is on the way",
+            "plain http would send the runs unencrypted",
             setting="mlflow",
             hint=Hint("use https, or add {allow_http} where the network is your own"),
         )
@@ -206,7 +206,7 @@ def _unusable(text: str) -> ConfigError:
 EXPERIMENT = "taciturn"
 _PARENT_TAG = "mlflow.parentRunId"
 _FINISHED = "FINISHED"
-# A request takes so many at most.
+# Maximum number per request.
 _METRICS, _OTHERS = 1000, 100
 # MLflow reads them when it is loaded. A server that is not there is said within seconds, not after
 # seven tries; what the person has set stays.
@@ -230,7 +230,7 @@ def export(
     confirmed: bool = False,
     artifacts: bool = True,
 ) -> ExportResult:
-    """Send result folders to an MLflow server or store; the result says which were there already.
+    """Send result folders to an MLflow server or store; skips those already there.
 
     Each folder becomes a run, with one below it for each of several parts. ``confirmed``: a party's
     own figures, which may depend on labels, may be sent.
@@ -349,7 +349,7 @@ class _Experiment:
         from mlflow.entities import Metric, Param
 
         moment = _milliseconds(folder.manifest.ended)
-        metrics = [Metric(one.name, one.value, moment, one.step) for one in record.points]
+        metrics = [Metric(point.name, point.value, moment, point.step) for point in record.points]
         params = [Param(name, value) for name, value in record.parameters.items()]
         for first in range(0, len(params), _OTHERS):
             chunk = params[first : first + _OTHERS]

@@ -1,4 +1,4 @@
-"""What is asked for, and what is agreed on."""
+"""Settings: those of a run, and those that the parties agree on."""
 
 from taciturn.lazy import lazy_names
 

@@ -58,7 +58,7 @@ _watched = partial(Setting, scope=Scope.AGREEMENT)
 
 
 class Agreement(Protection):
-    """What both parties must have set alike before anything is sent that costs privacy."""
+    """Settings that both parties must share before anything is sent that costs privacy."""
 
     section: ClassVar = "agreement"
 
@@ -139,12 +139,12 @@ class Agreement(Protection):
 
     @property
     def alices(self) -> int:
-        """How many feature parties there are."""
+        """Number of feature parties."""
         return len(self.parties or {}) or 1
 
     @property
     def models(self) -> int:
-        """How many models are trained: one for each penalty."""
+        """Number of models: one per penalty."""
         return len(self.penalties or [self.l2])
 
     def of_model(self, number: int) -> Self:
@@ -155,7 +155,7 @@ class Agreement(Protection):
 
     @property
     def rounds(self) -> int:
-        """How often each row is used: the passes of newton, the epochs of sgd."""
+        """Number of uses of each row: the passes of newton, the epochs of sgd."""
         return self.solver.rounds
 
     @property

@@ -21,7 +21,7 @@ from taciturn.settings.removed import refuse_former_key
 
 
 class Scope(StrEnum):
-    """Where a real training sets it: a section of a party's file. A simulation's alone has none."""
+    """Section of a party's file for the setting; none if only simulations have it."""
 
     SIMULATION = ""
     AGREEMENT = "agreement"
@@ -37,7 +37,7 @@ class Scope(StrEnum):
 
 
 class Panel(StrEnum):
-    """Under which heading a command's help lists it."""
+    """Heading of the setting in a command's help."""
 
     DATA = "Data"
     MODEL = "Model"
@@ -47,7 +47,7 @@ class Panel(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a setting is, beside its type and its default.
+    """Declaration of a setting, next to its type and default.
 
     ``in_file`` is what a party's file says in place of ``help``, where it means another thing
     there, and ``file_default`` its default, where that is not the simulation's. ``example`` is a
@@ -74,7 +74,7 @@ class Setting:
 
     @property
     def comment(self) -> str:
-        """The comment beside it in a party's file."""
+        """Comment on the setting in a party's file."""
         return (self.in_file or self.help).replace("`", "")
 
 

@@ -3,7 +3,7 @@
 A ``TypedDict`` must be written out; a test compares it with ``Settings``, name by name and type by
 type. ``data`` is not among them: the functions that take these options take a table of that name.
 
-What the functions of the Python interface are given, as checked settings.
+Checked settings from the arguments of the Python functions.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from taciturn.settings.table import ColumnType, DatePart, Decimal, Impute, Scale
 
 
 class SettingsOptions(TypedDict, total=False):
-    """What may be set of a simulated run; what is left out has its default."""
+    """Settings of a simulated run; omitted ones have their defaults."""
 
     mechanism: str
     epsilon: float | None
@@ -146,7 +146,7 @@ def settings_of(data: object, options: Mapping[str, object]) -> tuple[Settings, 
 
 
 def record_target(record: str | Path | None, settings: Settings) -> Path | None:
-    """Where a transcript goes; ConfigError where there are several runs."""
+    """Path of the transcript; raise ConfigError if there are several runs."""
     if record is not None and settings.seeds > 1:
         raise ConfigError(
             "a transcript holds one run", setting="record", hint=Hint("leave {seeds} out")

@@ -15,7 +15,7 @@ from taciturn.setting_syntax import Hint, SettingSyntax, hyphenated
 
 
 class Kind(StrEnum):
-    """What an old name was."""
+    """Kind of a removed name."""
 
     OPTION = "option"
     COMMAND = "command"
@@ -54,7 +54,7 @@ class FormerName:
         return Hint(f"use {{{(self.new or '').replace('-', '_')}}}")
 
     def message(self, spelled: str) -> str:
-        """What an error says of the name, as the person spelled it."""
+        """Error message for the name, as the user spelled it."""
         change = "was removed" if self.new is None else "was renamed"
         return f"{spelled} {change}: {self.why}"
 

@@ -3,7 +3,7 @@
 Every field is an option of the commands, a key of a settings file, where it is spelled with
 hyphens, and a keyword argument of ``train``, ``check`` and ``audit``.
 
-The solver that both parties agreed on: what it takes beside the L2 penalty, which both have.
+The agreed solver and its parameters, apart from the L2 penalty.
 
 The parties of a star by name, each with the fingerprint of its key.
 
@@ -57,7 +57,7 @@ class Sgd(Checked):
 
     @property
     def rounds(self) -> int:
-        """How often each row is used."""
+        """Number of uses of each row."""
         return self.epochs
 
     def with_rounds(self, rounds: int) -> Sgd:
@@ -83,7 +83,7 @@ class Newton(Checked):
 
     @property
     def rounds(self) -> int:
-        """How often each row is used."""
+        """Number of uses of each row."""
         return self.passes
 
     def with_rounds(self, rounds: int) -> Newton:
@@ -226,7 +226,7 @@ _OWN_ONLY = (
 
 
 class Protection(Checked):
-    """How labels are protected: a mechanism, and the settings of which each takes some.
+    """Label protection: a mechanism, and the settings of which each takes some.
 
     One that is not given is None; so is, once agreed on, one that the mechanism does not take.
     """
@@ -692,7 +692,7 @@ class Settings(TableSettings, Protection):
         require_shared_work(self.engine)
         if self.passes is not None:
             raise ConfigError(
-                "sgd has epochs; passes are newton's",
+                "sgd takes epochs; only newton takes passes",
                 setting="passes",
                 hint=Hint("use {epochs}, or {solver}", solver="newton"),
             )
@@ -702,7 +702,7 @@ class Settings(TableSettings, Protection):
 
     @property
     def default_passes(self) -> int:
-        """How many passes newton takes where the number is not given."""
+        """Default number of newton's passes."""
         if self.mechanism == "mutual":
             return DEFAULT_SHARED_PASSES
         if self.reveal_epsilon is not None:
@@ -792,7 +792,7 @@ def require_shared_work(engine: Engine) -> None:
 
 
 def settings_file(path: Path) -> TomlFile:
-    """How a settings file of the commands spells settings: at its top level."""
+    """Setting syntax of a settings file: keys at its top level."""
     return TomlFile(str(path), dict.fromkeys(Settings.model_fields, ""))
 
 

@@ -160,7 +160,7 @@ class Study(Checked):
 
     @property
     def models(self) -> int:
-        """How many trainings there are: one for each fold and one on all rows, of every point."""
+        """Number of trainings: per combination one for each fold and one on all rows."""
         count = 1
         for values in self.axes.values():
             count *= len(values)
@@ -181,7 +181,7 @@ class Point:
     values: Mapping[str, Value]
 
     def __str__(self) -> str:
-        """In words.
+        """Text of the grid.
 
         >>> str(Point(1, {"l2": 0.001, "class_weight": (0.2, 1.0)}))
         'l2 0.001, class-weight 0.2 1'
@@ -193,7 +193,7 @@ class Point:
 
 @contextmanager
 def named(point: Point) -> Iterator[None]:
-    """What is wrong with a combination's settings is said with its number."""
+    """Add a combination's number to errors in its settings."""
     try:
         yield
     except ConfigError as problem:

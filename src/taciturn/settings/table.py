@@ -80,7 +80,7 @@ def _count(value: object) -> object:
 
 
 def _bins(value: object) -> dict[str, object]:
-    """In an option, numbers behind a column's first are edges of the same column."""
+    """Bins of an option, in which numbers after a column's name are its edges."""
     if isinstance(value, str):
         value = _listed(value)
     choices = _by_column(value, read=_intervals)
@@ -176,7 +176,7 @@ Formats = Annotated[str | dict[str, str], BeforeValidator(partial(_by_column, re
 
 
 class TableSettings(Checked):
-    """How a table is read and its columns are prepared. ``None`` means the default."""
+    """Reading and preparation settings of a table. ``None`` means the default."""
 
     positive: Annotated[
         Names | None,

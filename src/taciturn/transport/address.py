@@ -78,7 +78,7 @@ def split_address(address: str) -> tuple[str, int]:
 
 
 def obstacle(address: str, timeout: float) -> str:
-    """Why no connection to an address comes about within ``timeout`` seconds; empty where one does.
+    """Reason why connecting within ``timeout`` seconds fails; empty if it succeeds.
 
     >>> obstacle("127.0.0.1:1", 5).partition(":")[0]
     'nothing listens there'
@@ -96,11 +96,14 @@ def obstacle(address: str, timeout: float) -> str:
 
 @contextmanager
 def tls_connection(
-    address: str, authority: bytes, timeout: float, own: tuple[Path, Path] | None = None
+    address: str,
+    authority: bytes,
+    timeout: float,
+    certificate_files: tuple[Path, Path] | None = None,
 ) -> Iterator[ssl.SSLSocket]:
     """TLS connection to a server that our authority (PEM) vouches for, whatever its name.
 
-    ``own`` are our certificate and key. Raises ``OSError`` or ``ValueError``.
+    ``certificate_files`` are our certificate and key. Raises ``OSError`` or ``ValueError``.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -108,8 +111,8 @@ def tls_connection(
     context.check_hostname = False
     context.load_verify_locations(cadata=authority.decode("ascii"))
     context.set_alpn_protocols(["h2"])
-    if own is not None:
-        context.load_cert_chain(*own)
+    if certificate_files is not None:
+        context.load_cert_chain(*certificate_files)
     with (
         socket.create_connection(split_address(address), timeout=timeout) as plain,
         context.wrap_socket(plain) as secured,

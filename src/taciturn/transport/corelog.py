@@ -1,4 +1,4 @@
-"""Why a TLS handshake failed, on the side that serves.
+"""Reason why a TLS handshake failed, on the serving side.
 
 gRPC does not tell a program: it writes a line to the process's standard error, and hangs up. Here
 that line is read and explained. The side that dials learns its reasons otherwise, and so does a

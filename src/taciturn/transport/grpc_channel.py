@@ -49,19 +49,25 @@ from taciturn.transport.tls import (
 VERSION = b"TLSv1.3"
 
 
-def server_credentials(own: Credentials) -> grpc.ServerCredentials:
+def server_credentials(credentials: Credentials) -> grpc.ServerCredentials:
     """Credentials of a server; callers must show a certificate of the authority."""
     return grpc.ssl_server_credentials(
-        [(own.key, own.certificate)], root_certificates=own.authority, require_client_auth=True
+        [(credentials.key, credentials.certificate)],
+        root_certificates=credentials.authority,
+        require_client_auth=True,
     )
 
 
-def client_credentials(own: Credentials) -> grpc.ChannelCredentials:
+def client_credentials(credentials: Credentials) -> grpc.ChannelCredentials:
     """Credentials of a caller, with the authority that it trusts."""
-    return grpc.ssl_channel_credentials(own.authority, own.key, own.certificate)
+    return grpc.ssl_channel_credentials(
+        credentials.authority, credentials.key, credentials.certificate
+    )
 
 
-def objection(shown: Mapping[str, Sequence[bytes]], peers: Collection[str], own: str = "") -> str:
+def objection(
+    shown: Mapping[str, Sequence[bytes]], peers: Collection[str], own_name: str = ""
+) -> str:
     """Objection to a caller whose certificate the authority has signed; empty for none.
 
     ``shown`` is what TLS says of the caller; its certificate must have exactly one of ``peers``.
@@ -72,7 +78,7 @@ def objection(shown: Mapping[str, Sequence[bytes]], peers: Collection[str], own:
     listed = [name for name in peers if name in names]
     if not listed:
         shown_names = ", ".join(repr(name) for name in names[:4]) or "nobody"
-        itself = ", which is this side's own" if own in names else ""
+        itself = ", which is this side's own" if own_name in names else ""
         return f"its certificate names {shown_names}{itself}, not {expected}"
     if len(listed) > 1:
         # It would speak for parties that must not know of each other.

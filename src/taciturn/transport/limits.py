@@ -69,7 +69,7 @@ class Assembler:
 
     def _open(self, kind: int, size: int) -> None:
         if self.ready or kind != _READY or size:
-            raise MalformedFrame("a stream does not begin with ready, or says it twice")
+            raise MalformedFrame("a stream does not begin with ready, or repeats it")
         self.ready = True
 
     def _end(self, size: int) -> None:

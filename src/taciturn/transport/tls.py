@@ -90,7 +90,7 @@ def pin_mismatch(actual: str, agreed: str) -> str:
 def load_credentials(
     certificate: Path, key: Path, authority: Path, *, now: datetime | None = None
 ) -> Credentials:
-    """Read and check the three PEM files of a party; ``CertificateError`` says what is wrong.
+    """Load and check a party's three PEM files; raise ``CertificateError`` if invalid.
 
     The certificate may be followed by intermediate ones; the key has no passphrase; there may be
     several certificates of the authority.
@@ -167,7 +167,7 @@ def read_certificates(path: Path) -> list[x509.Certificate]:
         ) from None
 
 
-def _check_key(path: Path, pem: bytes, certificate: Path, own: x509.Certificate) -> None:
+def _check_key(path: Path, pem: bytes, certificate: Path, loaded: x509.Certificate) -> None:
     try:
         key = load_pem_private_key(pem, password=None)
     except TypeError:
@@ -181,7 +181,7 @@ def _check_key(path: Path, pem: bytes, certificate: Path, own: x509.Certificate)
             "the file holds no private key in PEM form", where=str(path)
         ) from None
     form = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    if key.public_key().public_bytes(*form) != own.public_key().public_bytes(*form):
+    if key.public_key().public_bytes(*form) != loaded.public_key().public_bytes(*form):
         raise CertificateError(
             f"the private key does not belong to the certificate {certificate}",
             where=str(path),
@@ -256,9 +256,9 @@ def _signed_by(certificate: x509.Certificate, issuer: x509.Certificate) -> bool:
     return True
 
 
-def _check_purposes(own: x509.Certificate, path: Path) -> None:
+def _check_purposes(certificate: x509.Certificate, path: Path) -> None:
     try:
-        allowed = own.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+        allowed = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     except x509.ExtensionNotFound:
         # A certificate without the extension is good for every purpose [RFC 5280, 4.2.1.12].
         return
@@ -271,10 +271,12 @@ def _check_purposes(own: x509.Certificate, path: Path) -> None:
         )
 
 
-def party_name(own: x509.Certificate, path: Path) -> str:
-    """The one party that a certificate names."""
+def party_name(certificate: x509.Certificate, path: Path) -> str:
+    """Party name in a certificate."""
     try:
-        alternatives = own.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        alternatives = certificate.extensions.get_extension_for_class(
+            x509.SubjectAlternativeName
+        ).value
         names = alternatives.get_values_for_type(x509.DNSName)
     except x509.ExtensionNotFound:
         names = []

@@ -1,4 +1,4 @@
-"""What an attack is: a guess at every label, from Alice's view alone; the control ``model-only``.
+"""Interface of a label attack: a guess at every label from Alice's view; ``model-only``.
 
 A protocol leaks what an attack learns *beyond* the controls. ``model-only`` is what Alice would
 guess from the model she ends up with, were there no messages. The other control, ``prior``, needs
@@ -38,7 +38,7 @@ class LabelGuess:
     work: float = 0.0
 
     def covers(self, rows: int) -> bool:
-        """Whether each of so many rows has a finite score, and is or is not certain."""
+        """Whether each of ``rows`` rows has a finite score and a certainty flag."""
         return (
             self.scores.shape == self.signal.shape == self.certain.shape == (rows,)
             and self.signal.dtype == self.certain.dtype == np.bool_
@@ -46,7 +46,7 @@ class LabelGuess:
         )
 
     def completed(self, fallback: LabelGuess) -> LabelGuess:
-        """This guess, with ``fallback``'s where it has no signal."""
+        """This guess, completed with ``fallback``'s where it has no signal."""
         scores = np.where(self.signal, self.scores, fallback.scores)
         return replace(self, scores=scores)
 
@@ -63,11 +63,11 @@ class Attack(ABC):
     needs: frozenset[Signal]
 
     def obstacle(self, view: AliceView) -> str:
-        """Why it does not apply although the view has all that it needs; empty where it does."""
+        """Reason why the attack does not apply to a view with all its inputs; empty if it does."""
         return ""
 
     def lacks(self, view: AliceView) -> str:
-        """Why it does not apply to a view; empty where it does."""
+        """Reason why the attack does not apply to a view; empty if it does."""
         missing = ", ".join(sorted(signal.value for signal in self.needs - view.signals))
         return f"Alice does not have {missing}" if missing else self.obstacle(view)
 
@@ -82,7 +82,7 @@ class Attack(ABC):
 
 
 class ModelOnlyControl(Attack):
-    """Her own part of the trained model, applied to her own rows."""
+    """Control that applies Alice's part of the trained model to her rows."""
 
     name = "model-only"
     reference = "control"

@@ -137,13 +137,13 @@ class FirstPass:
         return first.with_total() if slopes.intercept else first
 
     def with_total(self) -> FirstPass:
-        """With one sum more, that of all rows: zero."""
+        """The sums and the sum of all rows, which is zero."""
         scale = float(np.sqrt(np.mean(self.table**2))) or 1.0
         table = np.hstack([self.table, np.full((len(self.table), 1), scale)])
         return replace(self, table=table, product=np.append(self.product, 0.0))
 
     def slack(self, mean: float) -> float:
-        """By how much the sum of all rows may be off, where slopes have at most this mean."""
+        """Tolerance of the sum of all rows, for slopes of at most this mean."""
         return float(self.table[0, -1]) * self.rows * (1.0 + self.unit * mean)
 
     @cached_property
@@ -165,17 +165,17 @@ class FirstPass:
 
     @property
     def rank(self) -> int:
-        """How many independent sums there are."""
+        """Number of independent sums."""
         return len(self.factor.T)
 
     @cached_property
     def leverage(self) -> FloatArray:
-        """For each row how much of it the sums see: 1 is all, 0 is nothing."""
+        """Leverage of each row in the sums, from 0 to 1."""
         seen: FloatArray = np.clip(np.einsum("ij,ij->i", self.span, self.span), 0.0, 1.0)
         return seen
 
     def projected(self, numbers: FloatArray) -> FloatArray:
-        """What the sums see of numbers, one for each row."""
+        """Projection of one number per row onto the sums."""
         seen: FloatArray = self.span @ (numbers @ self.span)
         return seen
 
@@ -288,7 +288,7 @@ def _groups(first: FirstPass, candidates: IndexArray) -> list[IndexArray]:
 def _agreed(
     first: FirstPass, groups: Sequence[IndexArray], known: FloatArray, slack: float
 ) -> list[int]:
-    """For each group 1 or -1 where all of its labels are proven to be 1 or 0, otherwise 0."""
+    """Per group 1 or -1 if all of its labels are proven to be 1 or 0, otherwise 0."""
     targets = np.stack([first.span[group].sum(axis=0) for group in groups])
     combined = targets @ first.factor.T
     # Made from the integers, not from the span: a proof holds for whatever v came out.

@@ -1,4 +1,4 @@
-"""The one state of every row that fits a batch's gradient: a small integer program.
+"""Integer program: the unique state of every row that fits a batch's gradient.
 
 Where Alice knows the probabilities f, a row is in one of two states (its label), or in ``hybrid``
 of three: label 1, label 0, not in the true batch. With indicators ``u`` (in the batch, label 1) and
@@ -135,7 +135,7 @@ class Search:
         return np.zeros(len(states), dtype=bool)
 
     def _encoded(self, states: IntArray) -> IntArray:
-        """As Bob encodes them: the nearest grid point of s times the label's residue."""
+        """Bob's encoding: the nearest grid point of s times the label's residue."""
         members = states != 0
         residues = np.where(members, np.where(states > 0, self.one, self.zero), 0.0)
         if self.law.design is not None:

@@ -99,7 +99,7 @@ class KnownScoresAttack(Attack):
 
 
 def affordable(every: Sequence[GradientSeen], most: int) -> int:
-    """How many batches can be heard with reasonable work, at most ``most``."""
+    """Number of batches that can be attacked with reasonable work, at most ``most``."""
     work = max((len(seen.rows) * len(seen.gradient) ** 2 for seen in every), default=1)
     return max(1, min(most, int(_MOST_WORK / work)))
 

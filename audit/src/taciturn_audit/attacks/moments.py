@@ -90,7 +90,7 @@ def _odds(first: FirstPass, seen: tuple[MomentsSeen, ...]) -> FloatArray:
     Of the least-norm slopes, that which the model expects of them is not counted twice. As many
     rows are guessed to be 1 as her part of the model guesses: no sum says how many are.
     """
-    final = next((one for one in seen if one.final), None)
+    final = next((observed for observed in seen if observed.final), None)
     model = np.zeros(len(first.table))
     if final is not None:
         weights = final.product * 2.0 ** -(final.table_bits + final.vector_bits)

@@ -1,4 +1,4 @@
-"""What a batch's gradient says about each label, when each residue is one of a few known values.
+"""Posterior of each label given a batch's gradient, if residues take a few known values.
 
 Where Alice knows the score, ``r_i`` is ``s (1 - f_i)`` for label 1, ``-s f_i`` for label 0 (in
 ``label-rr`` the two corrected residues of a flipped label, ``view.residues``), and in

@@ -1,4 +1,4 @@
-"""What attacks on undetermined batches share: which batches, on which cores, and what a proof is.
+"""Common parts of attacks on undetermined batches: selection, worker cores and proofs.
 
 A batch says ``X^T r = g`` in integers, with more rows than independent equations, so that the
 equations alone leave freedom. An attack that guesses r by some further knowledge (few rows count;
@@ -166,7 +166,7 @@ def independent_columns(matrix: FloatArray) -> IndexArray:
 
 
 def evenly(batches: Sequence[T], most: int) -> list[T]:
-    """At most ``most`` of the batches, spread evenly over the run.
+    """At most ``most`` batches, spread evenly over the run.
 
     >>> evenly(range(10), 4)
     [0, 3, 6, 9]
@@ -220,7 +220,7 @@ class ProvenLabels:
     def guess(
         self, soft: FloatArray, remark: str, *, limited: bool = False, work: float = 0.0
     ) -> LabelGuess:
-        """The guess: proven labels, then likely ones by size; zero says nothing."""
+        """The guess: proven labels, then likely ones by size; zero is no guess."""
         within = soft / (1.0 + np.abs(soft))
         scores = np.where(self.certain, self.signs, within)
         spoken = self.certain | (soft != 0)

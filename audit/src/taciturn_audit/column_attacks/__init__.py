@@ -1,4 +1,4 @@
-"""Attacks on Alice's columns from Bob's seat: one file each, a registry, and what they share."""
+"""Attacks on Alice's columns with Bob as the adversary: one file each, and a registry."""
 
 from taciturn.lazy import lazy_names
 

@@ -1,4 +1,4 @@
-"""What a column attack is: an estimate of Alice's columns, from Bob's view and the rows he knows.
+"""Interface of a column attack: an estimate of Alice's columns from Bob's view and known rows.
 
 The rows that he knows anyway are handed to it by the judge's side; it can load no other value of
 hers.
@@ -32,12 +32,12 @@ class KnownRows:
 
     @classmethod
     def none(cls, columns: int) -> KnownRows:
-        """No known row."""
+        """No known rows."""
         return cls(np.empty(0, dtype=np.int64), np.empty((0, columns)))
 
 
 class Ambiguity(Enum):
-    """What an estimate leaves open for the judge to settle (``taciturn_audit.columns``)."""
+    """Ambiguity of an estimate that the judge resolves (``taciturn_audit.columns``)."""
 
     NONE = "none"
     SIGN = "order and sign of columns"
@@ -47,7 +47,7 @@ class Ambiguity(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ColumnEstimate:
-    """An estimate of Alice's columns, one row for each of hers.
+    """Estimate of Alice's columns, one row per row of hers.
 
     It may have any number of columns, unless ``ambiguity`` is ``NONE``. ``limited``: a limit on
     work ended the attack.
@@ -73,11 +73,11 @@ class ColumnAttack(ABC):
     works_without: bool = False
 
     def obstacle(self, view: BobView) -> str:
-        """Why it does not apply although the view has what it needs; empty where it does."""
+        """Reason why the attack does not apply to a view with its inputs; empty if it does."""
         return ""
 
     def lacks(self, view: BobView) -> str:
-        """Why it does not apply to what Bob has; empty where it does."""
+        """Reason why the attack does not apply to Bob's view; empty if it does."""
         if not self.needs & view.signals:
             wanted = " or ".join(sorted(signal.value for signal in self.needs))
             return f"Bob does not have {wanted}"

@@ -31,11 +31,11 @@ from taciturn_audit.lattice import by_length, kernel, reduce_rows
 from taciturn_audit.views.bob_view import BobView
 
 MOST_COLUMNS = 128
-"""Beyond so many columns a reduction takes minutes."""
+"""Maximum number of columns: beyond it a reduction takes minutes."""
 
 # How far scores are taken to be off, one after the other: rounding, then noise.
 _NOISES = (1e-4, 1e-3, 1e-2, 4e-2, 1e-1)
-# Entries of a lattice are rounded to so many parts of their unit.
+# Lattice entries are rounded to this fraction of their unit.
 _GRAIN = 16
 _ROWS_PER_COLUMN, _MORE_ROWS = 3, 12
 _ROUNDS = 6

@@ -40,11 +40,11 @@ from taciturn_audit.lattice import IntegerMatrix, by_length, kernel, nearest_res
 from taciturn_audit.views.bob_view import BobView
 
 MOST_COLUMNS = 48
-"""Beyond so many columns a reduction takes minutes."""
+"""Maximum number of columns: beyond it a reduction takes minutes."""
 
 # The method reaches two columns for each score of a row in theory; a little more is tried.
 _COLUMNS_PER_SCORE = 2.5
-# Relations are looked for in so many rows for each column.
+# Number of rows per column in the search for relations.
 _ROWS_PER_COLUMN = (3, 4)
 # The weight of a score beside a row's integers, where scores are exact.
 _EXACT = 1 << 80
@@ -52,7 +52,7 @@ _EXACT = 1 << 80
 _LARGEST = 60
 # The weight of a rounded score beside a row's integers, of which it has as many digits.
 _ROUNDED = 1 << 12
-# A rounded score may be off by so many units, after rows were found from rounded weights.
+# Maximum error of a rounded score in units, after rows were found from rounded weights.
 _OFF = 8
 _LEAST_EXPLAINED = 0.5
 # Relations of the scores that are none of the table are longer, at least by this factor.
@@ -241,7 +241,7 @@ def standardised(hidden: HiddenTable) -> FloatArray:
 
 
 def unwhitened(hidden: HiddenTable, l2: float) -> FloatArray:
-    """Her columns from the whitened table, up to order and signs; ``l2`` is the agreed penalty."""
+    """Alice's columns from the whitened table, up to order and signs; ``l2`` is the penalty."""
     lengths = np.linalg.norm(hidden.values.astype(np.float64), axis=0)
     if hidden.solved.mean() < _LEAST_SOLVED or lengths.max() > _ONE_LENGTH * lengths.min():
         # Shorter columns than whitened ones in the same lattice: integers, as they were counted.

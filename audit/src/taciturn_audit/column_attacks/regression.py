@@ -50,7 +50,7 @@ class AnchoredAttack(ColumnAttack):
 
 
 class GramAttack(ColumnAttack):
-    """Her rows up to a rotation, from what Bob's own steps did to the scores.
+    """Alice's rows up to a rotation, from the effect of Bob's steps on the scores.
 
     Her weights are ``X^T a`` with numbers ``a``, one for each row, that Bob chose: directions in
     whole-table training, residues in training by batches. So every score is a product with the Gram
@@ -82,7 +82,7 @@ class GramAttack(ColumnAttack):
 
 @lru_cache(maxsize=1)
 def _factor(view: BobView) -> tuple[FloatArray, bool]:
-    """Her rows in a basis of their own, and whether a limit on work was in the way.
+    """Alice's rows in some basis, and whether a work limit stopped the factorisation.
 
     It does not depend on the known rows, so it is computed once for a view.
     """

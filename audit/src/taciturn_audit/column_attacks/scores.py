@@ -1,4 +1,4 @@
-"""What Bob saw of Alice's columns, as arrays, and estimates of them from few known rows."""
+"""Bob's observations of Alice's columns as arrays, and estimates from few known rows."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def whitened(scores: FloatArray, columns: int) -> FloatArray:
 
 
 def ridge(features: FloatArray, known: KnownRows, columns: int) -> FloatArray:
-    """Her columns by regression on the features of known rows, with the ridge that predicts best.
+    """Alice's columns by ridge regression on the features of known rows.
 
     Best by leaving out one known row after the other, over all columns together; the smallest where
     there are as many features and known rows as columns. There is no constant: where a row's

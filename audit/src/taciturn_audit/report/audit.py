@@ -1,4 +1,4 @@
-"""An audit as blocks: what the attacks found beside the controls, for a terminal and for the page.
+"""Audit report as blocks: attacks and controls, for a terminal and a page.
 
 Of several runs, what they do not share is the first run's, and the words say so.
 """
@@ -49,11 +49,11 @@ _KNOWN = {
 
 
 def in_plain_words(weighed: Weighed, *, shuffled: bool = False) -> str:
-    """The best attack of a run or of the mean of several, beside what is known without messages."""
+    """Best attack of a run, or of the mean of several, and the best control."""
     verdict = weighed.verdict
     controls = " and ".join(
-        f"{_KNOWN.get(one.name, one.name)} {share(value_of(one, verdict.figure))}"
-        for one in verdict.controls
+        f"{_KNOWN.get(control.name, control.name)} {share(value_of(control, verdict.figure))}"
+        for control in verdict.controls
     )
     lead = "With labels shuffled before training: " if shuffled else ""
     if verdict.attack is None:
@@ -92,7 +92,7 @@ def audit_blocks(audit: AuditResult) -> list[Block]:
     conclusion = conclude(audit)
     canary, run = conclusion.canary, conclusion.run
     lines = [ABOVE_WORDS, *(f"{name}: {remark}" for name, remark in remarks(run).items())]
-    lines += [f"{one.name}: skipped, {one.reason}" for one in run.findings.skipped]
+    lines += [f"{skip.name}: skipped, {skip.reason}" for skip in run.findings.skipped]
     lines += [_membership(audit.membership)] if audit.membership is not None else []
     lines += evidence_words(audit, conclusion)
     shuffled = f"{SHUFFLED}: what the protocol alone tells"
@@ -121,7 +121,7 @@ def _bob_seat(audit: AuditResult) -> list[Block]:
 
 
 def verdict_section(audit: AuditResult, conclusion: Conclusion, *blocks: Block) -> Section:
-    """What an audit comes to: in the canary run, in the run, and what is to be known of it."""
+    """Verdict of an audit: on the canary run, on the run, and its qualifications."""
     means = f" ({several(audit)})" if several(audit) else ""
     lines = [*_seat_words(audit), *plain_words(conclusion, audit.first.permute_labels)]
     return concluding_section(conclusion, lines, run_title(audit), *blocks, means=means)
@@ -156,7 +156,7 @@ def _seat_words(audit: AuditResult) -> list[str]:
 
 
 def plain_words(conclusion: Conclusion, permuted: bool = False) -> list[str]:
-    """What was found, in a sentence for each run; nothing where the audit checks itself."""
+    """Findings in a sentence for each run; empty if the audit only checks itself."""
     if conclusion.status is Status.CHECK:
         return []
     lines, canary = [in_plain_words(conclusion.run, shuffled=permuted)], conclusion.canary
@@ -166,7 +166,7 @@ def plain_words(conclusion: Conclusion, permuted: bool = False) -> list[str]:
 
 
 def apart_blocks(look: Distinguisher) -> list[Block]:
-    """What was guessed from ciphertexts, and which faults would have been noticed."""
+    """Guesses from ciphertexts, and the faults that would have been detected."""
     caption = "Trainings whose labels were all 1 or all 0, distinguished by what Alice received"
     words = (
         f"Learnt on {look.trained} trainings with {counted(look.batch, 'row')} and "
@@ -185,13 +185,13 @@ def apart_blocks(look: Distinguisher) -> list[Block]:
 
 
 def run_title(audit: AuditResult) -> str:
-    """What the run is called beside its canary."""
+    """Title of the run, as distinct from its canary."""
     own = audit.first.permute_labels or any(run.shuffle_truth for run in audit.runs)
     return "This run" if own else "The real run"
 
 
 def several(audit: AuditResult) -> str:
-    """Said of figures that are means."""
+    """Note on figures that are means."""
     return f"mean of {len(audit.runs)} runs" if len(audit.runs) > 1 else ""
 
 
@@ -201,21 +201,29 @@ def scores(findings: Findings, verdict: Verdict, caption: str, *, whole: bool = 
     headings += ["of those right", "time"]
     dashes = [NONE] * 4
     controls: list[list[Words]] = [
-        [Span(f"{one.name} (control)", "muted"), share(one.accuracy), NONE, share(one.auc), *dashes]
-        for one in verdict.controls
+        [
+            Span(f"{control.name} (control)", "muted"),
+            share(control.accuracy),
+            NONE,
+            share(control.auc),
+            *dashes,
+        ]
+        for control in verdict.controls
     ]
     attacks: list[list[Words]] = [
         [
-            (Span(ABOVE, "bad"), f" {one.name}") if one.name in verdict.above else one.name,
-            share(one.accuracy),
-            interval(one.accuracy_low, one.accuracy_high),
-            share(one.auc),
-            interval(one.auc_low, one.auc_high),
-            share(one.decided),
-            share(one.decided_correct),
-            f"{one.seconds:.2f}\u00a0s",
+            (Span(ABOVE, "bad"), f" {attack.name}")
+            if attack.name in verdict.above
+            else attack.name,
+            share(attack.accuracy),
+            interval(attack.accuracy_low, attack.accuracy_high),
+            share(attack.auc),
+            interval(attack.auc_low, attack.auc_high),
+            share(attack.decided),
+            share(attack.decided_correct),
+            f"{attack.seconds:.2f}\u00a0s",
         ]
-        for one in findings.attacks
+        for attack in findings.attacks
     ]
     shown = range(8) if whole else (0, 1, 2, 3, 5, 6)
     drawn = table([headings[place] for place in shown], [], caption=caption)
@@ -224,9 +232,9 @@ def scores(findings: Findings, verdict: Verdict, caption: str, *, whole: bool = 
 
 
 def remarks(weighed: Weighed) -> dict[str, str]:
-    """What the attacks say of themselves; means over several runs say nothing."""
+    """Remarks of the attacks; none for means over several runs."""
     attacks = weighed.findings.attacks if weighed.runs == 1 else ()
-    return {one.name: one.remark for one in attacks if one.remark}
+    return {attack.name: attack.remark for attack in attacks if attack.remark}
 
 
 def _membership(guesses: Membership) -> str:
@@ -239,13 +247,13 @@ def _membership(guesses: Membership) -> str:
 
 
 def evidence_words(audit: AuditResult, conclusion: Conclusion) -> tuple[str, ...]:
-    """The ledger's claim against guesses at coin labels; nothing where it was not tested."""
+    """The ledger's claim against guesses at random labels; empty if it was not tested."""
     scope = "" if conclusion.refuted_by is None else audit.scope(conclusion.refuted_by)
     return () if conclusion.evidence is None else proof_words(conclusion.evidence, scope)
 
 
 def proof_words(proof: Evidence, scope: str = "") -> tuple[str, ...]:
-    """A claim against guesses at coin labels."""
+    """A claim against guesses at random labels."""
     return (
         f"Labels were replaced by fair coins and {proof.attack} guessed {proof.guesses:,} of "
         f"{proof.rows:,}: {proof.correct:,} were right{f' ({scope})' if scope else ''}.",
@@ -285,7 +293,9 @@ def demo_blocks(demo: DemoResult) -> list[Block]:
         f"{first.dataset}, {first.rows_train} training rows, "
         f"{counted(first.alice_columns, 'column')} at Alice, labels at Bob"
     )
-    chance = share(max(one.accuracy for one in canaries[0].controls if one.name == "prior"))
+    chance = share(
+        max(control.accuracy for control in canaries[0].controls if control.name == "prior")
+    )
     note = (
         "Labels recovered: share of labels that the best attack guesses correctly. In the shuffled "
         "run the features carry no information about the labels, so anything above the "

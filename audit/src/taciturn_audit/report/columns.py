@@ -1,4 +1,4 @@
-"""What attacks from Bob's seat tell of Alice's columns, as blocks."""
+"""Blocks on attacks against Alice's columns, with Bob as the adversary."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ COLUMN_WORDS = (
 def adversary_blocks(seat: BobSeat) -> list[Block]:
     """Controls, attacks and verdict, for a terminal."""
     lines = [
-        Paragraph(f"{one.name}: skipped, {one.reason}", "muted") for one in seat.findings.skipped
+        Paragraph(f"{skip.name}: skipped, {skip.reason}", "muted") for skip in seat.findings.skipped
     ]
     verdicts = [Paragraph(f"Bob's seat: {seat.findings.verdict}")]
     if seat.canary is not None:
@@ -93,7 +93,9 @@ def look_tables(
         ]
         for one in looks
     ]
-    noticed = [(one.words, one.by, "noticed" if one.noticed else "not noticed") for one in faults]
+    noticed = [
+        (fault.words, fault.by, "noticed" if fault.noticed else "not noticed") for fault in faults
+    ]
     return [
         table(("guessed from", heading, "share", "95 % interval"), rows, caption=caption),
         table(("fault put in on purpose", "looked at", ""), noticed, words=(0, 1, 2)),
@@ -141,5 +143,5 @@ def _best(findings: ColumnFindings) -> ColumnScore | ColumnControl:
     return max(entries, key=_rank)
 
 
-def _rank(one: ColumnScore | ColumnControl) -> tuple[float, float]:
-    return (-math.inf if one.r2 is None else one.r2, one.recovered)
+def _rank(score: ColumnScore | ColumnControl) -> tuple[float, float]:
+    return (-math.inf if score.r2 is None else score.r2, score.recovered)

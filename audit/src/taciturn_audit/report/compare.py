@@ -36,8 +36,8 @@ def compare_page(comparison: Comparison) -> b.Page:
 
     by = comparison.ranked_by
     alt = "; ".join(
-        f"{name_of(one)}: held-out AUC {share(one.auc)}, labels recovered {_place(one.shuffled)}"
-        for one in comparison.compared
+        f"{name_of(row)}: held-out AUC {share(row.auc)}, labels recovered {_place(row.shuffled)}"
+        for row in comparison.compared
     )
     title = "The model's AUC against the labels recovered"
     drawn = b.Figure("compared", title, alt, compare_svg(comparison, "compared"))
@@ -61,8 +61,8 @@ def compare_page(comparison: Comparison) -> b.Page:
     )
     findings = b.Section("What was found", "found", (_facts(comparison),), "Findings")
     picture = b.Section(title, "picture", (figures,), "Picture")
-    silent = [one for one in comparison.compared if not one.label_epsilon_total]
-    names = [one.mechanism for one in silent if comparison.scheme != "clear"]
+    silent = [row for row in comparison.compared if not row.label_epsilon_total]
+    names = [row.mechanism for row in silent if comparison.scheme != "clear"]
     # One page has one argument; that of sealed says what mutual adds.
     shown = "sealed" if "sealed" in names else "".join(names[:1])
     reasons = argument(shown, comparison.scheme, comparison.key_bits)
@@ -84,9 +84,13 @@ def compare_page(comparison: Comparison) -> b.Page:
     )
 
 
-def name_of(one: ComparedMechanism) -> str:
+def name_of(compared: ComparedMechanism) -> str:
     """A mechanism with its epsilon, where it has one."""
-    return one.mechanism if one.epsilon is None else f"{one.mechanism} \u03b5\u00a0{one.epsilon:g}"
+    return (
+        compared.mechanism
+        if compared.epsilon is None
+        else f"{compared.mechanism} \u03b5\u00a0{compared.epsilon:g}"
+    )
 
 
 def _subject(comparison: Comparison) -> str:
@@ -100,7 +104,7 @@ def _subject(comparison: Comparison) -> str:
 
 
 def _table(comparison: Comparison, digits: int) -> b.Table:
-    rows = [_row(one, digits) for one in comparison.compared]
+    rows = [_row(row, digits) for row in comparison.compared]
     headings = (
         "mechanism",
         "AUC",
@@ -115,16 +119,16 @@ def _table(comparison: Comparison, digits: int) -> b.Table:
     return b.table((*headings, "traffic"), rows, caption=caption)
 
 
-def _row(one: ComparedMechanism, digits: int) -> tuple[b.Words, ...]:
-    cost = one.estimate
+def _row(compared: ComparedMechanism, digits: int) -> tuple[b.Words, ...]:
+    cost = compared.estimate
     return (
-        name_of(one),
-        share(one.auc, digits),
-        epsilon(one.label_epsilon_total),
-        _attack(one.shuffled, digits),
-        share(one.shuffled.known, digits),
-        _attack(one.real, digits),
-        share(one.real.known, digits),
+        name_of(compared),
+        share(compared.auc, digits),
+        epsilon(compared.label_epsilon_total),
+        _attack(compared.shuffled, digits),
+        share(compared.shuffled.known, digits),
+        _attack(compared.real, digits),
+        share(compared.real.known, digits),
         duration(cost.seconds),
         data_size(cost.bytes_to_alice + cost.bytes_to_bob),
     )
@@ -153,27 +157,32 @@ def _reading(comparison: Comparison) -> Iterable[str]:
 
 
 def _lines(comparison: Comparison) -> list[str]:
-    return [f"{name_of(one)}: {one.verdict}" for one in comparison.compared]
+    return [f"{name_of(row)}: {row.verdict}" for row in comparison.compared]
 
 
 def _facts(comparison: Comparison) -> b.Facts:
-    return b.Facts({name_of(one): _said(one) for one in comparison.compared})
+    return b.Facts({name_of(row): _said(row) for row in comparison.compared})
 
 
-def _said(one: ComparedMechanism) -> str:
+def _said(compared: ComparedMechanism) -> str:
     ends = ""
-    if one.real.attack is not None and one.real.low is not None and one.real.high is not None:
-        ends = f" ({interval(one.real.low, one.real.high)})"
+    if (
+        compared.real.attack is not None
+        and compared.real.low is not None
+        and compared.real.high is not None
+    ):
+        ends = f" ({interval(compared.real.low, compared.real.high)})"
     real = (
-        f"On the real labels {one.real.attack} has {share(one.real.value)}{ends}, where "
-        f"{one.real.control} has {share(one.real.known)}."
-        if one.real.attack is not None
+        f"On the real labels {compared.real.attack} has {share(compared.real.value)}{ends}, where "
+        f"{compared.real.control} has {share(compared.real.known)}."
+        if compared.real.attack is not None
         else ""
     )
-    cost = traffic(one.estimate.bytes_to_alice, one.estimate.bytes_to_bob)
+    cost = traffic(compared.estimate.bytes_to_alice, compared.estimate.bytes_to_bob)
     return (
-        f"Labels shuffled: {one.verdict} {real} The ledger rests on: {one.assumption or NONE}. "
-        f"Solver {one.solver}; about {duration(one.estimate.seconds)}, {cost}."
+        f"Labels shuffled: {compared.verdict} {real} "
+        f"The ledger rests on: {compared.assumption or NONE}. "
+        f"Solver {compared.solver}; about {duration(compared.estimate.seconds)}, {cost}."
     )
 
 

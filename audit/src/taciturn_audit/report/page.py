@@ -1,4 +1,4 @@
-"""An audit as a page: the verdict, the attacks beside the controls, the ledger, all messages.
+"""Audit page: the verdict, attacks and controls, the ledger, all messages.
 
 It takes every figure from the result, and computes no statistic.
 """
@@ -134,7 +134,7 @@ def _costliest_ledger(audit: AuditResult) -> tuple[Statement, str]:
 
 
 def permits(total: float) -> str:
-    """What a total epsilon allows, in words."""
+    """Meaning of a total epsilon, in words."""
     if math.isinf(total):
         return "The ledger guarantees nothing: a label's epsilon is infinite."
     if total == 0:
@@ -209,7 +209,7 @@ Part: TypeAlias = tuple[str, str, Weighed]
 def attacks_section(
     parts: Sequence[Part], over: str, skipped: Sequence[Skipped], scope: str = ""
 ) -> b.Section:
-    """Attacks beside the controls; ``over`` says what the intervals are of."""
+    """Attacks and controls; ``over`` names the sample of the intervals."""
     tables = [block for _, title, weighed in parts for block in _figures(title, weighed)]
     figures = b.Figures(
         tuple(_drawn(*part) for part in parts),
@@ -219,7 +219,7 @@ def attacks_section(
         instead=(*tables, b.Paragraph(shared.ABOVE_WORDS, "muted")),
         summary="All figures as tables",
     )
-    reasons = b.Facts({one.name: f"{one.reason}{whose(scope)}" for one in skipped})
+    reasons = b.Facts({skip.name: f"{skip.reason}{whose(scope)}" for skip in skipped})
     none = b.Paragraph("None: every attack was run.", "muted")
     words = (
         "How well each attack recovers the labels. The controls see no message: prior guesses "
@@ -242,11 +242,12 @@ _RANKED = (
 def _drawn(name: str, title: str, weighed: Weighed) -> b.Figure:
     findings, by = weighed.findings, weighed.verdict.ranked_by
     controls = "; ".join(
-        f"{one.name} {share(value_of(one, by))}" for one in weighed.verdict.controls
+        f"{control.name} {share(value_of(control, by))}" for control in weighed.verdict.controls
     )
     attacks = "; ".join(
-        f"{one.name} {share(value_of(one, by))}, 95 % interval {interval(*interval_of(one, by))}"
-        for one in findings.attacks
+        f"{attack.name} {share(value_of(attack, by))}, "
+        f"95 % interval {interval(*interval_of(attack, by))}"
+        for attack in findings.attacks
     )
     alt = f"The {by} of each attack. Controls: {controls}. Attacks: {attacks or 'none applies'}."
     return b.Figure(name, title, alt, attacks_svg(findings, weighed.verdict, name))
@@ -267,7 +268,7 @@ def _apart(audit: AuditResult, conclusion: Conclusion) -> list[b.Section]:
 
 
 def apart_section(look: Distinguisher, scope: str = "") -> b.Section:
-    """What was guessed from ciphertexts."""
+    """Guesses from ciphertexts."""
     words = (
         "All that Alice receives about labels is encrypted, so that no attack has a number to "
         "begin with. A learner therefore looked at the messages themselves, of small trainings "
@@ -291,10 +292,10 @@ def epochs_section(
     """The attacks on shuffled labels after fewer epochs; nothing where none was repeated."""
     if not curves_of(rows):
         return []
-    if any(one.auc is None for row in rows for one in row.attacks):
+    if any(attack.auc is None for row in rows for attack in row.attacks):
         by = "accuracy"  # a record of an earlier version
     curves = curves_of(rows, by)
-    prior = next((value_of(one, by) for one in controls if one.name == "prior"), None)
+    prior = next((value_of(control, by) for control in controls if control.name == "prior"), None)
     lines = [
         (name, str(epochs), share(one.value), interval(one.low, one.high))
         for name, points in curves.items()
@@ -326,7 +327,7 @@ def _capital(words: str) -> str:
 def ledger_section(
     ledger: Statement, scope: str, conclusion: Conclusion, proof: Sequence[str]
 ) -> b.Section:
-    """What the ledger claims, and what stands against it."""
+    """Claim of the ledger, and the evidence against it."""
     label = (ledger.label_epsilon_total, ledger.label_epsilon_total_delta)
     rows = [
         ("claimed", ledger.claimed_epsilon_per_release, None, None),
@@ -369,16 +370,16 @@ def _untested(ledger: Statement) -> str:
 
 
 def messages_section(messages: Sequence[MessageSeen], scope: str = "") -> b.Section:
-    """Everything that reached Alice, by kind."""
+    """Messages that Alice received, by kind."""
     rows: list[tuple[b.Words, ...]] = [
         (
-            b.Span(one.message, "code"),
-            f"{one.count:,}",
-            data_size(one.bytes),
-            _protected(one),
-            one.allows or "not described",
+            b.Span(message.message, "code"),
+            f"{message.count:,}",
+            data_size(message.bytes),
+            _protected(message),
+            message.allows or "not described",
         )
-        for one in messages
+        for message in messages
     ]
     headings = ("message", "count", "size", "protection", "what it allows")
     listed = b.table(headings, rows, words=(0, 3, 4), label="Messages to Alice")

@@ -89,8 +89,8 @@ def compare_svg(comparison: Comparison, name: str) -> str:
     Where no attack applies, a mechanism stands at what is known without any message.
     """
     by = comparison.ranked_by
-    known = max(one.shuffled.known for one in comparison.compared)
-    spots = [(_recovered(one), 0.0 if one.auc is None else one.auc) for one in comparison.compared]
+    known = max(row.shuffled.known for row in comparison.compared)
+    spots = [(_recovered(row), 0.0 if row.auc is None else row.auc) for row in comparison.compared]
     left = _floor([x for x, _ in spots] + [known])
     low = min(0.9, math.floor(10 * min(y for _, y in spots)) / 10)
     with style():
@@ -115,13 +115,13 @@ def compare_svg(comparison: Comparison, name: str) -> str:
         return to_svg(figure, name)
 
 
-def _recovered(one: ComparedMechanism) -> float:
-    best = one.shuffled
+def _recovered(compared: ComparedMechanism) -> float:
+    best = compared.shuffled
     return best.known if best.value is None else best.value
 
 
 class Point(NamedTuple):
-    """An attack's figure after so many epochs, and the ends of its interval."""
+    """Success of an attack after this many epochs, with its interval."""
 
     value: float
     low: float
@@ -158,12 +158,12 @@ def curves_of(rows: Sequence[AfterEpochs], by: Measure = "accuracy") -> dict[str
     """Each attack's figure by number of epochs."""
     curves: dict[str, dict[int, Point]] = {}
     for row in rows:
-        for one in row.attacks:
-            point = Point(one.accuracy, one.accuracy_low, one.accuracy_high)
-            if by == "AUC" and one.auc is not None:
+        for attack in row.attacks:
+            point = Point(attack.accuracy, attack.accuracy_low, attack.accuracy_high)
+            if by == "AUC" and attack.auc is not None:
                 # Whoever asks for the AUC has seen that every record has it.
-                point = Point(one.auc, one.auc_low or 0.0, one.auc_high or 0.0)
-            curves.setdefault(one.name, {})[row.epochs] = point
+                point = Point(attack.auc, attack.auc_low or 0.0, attack.auc_high or 0.0)
+            curves.setdefault(attack.name, {})[row.epochs] = point
     return curves
 
 
@@ -191,7 +191,7 @@ def _inside(lowest: float, *values: float) -> list[float]:
 
 
 def _floor(values: Sequence[float]) -> float:
-    """Where an axis starts: at a half, or at the next tenth below the least value that is one.
+    """Start of an axis: a half, or the next tenth below the least value.
 
     >>> _floor([0.62]), _floor([0.47, 0.9]), _floor([math.nan])
     (0.5, 0.4, 0.5)

@@ -72,7 +72,7 @@ def session_blocks(audit: SessionAudit) -> list[b.Block]:
         shared.scores(run.findings, run.verdict, "How well Alice can recover the training labels")
     )
     lines = [f"{name}: {remark}" for name, remark in shared.remarks(run).items()]
-    lines += [f"{one.name}: skipped, {one.reason}" for one in audit.skipped]
+    lines += [f"{skip.name}: skipped, {skip.reason}" for skip in audit.skipped]
     lines += shared.proof_words(audit.evidence) if audit.evidence is not None else ()
     blocks += [b.Paragraph(line, "muted") for line in (shared.ABOVE_WORDS, *lines)]
     blocks += [] if conclusion.apart is None else shared.apart_blocks(conclusion.apart)
@@ -159,7 +159,7 @@ def _column_blocks(audit: SessionAudit) -> list[b.Block]:
     )
     drawn = [b.table(headings, rows, caption=caption)] if rows else []
     lines = [f"{one.name}: {one.remark}" for one in audit.estimates or () if one.remark]
-    lines += [f"{one.name}: skipped, {one.reason}" for one in audit.skipped]
+    lines += [f"{skip.name}: skipped, {skip.reason}" for skip in audit.skipped]
     return [*drawn, *(b.Paragraph(line, "muted") for line in lines)]
 
 
@@ -170,13 +170,13 @@ def _summary(verdict: Summary, next_step: str) -> b.Section:
 
 def _unjudged_blocks(audit: SessionAudit) -> list[b.Block]:
     rows = [
-        (one.name, f"{one.spoken:,}", f"{one.certain:,}", f"{one.seconds:.2f}\u00a0s")
-        for one in audit.guesses
+        (guess.name, f"{guess.spoken:,}", f"{guess.certain:,}", f"{guess.seconds:.2f}\u00a0s")
+        for guess in audit.guesses
     ]
     headings = ("attack", "rows spoken of", "called certain", "time")
     caption = f"Guesses at {audit.recording.rows:,} labels, not judged"
-    lines = [f"{one.name}: {one.remark}" for one in audit.guesses if one.remark]
-    lines += [f"{one.name}: skipped, {one.reason}" for one in audit.skipped]
+    lines = [f"{guess.name}: {guess.remark}" for guess in audit.guesses if guess.remark]
+    lines += [f"{skip.name}: skipped, {skip.reason}" for skip in audit.skipped]
     drawn = [b.table(headings, rows, caption=caption)] if rows else []
     return [*drawn, *(b.Paragraph(line, "muted") for line in lines)]
 

@@ -74,13 +74,13 @@ def woe_audit_page(audit: WoeAudit) -> b.Page:
         ("message", "count", "bytes", "encrypted", "what Alice can do with it"),
         [
             (
-                one.message,
-                f"{one.count:,}",
-                f"{one.bytes:,}",
-                "yes" if one.encrypted else "no",
-                one.allows,
+                message.message,
+                f"{message.count:,}",
+                f"{message.bytes:,}",
+                "yes" if message.encrypted else "no",
+                message.allows,
             )
-            for one in audit.messages
+            for message in audit.messages
         ],
         words=(0, 3, 4),
         label="What Alice receives",
@@ -98,7 +98,7 @@ def woe_audit_page(audit: WoeAudit) -> b.Page:
         grouped=True,
     )
     command = b.Command(audit.command) if audit.command else b.Paragraph("Called from Python.")
-    ours = [b.Paragraph(_OURS)] if any(one.encrypted for one in audit.messages) else []
+    ours = [b.Paragraph(_OURS)] if any(message.encrypted for message in audit.messages) else []
     return b.Page(
         window=f"Weight of evidence on {audit.dataset} – Taciturn audit",
         title="What weight of evidence tells",
@@ -154,14 +154,14 @@ def _audit_subject(audit: WoeAudit) -> str:
 def _roundings(roundings: Sequence[WoeRounding]) -> b.Table:
     rows = [
         (
-            "weight of evidence" if one.statistic == "woe" else "rate of ones",
-            "all" if one.digits is None else str(one.digits),
-            f"{one.totals:,}",
-            share(one.exact),
-            share(one.right),
-            f"{one.off:,}",
+            "weight of evidence" if rounding.statistic == "woe" else "rate of ones",
+            "all" if rounding.digits is None else str(rounding.digits),
+            f"{rounding.totals:,}",
+            share(rounding.exact),
+            share(rounding.right),
+            f"{rounding.off:,}",
         )
-        for one in roundings
+        for rounding in roundings
     ]
     headings = ("handed over", "decimals", "totals", "exact", "right", "largest error")
     return b.table(headings, rows, grouped=True, label="Counts")
@@ -170,16 +170,16 @@ def _roundings(roundings: Sequence[WoeRounding]) -> b.Table:
 def _fineness(cuts: Sequence[WoeFineness]) -> b.Table:
     rows = [
         (
-            one.cut,
-            f"{one.bins:,}",
-            f"{one.smallest:,}",
-            share(one.best.accuracy),
-            share(one.best.auc),
-            share(one.best.decided),
-            share(one.shuffled[-1].auc),
-            share(one.shuffled[-1].decided),
+            cut.cut,
+            f"{cut.bins:,}",
+            f"{cut.smallest:,}",
+            share(cut.best.accuracy),
+            share(cut.best.auc),
+            share(cut.best.decided),
+            share(cut.shuffled[-1].auc),
+            share(cut.shuffled[-1].decided),
         )
-        for one in cuts
+        for cut in cuts
     ]
     headings = ("cut", "bins", "least", "right", "AUC", "certain", "shuffled AUC", "certain")
     return b.table(headings, rows, label="Labels")
@@ -196,7 +196,7 @@ def _attack(score: AttackScore) -> tuple[b.Words, ...]:
 
 
 def _alike(audit: WoeAudit) -> str:
-    encrypted = sum(one.bytes for one in audit.messages if one.encrypted)
+    encrypted = sum(message.bytes for message in audit.messages if message.encrypted)
     if not encrypted:
         return (
             "With the scheme clear nothing is encrypted, and every label reaches Alice as it is: "
@@ -216,14 +216,14 @@ def _alike(audit: WoeAudit) -> str:
 def _bob(columns: Sequence[BinsTold]) -> b.Table:
     rows = [
         (
-            one.column,
-            str(one.bins),
-            share(one.prior),
-            share(one.posterior),
-            figure(one.bits),
-            f"{one.located:,}" if one.located else NONE,
+            column.column,
+            str(column.bins),
+            share(column.prior),
+            share(column.posterior),
+            figure(column.bits),
+            f"{column.located:,}" if column.located else NONE,
         )
-        for one in columns
+        for column in columns
     ]
     headings = ("column", "bins", "by size", "by label too", "bits a row", "settled rows")
     return b.table(headings, rows, label="What Bob learns")

@@ -1,4 +1,4 @@
-"""What audits give, as JSON records and as blocks."""
+"""Results of audits, as JSON records and as blocks."""
 
 from taciturn.lazy import lazy_names
 

@@ -21,7 +21,7 @@ all together; their names, joined by ``+``, are some of them."""
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """What is known without the messages."""
+    """Success without the messages."""
 
     name: str
     accuracy: float
@@ -30,7 +30,7 @@ class Control:
 
 @dataclass(frozen=True, slots=True)
 class AttackScore:
-    """How right a guess was.
+    """Success of a guess.
 
     The ends are those of 95 % intervals. ``decided`` is the share of all rows that the attack calls
     certain, ``decided_correct`` the share of those that are right (None where none is). ``limited``
@@ -54,7 +54,7 @@ class AttackScore:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What the attacks found in a run, beside what is known without them.
+    """Findings of the attacks in a run, with the controls.
 
     ``verdict`` is the sentence of ``taciturn_audit.verdict``.
     """
@@ -80,7 +80,7 @@ class Accuracy:
 
 @dataclass(frozen=True, slots=True)
 class AfterEpochs:
-    """What the attacks would have told had the training stopped after so many epochs."""
+    """Success of the attacks if the training had stopped after this many epochs."""
 
     epochs: int
     attacks: tuple[Accuracy, ...]
@@ -88,7 +88,7 @@ class AfterEpochs:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The strongest lower bound on a label's epsilon that guesses at coin labels give.
+    """Strongest lower bound on a label's epsilon from guesses at random labels.
 
     ``failure`` is the largest chance that the bound is above the truth.
     """
@@ -118,7 +118,7 @@ class MessageSeen:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """How right guesses at hidden batches were; a share of nothing is None.
+    """Success of guesses at hidden batches; a share of nothing is None.
 
     ``certified`` is the share of iterations that the attack calls certain.
     """
@@ -137,7 +137,7 @@ UNENCRYPTED, REUSED_SEED = "unencrypted", "reused-seed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Distinguisher:
-    """Whether what Alice receives tells trainings on labels 1 from trainings on labels 0.
+    """Test whether Alice's messages distinguish trainings on labels 1 from labels 0.
 
     ``trained`` and ``judged`` count trainings, ``batch`` the rows of each; ``repeated`` counts
     blocks of 16 bytes that occurred before, in ``bytes`` of ciphertext. A dependence that tells the

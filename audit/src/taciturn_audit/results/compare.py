@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BestAttack:
-    """The best attack by the figure of the comparison, beside the best control by the same.
+    """Best attack and best control by the figure of the comparison.
 
     ``attack`` is None where none of ours applies, and so are its figures. ``leak``: an attack told
     more than every control, by its accuracy or its AUC.
@@ -113,47 +113,51 @@ class Comparison(Result):
 
     def parts(self, bare: Part) -> tuple[Part, ...]:
         """One run for each mechanism, whose cost is forecast."""
-        return tuple(_part(one, self, bare) for one in self.compared)
+        return tuple(_part(row, self, bare) for row in self.compared)
 
 
-def _part(one: ComparedMechanism, whole: Comparison, bare: Part) -> Part:
-    cost = one.estimate
+def _part(compared: ComparedMechanism, whole: Comparison, bare: Part) -> Part:
+    cost = compared.estimate
     entry = replace(
         bare.entry,
-        part=_spelled(one),
-        mechanism=one.mechanism,
-        epsilon=one.epsilon,
-        solver=one.solver,
+        part=_spelled(compared),
+        mechanism=compared.mechanism,
+        epsilon=compared.epsilon,
+        solver=compared.solver,
         scheme=whole.scheme,
         seed=whole.seed,
         seeds=whole.seeds,
-        auc=one.auc,
-        label_epsilon=one.label_epsilon_total,
-        leakage=_best(one.shuffled, whole, shuffled=True),
+        auc=compared.auc,
+        label_epsilon=compared.label_epsilon_total,
+        leakage=_best(compared.shuffled, whole, shuffled=True),
         verdict=None,
         seconds=cost.seconds,
         bytes=float(cost.bytes_to_alice + cost.bytes_to_bob),
         forecast=True,
     )
     model = {
-        f"AUC, {HELD_OUT}": one.auc,
-        f"accuracy, {HELD_OUT}": one.accuracy,
+        f"AUC, {HELD_OUT}": compared.auc,
+        f"accuracy, {HELD_OUT}": compared.accuracy,
         "AUC, Bob alone": whole.bob_alone_auc,
         "AUC, in one place": whole.centralised_auc,
     }
     values = {
         **{f"model/{name}": value for name, value in model.items() if value is not None},
-        "ledger/label epsilon, total": one.label_epsilon_total,
+        "ledger/label epsilon, total": compared.label_epsilon_total,
         **leakage_values(entry.leakage),
-        **leakage_values(_best(one.real, whole, shuffled=False)),
+        **leakage_values(_best(compared.real, whole, shuffled=False)),
         **cost_values(cost.seconds, cost.iterations, cost.bytes_to_alice, cost.bytes_to_bob),
     }
-    own = {"mechanism": one.mechanism, "epsilon": one.epsilon, "solver": one.solver}
+    own = {"mechanism": compared.mechanism, "epsilon": compared.epsilon, "solver": compared.solver}
     return replace(bare, entry=entry, values=values, settings={**bare.settings, **own})
 
 
-def _spelled(one: ComparedMechanism) -> str:
-    return one.mechanism if one.epsilon is None else f"{one.mechanism}:{one.epsilon:g}"
+def _spelled(compared: ComparedMechanism) -> str:
+    return (
+        compared.mechanism
+        if compared.epsilon is None
+        else f"{compared.mechanism}:{compared.epsilon:g}"
+    )
 
 
 def _best(best: BestAttack, whole: Comparison, *, shuffled: bool) -> Leakage:

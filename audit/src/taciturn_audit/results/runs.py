@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class AuditResult(Runs[AuditRun]):
-    """What the attacks found in one run, or in several seeds of it.
+    """Audit of one run, or of several seeds of it.
 
     Of evidence the strongest stands for all: the best of several bounds, which fails as often as
     any of them does.
@@ -48,18 +48,18 @@ class AuditResult(Runs[AuditRun]):
 
     @property
     def findings(self) -> Findings:
-        """What was found in the run, or in the mean of several."""
+        """Findings of the run, or of the mean of several."""
         return mean_findings([run.findings for run in self.runs])
 
     @property
     def canary(self) -> Findings | None:
-        """What was found on labels shuffled before training, where every run has such findings."""
+        """Findings on labels shuffled before training, if every run has them."""
         canaries = [run.canary for run in self.runs if run.canary is not None]
         return mean_findings(canaries) if len(canaries) == len(self.runs) else None
 
     @property
     def bob_seat(self) -> BobSeat | None:
-        """What Bob can tell of Alice's columns, where every run was audited from his seat."""
+        """Findings with Bob as the adversary, if every run has them."""
         seats = [run.bob_seat for run in self.runs if run.bob_seat is not None]
         return mean_adversary(seats) if len(seats) == len(self.runs) else None
 
@@ -141,7 +141,7 @@ class AuditResult(Runs[AuditRun]):
     def curves(self) -> dict[str, Curve]:
         """The best attack's accuracy by number of epochs."""
         steps = [row for row in self.runs[0].over_epochs if row.attacks]
-        best = [(row.epochs, max(one.accuracy for one in row.attacks)) for row in steps]
+        best = [(row.epochs, max(attack.accuracy for attack in row.attacks)) for row in steps]
         return {ATTACK: tuple(best)} if best else {}
 
     def parts(self, bare: Part) -> tuple[Part, ...]:
@@ -180,7 +180,10 @@ def mean_findings(parts: Sequence[Findings]) -> Findings:
     controls = []
     for control in first.controls:
         same = [one for part in parts for one in part.controls if one.name == control.name]
-        accuracy, auc = fmean(one.accuracy for one in same), fmean(one.auc for one in same)
+        accuracy, auc = (
+            fmean(observation.accuracy for observation in same),
+            fmean(observation.auc for observation in same),
+        )
         controls.append(Control(control.name, accuracy, auc))
     attacks = tuple(_mean_attack(_named(score.name, parts)) for score in first.attacks)
     return replace(first, controls=tuple(controls), attacks=attacks)
@@ -229,8 +232,8 @@ def _scores(parts: Sequence[Findings]) -> dict[str, Any]:
 
 def _table_rows(findings: Findings) -> list[dict[str, Any]]:
     # With shuffled labels the model is listed among the attacks, and stands once.
-    judged = {one.name for one in findings.attacks}
-    controls = [one for one in findings.controls if one.name not in judged]
+    judged = {attack.name for attack in findings.attacks}
+    controls = [control for control in findings.controls if control.name not in judged]
     parts = (("control", controls), ("attack", findings.attacks))
     return [{"kind": kind, **record_of(score)} for kind, scores in parts for score in scores]
 
@@ -253,7 +256,7 @@ class DemoResult(Result):
 
     @classmethod
     def recognises(cls, record: Mapping[str, Any]) -> bool:
-        """Whether the record lists audits beside a page."""
+        """Whether the record lists audits with a page."""
         return "html" in record and isinstance(record.get("runs"), list)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""An audit of a real session: what one side's own recording tells of the other side's secret."""
+"""Audit of a real session from one side's recording."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Recording:
 
     @property
     def mechanism(self) -> str:
-        """What protected the labels."""
+        """Mechanism that protected the labels."""
         return str(self.agreement["mechanism"])
 
     @property
@@ -61,7 +61,7 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class Guessed:
-    """What an attack says before anybody judges it.
+    """Guess of an attack before it is judged.
 
     ``spoken`` counts the rows that it has something to say about, ``certain`` those that it calls
     solved. ``limited`` says that a limit on its work ended it, and is absent otherwise.
@@ -77,7 +77,7 @@ class Guessed:
 
 @dataclass(frozen=True, slots=True)
 class Estimated:
-    """What a column attack says of Alice's columns before anybody judges it, with no row known.
+    """Estimate of a column attack before it is judged, with no row known.
 
     ``columns`` counts those of the estimate. ``explains`` is the share of the variance of the
     scores that Bob saw which it explains, fitted on every second row and judged on the others: it
@@ -94,7 +94,7 @@ class Estimated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """Who judged: the side that did not record, by its own table.
+    """Judgement by the side that did not record, from its own table.
 
     ``table_digest`` is of its prepared training table. ``ledger`` is that of Bob's model file,
     where he judged and it is of this session.
@@ -108,7 +108,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionAudit(Result):
-    """What the recorder of a real session can tell of the other side's secret.
+    """What the recorder of a real session can learn about the other side's secret.
 
     Without a ``judgement`` there are guesses and no ``findings``. ``canary`` and what goes with it
     need both sides' tables. At Bob's seat there are ``estimates`` of Alice's columns in place of

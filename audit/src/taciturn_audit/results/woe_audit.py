@@ -1,4 +1,4 @@
-"""What handing bin statistics to the feature party tells, and what counts tell Bob."""
+"""Results of auditing bin statistics: at the feature party, and of counts at Bob."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WoeRounding:
-    """What statistics of so many decimals give away of the counts; None: not rounded.
+    """Counts recovered from statistics with this many decimals; None: not rounded.
 
     ``statistic`` is ``woe`` or ``rate``. ``totals`` is how many total numbers of ones are possible,
     ``exact`` the share of bins whose count is certain, ``right`` that of bins whose likeliest count
@@ -34,7 +34,7 @@ class WoeRounding:
 
 @dataclass(frozen=True, slots=True)
 class WoeFineness:
-    """What the counts of so many bins tell of single labels.
+    """Labels that the counts of this many bins determine.
 
     ``cut`` says how numbers were cut, ``smallest`` how few rows a bin has. ``exact`` is the share
     of counts that follow from the weights; ``attacks`` are judged against the true labels, and
@@ -60,7 +60,7 @@ class WoeFineness:
 
 @dataclass(frozen=True, slots=True)
 class BinsTold:
-    """What Bob learns of the bins of one column by ``taciturn woe``.
+    """Facts that Bob learns about one column's bins by ``taciturn woe``.
 
     ``prior`` is the share of rows whose bin he guesses by its size, ``posterior`` the same by the
     row's label too, ``bits`` what the label says of the bin in a row, ``located`` the rows whose
@@ -78,7 +78,7 @@ class BinsTold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WoeAudit(Result):
-    """The usual way, attacked from Alice's seat; and what ``taciturn woe`` tells either side.
+    """Attack by Alice on clear bin statistics, and what ``taciturn woe`` tells either side.
 
     ``messages`` are those that reach Alice in ``taciturn woe``; ``alike`` says whether all but the
     encrypted ones were the same, byte for byte, when the labels were shuffled.

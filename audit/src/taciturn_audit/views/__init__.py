@@ -1,4 +1,4 @@
-"""All that one side has seen, and nothing else: Alice's view and Bob's."""
+"""Views of one side: exactly what Alice or Bob has seen."""
 
 from taciturn.lazy import lazy_names
 

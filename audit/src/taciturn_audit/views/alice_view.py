@@ -1,4 +1,4 @@
-"""``AliceView``: her columns, her coins and the conversation. An attack gets this and nothing else.
+"""``AliceView``: her columns, her randomness and the transcript; the only input of an attack.
 
 Her observations come from running her own program again over the recording, so they are by
 construction what an honest Alice could compute. Bob's code is not imported here, and of a
@@ -45,7 +45,7 @@ Seen = TypeVar("Seen", bound=Observation)
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """What Alice has at the end: her weights, and everything she saw on the way."""
+    """Alice's weights at the end, and her observations."""
 
     weights: FloatArray = field(repr=False)
     events: tuple[Observation, ...] = field(repr=False)
@@ -57,21 +57,21 @@ class Observations:
 
 @dataclass(frozen=True, slots=True)
 class RecordedIdentity:
-    """One of several Alices in a replay: what she signed is on record, and is not signed again."""
+    """One of several Alices in a replay: returns her recorded signatures."""
 
     name: str
     public_key: bytes = field(repr=False)
 
     def sign(self, data: bytes) -> bytes:
-        """Nothing."""
+        """Return no signature."""
         return b""
 
 
 @dataclass(frozen=True)
 class AliceView:
-    """Everything the curious party knows.
+    """Complete knowledge of a semi-honest Alice.
 
-    Her coins are part of a view by definition. The conversation has neither header nor footer.
+    Her randomness is part of a view by definition. The conversation has neither header nor footer.
     ``epochs`` leaves only what she saw in so many; None is all.
     """
 
@@ -92,7 +92,7 @@ class AliceView:
     ) -> AliceView:
         """The view of a recorded run.
 
-        ``name`` is the one under which the recording has her coins: her own, where one has several
+        ``name`` is the one under which the recording has her key: her own, where one has several
         Alices'.
         """
         agreement, entropy = own_header(transcript, name, features)
@@ -106,7 +106,7 @@ class AliceView:
 
     @cached_property
     def identity(self) -> RecordedIdentity | None:
-        """Who of several Alices she is, by the key that she sent; None where she is the only."""
+        """Identity among several Alices, by the key she sent; None if she is the only one."""
         if self.agreement.parties is None:
             return None
         for frame in self.conversation.frames("alice"):
@@ -129,7 +129,7 @@ class AliceView:
 
     @cached_property
     def signals(self) -> frozenset[Signal]:
-        """What kinds of things Alice has or received."""
+        """Kinds of signals that Alice has or received."""
         seen = {event.signal for event in self.observations.events}
         # Where her weights are shared she returns none.
         own = {Signal.WEIGHTS} if len(self.observations.weights) else set()
@@ -137,7 +137,7 @@ class AliceView:
 
     @cached_property
     def observations(self) -> Observations:
-        """What she saw, by replaying her own program."""
+        """Alice's observations, by replaying her program."""
         seen: list[Observation] = []
 
         def keep(event: Event) -> None:
@@ -153,7 +153,7 @@ class AliceView:
         return Observations(result.trained.weights, tuple(seen))
 
     def until(self, epochs: int) -> AliceView:
-        """What she knew after so many epochs; her weights are those of that time."""
+        """View after this many epochs, with the weights of that time."""
         whole = self.observations
         kept = tuple(event for event in whole.events if self._epoch(event) < epochs)
         later = (event for event in whole.events if self._epoch(event) >= epochs)
@@ -176,7 +176,7 @@ class AliceView:
 
     @cached_property
     def peer(self) -> Hello:
-        """What Bob said of himself: how many columns he has, for one."""
+        """Bob's introduction, such as his number of columns."""
         for frame in self.received:
             if kind_of(frame) is Hello:
                 return cast(Hello, decode(frame))
@@ -203,7 +203,7 @@ class AliceView:
         return method.residue(scores, ones), method.residue(scores, 1 - ones)
 
     def own_scores(self, rows: IndexArray, weights: FloatArray) -> FloatArray:
-        """Her part of the scores, as she sent it; under her masks, where there are others."""
+        """Alice's partial scores as sent; under her masks, if there are other Alices."""
         scores = self.features.values.take(rows, axis=0) @ weights
         return at_scale(scores, self._terms.score_grid)
 

@@ -1,4 +1,4 @@
-"""What each Alice answered to Bob, one by one, before he added it up.
+"""Answers of each Alice to Bob, before he sums them.
 
 His program decrypts what each of several Alices sends, and goes on with the sum. Here his keys note
 what they decrypt, so that every number is at hand that he had.
@@ -38,7 +38,7 @@ class NotingScheme:
 
     @property
     def as_scheme(self) -> Scheme:
-        """For whoever wants a scheme."""
+        """Adapter to the scheme interface."""
         return cast(Scheme, self)
 
     def generate(self, *sizes: Any) -> SecretKey:  # noqa: ANN401 - as the real scheme's

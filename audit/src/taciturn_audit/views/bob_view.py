@@ -1,4 +1,4 @@
-"""``BobView``: his columns, labels and coins, and the conversation. A column attack gets this.
+"""``BobView``: his columns, labels, randomness and transcript; the input of column attacks.
 
 His observations come from running his own program again over the recording, so they are by
 construction what an honest Bob could compute. Alice's code is not imported here, and of a
@@ -52,15 +52,15 @@ Seen = TypeVar("Seen", bound=BobObservation)
 
 @dataclass(frozen=True, eq=False)
 class BobView:
-    """Everything that Bob knows.
+    """Complete knowledge of a semi-honest Bob.
 
-    His coins are part of a view by definition. The conversation has neither header nor footer.
+    His randomness is part of a view by definition. The conversation has neither header nor footer.
     ``budget`` is the limit of his ledger, which may have ended the training. ``kept`` is what his
-    program had remembered: keys that no coins give again. ``predictions`` are Alice's part of the
-    scores in a joint prediction of the same rows with the finished model, and hold his part too
-    where ``predicts_whole``, since he does not know his weights. ``passes`` leaves only what he saw
-    in so many passes or epochs; None is all. ``used`` are the labels that the training used, where
-    his coins do not give them.
+    program had remembered: keys that his randomness does not determine. ``predictions`` are Alice's
+    part of the scores in a joint prediction of the same rows with the finished model, and hold his
+    part too where ``predicts_whole``, since he does not know his weights. ``passes`` leaves only
+    what he saw in this many passes or epochs; None is all. ``used`` are the labels that the
+    training used, where his randomness does not determine them.
     """
 
     agreement: Agreement
@@ -115,17 +115,17 @@ class BobView:
 
     @property
     def partners(self) -> tuple[str, ...]:
-        """The names under which his program speaks to Alice, or to several."""
+        """Names of the Alices in Bob's program."""
         return tuple(self.agreement.parties or (ONLY,))
 
     @property
     def columns(self) -> int:
-        """How many columns Alice has, or all Alices together, as they said."""
+        """Number of columns of one Alice or of all together, as they announced."""
         return sum(self.widths)
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
-        """How many columns each Alice has."""
+        """Number of columns of each Alice."""
         links = self.conversation.links
         if links != len(self.partners):
             raise TranscriptError(
@@ -142,7 +142,7 @@ class BobView:
 
     @cached_property
     def observations(self) -> tuple[BobObservation, ...]:
-        """What he saw of Alice's columns, by replaying his own program."""
+        """Bob's observations of Alice's columns, by replaying his program."""
         return self._session[1]
 
     @cached_property
@@ -185,7 +185,7 @@ class BobView:
     def _replayed(
         self, inputs: BobInputs[Mechanism]
     ) -> tuple[PartyResult, tuple[BobObservation, ...]]:
-        """What his program returns, and what he sees on the way."""
+        """Result of Bob's program, and his observations on the way."""
         seen: list[BobObservation] = []
 
         def note(event: Event) -> None:
@@ -215,7 +215,7 @@ class BobView:
 
     @cached_property
     def signals(self) -> frozenset[BobSignal]:
-        """What kinds of things he received of her columns."""
+        """Kinds of signals that Bob received about Alice's columns."""
         predicted = set() if self.predictions is None else {BobSignal.PREDICTIONS}
         return frozenset({event.signal for event in self.observations} | predicted)
 
@@ -224,7 +224,7 @@ class BobView:
         return tuple(event for event in self.observations if isinstance(event, kind))
 
     def until(self, passes: int) -> BobView:
-        """What he knew after so many passes or epochs, with no joint prediction yet."""
+        """View after this many passes or epochs, with no joint prediction yet."""
         view = replace(self, passes=passes, predictions=None)
         # The replay is not run again: what he saw first does not change by what came later.
         view.__dict__["observations"] = tuple(self._first(passes))

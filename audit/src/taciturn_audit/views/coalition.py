@@ -1,4 +1,4 @@
-"""What several Alices know together, if they pool all that they have.
+"""View of a coalition: several Alices who pool their knowledge.
 
 Each replays her own program. What they saw in one iteration is put together: their columns stand
 side by side, and so do their weights and sums, whose rows are the same. An attack does not notice
@@ -54,16 +54,16 @@ class PooledView(AliceView):
 
     @cached_property
     def observations(self) -> Observations:
-        """What they saw, iteration by iteration."""
+        """Observations of the coalition, iteration by iteration."""
         seen = [member.observations for member in self.members]
-        if len({len(one.events) for one in seen}) > 1:
+        if len({len(observed.events) for observed in seen}) > 1:
             raise _apart()
-        events = zip(*(one.events for one in seen), strict=True)
-        weights = np.concatenate([one.weights for one in seen])
+        events = zip(*(observed.events for observed in seen), strict=True)
+        weights = np.concatenate([observed.weights for observed in seen])
         return Observations(weights, tuple(_together(same) for same in events))
 
     def own_scores(self, rows: IndexArray, weights: FloatArray) -> FloatArray:
-        """Their part of the scores: each rounded hers before she sent it."""
+        """Partial scores of the coalition: each Alice rounds hers before she sends it."""
         widths = [len(member.features.columns) for member in self.members]
         parts = np.split(weights, list(accumulate(widths))[:-1])
         scores = np.zeros(len(rows))
@@ -101,10 +101,12 @@ def pooled(views: Sequence[AliceView]) -> AliceView:
 
 def _together(same: Sequence[Observation]) -> Observation:
     first = same[0]
-    if {(type(one), one.iteration) for one in same} != {(type(first), first.iteration)}:
+    if {(type(observation), observation.iteration) for observation in same} != {
+        (type(first), first.iteration)
+    }:
         raise _apart()
     parts: dict[str, Any] = {
-        name: np.concatenate([getattr(one, name) for one in same], axis=-1)
+        name: np.concatenate([getattr(observation, name) for observation in same], axis=-1)
         for name in _SIDE_BY_SIDE.get(type(first), ())
     }
     return replace(first, **parts)

@@ -1,4 +1,4 @@
-"""What a recording's header says to the side that made it."""
+"""Header of a recording, for the side that made it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from taciturn.settings.agreement import Agreement
 def own_header(
     transcript: Transcript, name: str, features: FeatureTable
 ) -> tuple[Agreement, KeyedEntropy]:
-    """The agreement, and a side's coins, from a recording with that side's training table.
+    """Agreement and randomness of a side, from its recording and its training table.
 
     ``name`` is that of a role, or of one of several Alices.
     """

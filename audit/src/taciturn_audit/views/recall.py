@@ -41,8 +41,8 @@ class RecallSum:
 
     columns: int
 
-    def add(self, vector: EncryptedVector, part: slice | None = None) -> None:
-        """Nothing: no product will be computed."""
+    def add(self, vector: EncryptedVector, row_block: slice | None = None) -> None:
+        """Do nothing: no product will be computed."""
 
     def result(self) -> EncryptedAnswer:
         """An empty answer: the true one is on record."""
@@ -60,13 +60,17 @@ class RecallTable:
         return RecallSum(self.size.columns)
 
     def product(
-        self, vector: EncryptedVector, mask: IntArray, entropy: Entropy, part: slice | None = None
+        self,
+        vector: EncryptedVector,
+        mask: IntArray,
+        entropy: Entropy,
+        row_block: slice | None = None,
     ) -> EncryptedAnswer:
         """An empty answer: the true one is on record."""
         return EncryptedAnswer(data=b"", length=len(mask))
 
     def close(self) -> None:
-        """Nothing: there is nothing to free."""
+        """Do nothing: there is nothing to free."""
 
 
 class RecallKey:
@@ -86,7 +90,7 @@ class RecallKey:
         return self._key.draw_mask(length, entropy)
 
     def mask_of(self, residues: IntArray, entropy: Entropy) -> Mask:
-        """As many masks as there were: no product will be computed."""
+        """Placeholder masks, as many as recorded: no product will be computed."""
         return Mask(tuple([0] * len(residues)))
 
     def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
@@ -94,7 +98,7 @@ class RecallKey:
         return PreparedMatrix.from_matrix(matrix, None)
 
     def stock(self, prepared: PreparedMatrix, mask: Mask, entropy: Entropy) -> None:
-        """Nothing: no answer will be made."""
+        """Do nothing: no answer will be made."""
 
     def masked_product(
         self, prepared: PreparedMatrix, vector: EncryptedVector, mask: Mask, entropy: Entropy
@@ -103,7 +107,7 @@ class RecallKey:
         return EncryptedAnswer(data=b"", length=prepared.rows)
 
     def unmask(self, masked: tuple[int, ...], mask: Mask) -> IntArray:
-        """What Alice learnt."""
+        """Products that Alice learnt."""
         return self._key.unmask(masked, mask)
 
     def table(self, whole: IntArray, memory: int = DEFAULT_TABLE_MEMORY) -> Table:
@@ -126,7 +130,7 @@ class RecallSecretKey:
         return self._key.to_bytes()
 
     def stock(self, rows: int, length: int, entropy: Entropy) -> None:
-        """Nothing: nothing will be encrypted."""
+        """Do nothing: nothing will be encrypted."""
 
     def encrypt(self, vector: IntArray, rows: int, entropy: Entropy) -> EncryptedVector:
         """An empty vector: the true one is on record."""
@@ -141,7 +145,7 @@ class RecallSecretKey:
         return np.zeros(answer.length, dtype=np.int64)
 
     def encrypt_rows(
-        self, vector: IntArray, size: TableSize, entropy: Entropy, part: slice | None = None
+        self, vector: IntArray, size: TableSize, entropy: Entropy, row_block: slice | None = None
     ) -> EncryptedVector:
         """An empty vector: the true one is on record."""
         return EncryptedVector(data=b"", length=len(vector))
@@ -157,7 +161,7 @@ class RecallSecretKey:
         return np.zeros(size.columns, dtype=np.int64)
 
     def decrypt_rows(
-        self, answer: EncryptedAnswer, size: TableSize, part: slice | None = None
+        self, answer: EncryptedAnswer, size: TableSize, row_block: slice | None = None
     ) -> IntArray:
         """Zeros."""
         return np.zeros(answer.length, dtype=np.int64)
@@ -185,7 +189,7 @@ class RecallSlotSum:
         self._length = length
 
     def add(self, table: IntArray, vector: EncryptedVector) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def masked(self, masks: IntArray, entropy: Entropy) -> EncryptedAnswer:
         """An empty answer: the true one is on record."""
@@ -208,11 +212,11 @@ class RecallSlots:
         return RecallSlotKey(self._scheme.read_public(data, bits, seed))
 
     def generate(self, bits: int, entropy: Entropy, seed: bytes | None = None) -> SlotSecretKey:
-        """Never: Alice has no key of this kind."""
+        """Refuse: Alice has no key of this kind."""
         raise LocalProtocolError("Alice's view makes no keys")
 
     def read_secret(self, data: bytes, bits: int) -> SlotSecretKey:
-        """Never: a view holds no secret key."""
+        """Refuse: a view holds no secret key."""
         raise LocalProtocolError("Alice's view holds no secret key")
 
 
@@ -233,7 +237,7 @@ class RecallScheme:
         return self._scheme.row_parts(size)
 
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:
-        """What the real scheme refuses."""
+        """Apply the checks of the real scheme."""
         return self._scheme.check_tables(capacity, size, products)
 
     def read_public(
@@ -245,12 +249,12 @@ class RecallScheme:
     def generate(
         self, bits: int, capacity: Capacity, entropy: Entropy, seed: bytes | None = None
     ) -> SecretKey:
-        """What stands for a key of her own, where she has one.
+        """Placeholder of Alice's key, if she has one.
 
         What she decrypted with it was uniform, by Bob's masks: nothing that she saw hangs on it.
         """
         return RecallSecretKey(self._scheme.generate(bits, capacity, entropy, seed))
 
     def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> SecretKey:
-        """Never: a view holds no secret key."""
+        """Refuse: a view holds no secret key."""
         raise LocalProtocolError("Alice's view holds no secret key")

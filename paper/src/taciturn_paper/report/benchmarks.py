@@ -1,4 +1,4 @@
-"""Tables of ``taciturn bench``: the encryption, newton beside sgd, SPU's Cheetah beside ours."""
+"""Tables of ``taciturn bench``: encryption, newton and sgd, SPU's Cheetah."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _on_link(rows: list[Record], link: str) -> Table:
 
 
 def _ratios(rows: list[Record]) -> Table:
-    """What sgd takes over what newton takes, for each of newton's rows."""
+    """Ratio of sgd's cost to newton's, for each of newton's rows."""
     lines = []
     base: Record = {}
     for row in rows:
@@ -101,7 +101,7 @@ def _of_paper(rows: list[Record]) -> list[Block]:
 
 
 def machine(record: Record) -> Paragraph:
-    """How many cores there were, and how busy they were with other things."""
+    """Number of cores, and their load from other processes."""
     before, after = record["load_before"], record["load_after"]
     return Paragraph(
         f"{record['cores']} cores; the load was {before:.1f} before and {after:.1f} after",
@@ -190,7 +190,7 @@ SEEN = (
 
 
 def comparison(record: Record) -> list[Block]:
-    """For each shape what it takes and what it gives; then who sees what."""
+    """Cost and quality for each shape; then what each side sees."""
     blocks: list[Block] = []
     for shape in record["shapes"]:
         rows = [row for row in record["runs"] if row["batch_size"] == shape["batch_size"]]

@@ -1,4 +1,4 @@
-"""The reproduction as a page: the paper's tables and figures beside ours, then what holds."""
+"""Reproduction page: the paper's tables and figures next to ours, then the statements."""
 
 from __future__ import annotations
 
@@ -65,8 +65,14 @@ def _made(made: Record, command: str) -> Words:
 
 def _statements(record: Record) -> Section:
     rows: list[tuple[Words, ...]] = [
-        (one["name"], one["paper"], one["verdict"], one["evidence"], Span(one["command"], "code"))
-        for one in record["statements"]
+        (
+            statement["name"],
+            statement["paper"],
+            statement["verdict"],
+            statement["evidence"],
+            Span(statement["command"], "code"),
+        )
+        for statement in record["statements"]
     ]
     headings = ("statement", "in the paper", "here", "evidence", "command")
     return Section(

@@ -83,7 +83,7 @@ _METRICS = {"accuracy": "held-out accuracy, %", "auc": "held-out AUC, %"}
 
 
 def curves_svg(record: Record) -> str:
-    """Accuracy beside AUC of a figure's curves, one line of panels per dataset."""
+    """Accuracy and AUC of a figure's curves, one line of panels per dataset."""
     datasets = list(dict.fromkeys(row["dataset"] for row in record["rows"]))
     with style():
         figure = Figure(figsize=(11.0, 2.6 * len(datasets) + 0.5), layout="constrained")
@@ -128,7 +128,7 @@ _COLOURS = {"bfv": "#0072b2", "paillier": "#d55e00", "heu": "#999999"}
 
 
 def ratios_svg(record: Record) -> str:
-    """How many times as fast as python-paillier each scheme is, by shape, on a log scale."""
+    """Speed of each scheme relative to python-paillier, by shape, on a log scale."""
     shown = [row for row in record["rows"] if row["times_phe"] and row["scheme"] != "phe"]
     names = [f"{row['shape']}, {row['scheme']} {row['bits']}" for row in shown]
     with style():

@@ -1,4 +1,4 @@
-"""Tables of ``taciturn reproduce``: the paper's figures beside ours, as blocks.
+"""Tables of ``taciturn reproduce``: the paper's figures next to ours, as blocks.
 
 A page has room for more columns than a terminal: ``whole`` asks for all of them.
 """
@@ -136,13 +136,13 @@ def figure(record: Record) -> list[Block]:
 
 
 def fixed_words(record: Record) -> str:
-    """What is held fixed along a figure's axis."""
+    """Parameters that are fixed along a figure's axis."""
     return ", ".join(f"{name} = {value:g}" for name, value in record["fixed"].items())
 
 
 def shapes(record: Record) -> Table:
-    """What shape each curve of a figure has, by both metrics."""
-    curves = dict.fromkeys((one["dataset"], one["curve"]) for one in record["shapes"])
+    """Shape of each curve of a figure, by both metrics."""
+    curves = dict.fromkeys((shape["dataset"], shape["curve"]) for shape in record["shapes"])
     rows = [
         (*curve, *(shape_words(record, *curve, metric) for metric in ("accuracy", "auc")))
         for curve in curves
@@ -232,7 +232,7 @@ def _ratio(record: Record, row: Record) -> Record | None:
 
 
 def leaks(record: Record) -> list[Block]:
-    """What attacks get right of labels that were shuffled before training."""
+    """Labels that attacks recover after shuffling before training."""
     trained = [
         Paragraph(
             f"{row['dataset']}: hybrid's weights differ by "
@@ -271,11 +271,15 @@ def leak_tables(record: Record) -> list[Table]:
 
 
 def everything(record: Record) -> list[Block]:
-    """What is left of each statement."""
+    """Verdict on each statement."""
     tones: dict[str, Tone] = {"holds": "good", "does not hold": "bad", "holds in part": "warning"}
     rows: list[tuple[Words, ...]] = [
-        (one["name"], Span(one["verdict"], tones.get(one["verdict"], "")), one["evidence"])
-        for one in record["statements"]
+        (
+            statement["name"],
+            Span(statement["verdict"], tones.get(statement["verdict"], "")),
+            statement["evidence"],
+        )
+        for statement in record["statements"]
     ]
     statements = table(
         ("statement", "here", "evidence"),
@@ -288,7 +292,7 @@ def everything(record: Record) -> list[Block]:
 
 
 def claims(record: Record) -> list[Block]:
-    """The claimed epsilon of a release beside the true one, and what samples show."""
+    """Claimed and true epsilon of a release, with bounds from samples."""
     keys = ("residue", "label", "numerical", "residue_at_least", "label_at_least")
     rows: list[tuple[Words, ...]] = [
         (curve_name(row), f"{row['claimed']:g}", *(epsilon(row[key]) for key in keys), _claim(row))
@@ -315,7 +319,7 @@ def claims(record: Record) -> list[Block]:
 
 
 def _claim(row: Record) -> Words:
-    """What is left of the claim: refuted by samples, false by its closed form, or true."""
+    """Verdict on the claim: refuted by samples, false by its closed form, or true."""
     if row["refuted"]:
         return Span("refuted", "bad")
     false = row["residue"] == "inf" or row["residue"] > row["claimed"] * (1 + 1e-9)
@@ -366,7 +370,7 @@ def learning(record: Record) -> list[Block]:
 
 
 def attacks(record: Record) -> list[Block]:
-    """Mechanisms by datasets: how good the model is, what is told of the labels and of columns."""
+    """Mechanisms by datasets: model quality, and recovered labels and columns."""
     blocks: list[Block] = []
     headings = ("", "ε", "AUC %", "label ε in all", "told %", "95 %", "by", "columns R2 %")
     for dataset in dict.fromkeys(row["dataset"] for row in record["rows"]):
@@ -397,7 +401,7 @@ def attacks(record: Record) -> list[Block]:
 
 
 def recovery(record: Record) -> list[Block]:
-    """Where sparse recovery stops as the response grows."""
+    """Limit of sparse recovery as the response grows."""
     lines = [
         (
             f"{row['l_rr']:.0f}",

@@ -64,7 +64,7 @@ LEAST_SHARED_PIECES = 64
 
 
 class BfvPublicKey:
-    """What Alice needs to answer.
+    """BFV public key.
 
     **Guarantee.** The holder of this key alone learns nothing from encrypted vectors (IND-CPA). Bob
     learns from an answer the masked products, and of the matrix no more than
@@ -193,7 +193,7 @@ class BfvPublicKey:
         return self.server_ops.written(self.server_ops.covered(product, cover), places)
 
     def _sum_of_products(self, polynomials: list[_Polynomial], pieces: list[Any]) -> Any:  # noqa: ANN401 - SEAL has no types
-        """In NTT form; None where all is zero, which takes as many products."""
+        """Sum of products in NTT form; None if all are zero, at the cost of as many products."""
         evaluator, total = self.server_ops.seal.evaluator, None
         for polynomial, piece in zip(polynomials, pieces, strict=True):
             product = sealapi.Ciphertext()
@@ -322,10 +322,10 @@ class BfvSecretKey:
         return EncryptedVector(b"".join(pieces), len(vector))
 
     def encrypt_rows(
-        self, vector: IntArray, size: TableSize, entropy: Entropy, part: slice | None = None
+        self, vector: IntArray, size: TableSize, entropy: Entropy, row_block: slice | None = None
     ) -> EncryptedVector:
         """One ciphertext per row tile."""
-        return self._encrypt_side(vector, _rows_of(size, part))
+        return self._encrypt_side(vector, _rows_of(size, row_block))
 
     def encrypt_columns(
         self, vector: IntArray, size: TableSize, entropy: Entropy
@@ -401,10 +401,10 @@ class BfvSecretKey:
         return self._decrypt_side(answer, Tiling.for_size(size).columns)
 
     def decrypt_rows(
-        self, answer: EncryptedAnswer, size: TableSize, part: slice | None = None
+        self, answer: EncryptedAnswer, size: TableSize, row_block: slice | None = None
     ) -> IntArray:
         """The sums over columns modulo ``2^modulus_bits``, blinded as in ``decrypt_shares``."""
-        return self._decrypt_side(answer, _rows_of(size, part))
+        return self._decrypt_side(answer, _rows_of(size, row_block))
 
     def _decrypt_side(self, answer: EncryptedAnswer, side: Side) -> IntArray:
         if answer.length != side.length:
@@ -452,9 +452,9 @@ class BfvSecretKey:
         return "BfvSecretKey(<hidden>)"
 
 
-def _rows_of(size: TableSize, part: slice | None) -> Side:
+def _rows_of(size: TableSize, row_block: slice | None) -> Side:
     tiling = Tiling.for_size(size)
-    return tiling.rows.part(tiling.row_tiles(part))
+    return tiling.rows.part(tiling.row_tiles(row_block))
 
 
 @dataclass(frozen=True, slots=True)

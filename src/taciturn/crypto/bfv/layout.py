@@ -1,4 +1,4 @@
-"""How matrices and whole tables lie in the coefficients of polynomials.
+"""Layout of matrices and whole tables in polynomial coefficients.
 
 **A matrix-vector product** (``Layout``), as in Cheetah [Huang22, Sec. 4.1]: with ``v(x) = sum_i v_i
 x^i`` and ``M(x) = sum_ji m_ji x^(jL + L-1-i)`` the coefficient ``jL + L-1`` of the product is
@@ -202,17 +202,17 @@ class Tiling:
         count = -(-self.rows.tiles // most)
         return [self.rows.entries(tiles) for tiles in even_shares(self.rows.tiles, count)]
 
-    def row_tiles(self, part: slice | None) -> range:
+    def row_tiles(self, row_block: slice | None) -> range:
         """The tiles of a part of the rows; of all rows for None."""
-        if part is None:
+        if row_block is None:
             return range(self.rows.tiles)
-        tiles = range(part.start // self.height, -(-part.stop // self.height))
-        if not tiles or self.rows.entries(tiles) != part:
-            raise CryptoError(f"{part} is no part of a table of {self.size.rows} rows")
+        tiles = range(row_block.start // self.height, -(-row_block.stop // self.height))
+        if not tiles or self.rows.entries(tiles) != row_block:
+            raise CryptoError(f"{row_block} is not a row block of a table of {self.size.rows} rows")
         return tiles
 
     def polynomial(self, block: IntArray) -> IntArray:
-        """Coefficients of a tile, or of tiles beside each other; smaller at the table's ends."""
+        """Coefficients of one tile or of adjacent tiles; smaller at the table's ends."""
         rows, columns = block.shape
         coefficients = np.zeros((columns, self.height), dtype=np.int64)
         coefficients[:, :rows] = block.T

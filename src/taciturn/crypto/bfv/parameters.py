@@ -29,7 +29,7 @@ independent of E up to ``d |E| / 2R``; what follows, the switch included, is a f
 whatever it is added to. See ``docs/encryption.md`` for the whole argument.
 
 **E** is ``X e`` for each encrypted piece, plus Alice's encryption of zero. SEAL's errors e are
-centred binomial with 42 coin tosses (variance proxy 21/2); the entries of ``X e`` are sums of at
+centred binomial with 42 fair bits (variance proxy 21/2); the entries of ``X e`` are sums of at
 most N of them with factors of at most 2^matrix_bits, and exceed ``TAIL sqrt(21/2 N) 2^matrix_bits``
 with probability below 2 exp(-TAIL^2/2), below 2^-100 for TAIL = 12. Rounding a message to the grid
 of q/t adds at most half of the sum of the factors' sizes, ``N 2^matrix_bits / 2``.
@@ -63,7 +63,7 @@ the deviations count TAIL times.
 **Slots** (``slots``): t is a prime that is 1 modulo 2N, a plaintext is n numbers modulo t, and
 products are number by number. As polynomials in ``x^(N/n)`` both factors have n coefficients of up
 to t/2, so that ``E = P (e + rho)`` with ``|P_i| <= t/2``, and of e and rho the n that stand beside
-them. Here the messages' roundings rho *are* random: they go up or down by coins of the owner's,
+them. Here the messages' roundings rho *are* random: they go up or down by the owner's random bits,
 with mean zero given the message, and are sub-Gaussian with variance proxy 1/4 (``Grid``). An answer
 sums the products of c ciphertexts, whose errors and roundings are independent: variances add. So,
 with n coefficients sent and nothing known of P,
@@ -122,7 +122,7 @@ class BfvParameters:
         return (*self.kept, *self.dropped, self.special)
 
     def plain_modulus(self, capacity: Capacity) -> int:
-        """The agreed modulus, or the smallest odd one that tells all products apart."""
+        """The agreed plaintext modulus, or the smallest odd one in which products do not wrap."""
         if isinstance(capacity, Wrapping):
             return 1 << capacity.modulus_bits
         return (1 << (capacity.product_bits + 1)) + 1
@@ -187,7 +187,7 @@ class BfvParameters:
     def table_leak_bits(
         self, capacity: Wrapping, size: tuple[int, int], tile: tuple[int, int], products: int
     ) -> float:
-        """-log2 of the statistical distance of what a whole training tells Bob of the table.
+        """-log2 of the statistical distance between a training's answers for two tables.
 
         ``size`` and ``tile`` are rows and columns. Each of the ``products`` passes answers all
         columns and all rows once.
@@ -289,7 +289,7 @@ def slot_noise(products: int = 1, deviations: float = 1.0) -> float:
 
 
 def slot_leak_bits(products: int = 1) -> float:
-    """-log2 of the statistical distance of what an answer tells that sums so many products.
+    """-log2 of the statistical distance of an answer that sums this many products.
 
     >>> round(slot_leak_bits(1)), round(slot_leak_bits(64))
     (58, 55)

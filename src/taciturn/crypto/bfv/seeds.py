@@ -33,7 +33,7 @@ from taciturn.errors import CryptoError
 from taciturn.rng import KEY_BYTES, Entropy, KeyedEntropy
 
 _ERROR_COINS = 21
-"""Number of coins for heads, and for tails: SEAL's error, of standard deviation 3.24."""
+"""Number of fair bits in each of the two sums: SEAL's error, of standard deviation 3.24."""
 _SOME = np.uint64((1 << _ERROR_COINS) - 1)
 _ENOUGH = 257
 
@@ -58,7 +58,7 @@ def ternary(entropy: Entropy) -> IntArray:
 
 
 def centred_binomial(entropy: Entropy) -> IntArray:
-    """Coefficients of an error: heads less tails of 21 coins each."""
+    """Error coefficients, centred binomial: the difference of two sums of 21 fair bits."""
     stream = entropy.words(DEGREE)
     heads = np.bitwise_count(stream & _SOME).astype(np.int64)
     tails = np.bitwise_count(stream >> np.uint64(32) & _SOME)

@@ -1,4 +1,4 @@
-"""Products number by number: up to N numbers in a ciphertext, each in a slot of its own.
+"""Slot-wise products: up to N numbers in a ciphertext, one per slot.
 
 Modulo a prime t that is 1 modulo 2n a polynomial is the n numbers that it takes at the roots of
 ``y^n + 1``, and a product of polynomials is the products of these (SEAL's ``BatchEncoder``). n is
@@ -214,7 +214,7 @@ _T = np.uint64(SLOT_MODULUS)
 
 
 def slots_for(count: int) -> int:
-    """The slots in which so many numbers stand.
+    """Number of slots for this many numbers.
 
     >>> slots_for(896), slots_for(1025), slots_for(1)
     (1024, 2048, 64)

@@ -134,7 +134,7 @@ class TableWorker:
     def _sums_over_rows(
         self, tiles: range, parts: ByteReader, covered: range, masks: IntArray, entropy: Entropy
     ) -> list[Any]:
-        """For each column tile the sum of its tiles' products with ``r(x)``.
+        """Sum over the rows of each column tile's products with ``r(x)``.
 
         The ``covered`` column tiles get their covers here and leave NTT form; the others stay in
         it, or are None where all of their tiles are zero.
@@ -205,7 +205,7 @@ class TableWorker:
         return plain
 
     def _coefficients(self, row: int) -> WordArray:
-        """Those of all tiles of a row, which are wanted one after the other."""
+        """Coefficients of all tiles of a row, in the order in which they are used."""
         if self._turned is None or self._turned[0] != row:
             turned = self._tiling.polynomial(self._rows.tile(row))
             # Modulo a power of two a negative number is its low bits.
@@ -221,10 +221,10 @@ class BfvRowSum:
         self._totals: list[Any] = [None] * Tiling.for_size(table.size).columns.tiles
         self._done = 0
 
-    def add(self, vector: EncryptedVector, part: slice | None = None) -> None:
+    def add(self, vector: EncryptedVector, row_block: slice | None = None) -> None:
         """Add the product of the next part of the rows."""
         parts = self._table.parts
-        due = next_part(part, parts, self._done)
+        due = next_part(row_block, parts, self._done)
         mask = self._mask if self._done == len(parts) - 1 else None
         self._totals = self._table.add_rows(self._totals, vector, due, mask)
         self._done += 1
@@ -293,7 +293,7 @@ class BfvTable:
         return BfvRowSum(self, mask)
 
     def add_rows(
-        self, totals: list[Any], vector: EncryptedVector, part: slice, mask: IntArray | None
+        self, totals: list[Any], vector: EncryptedVector, row_block: slice, mask: IntArray | None
     ) -> list[Any]:
         """Add the products of a part of the rows to sums in NTT form.
 
@@ -301,8 +301,8 @@ class BfvTable:
         some of the columns, which leave NTT form. ``totals`` has the sum of each column tile so
         far; None where there is none.
         """
-        side, shares = self._tiling.columns, self._shares[part.start]
-        worker = self._opened(vector, self._tiling.rows.part(self._tiling.row_tiles(part)))
+        side, shares = self._tiling.columns, self._shares[row_block.start]
+        worker = self._opened(vector, self._tiling.rows.part(self._tiling.row_tiles(row_block)))
         covered = even_shares(0 if mask is None else side.tiles, len(shares))
         masks = np.empty(0, dtype=np.int64) if mask is None else mask
         size, first = self._server_ops.piece_bytes, shares[0].start
@@ -341,16 +341,20 @@ class BfvTable:
         return self._parts
 
     def product(
-        self, vector: EncryptedVector, mask: IntArray, entropy: Entropy, part: slice | None = None
+        self,
+        vector: EncryptedVector,
+        mask: IntArray,
+        entropy: Entropy,
+        row_block: slice | None = None,
     ) -> EncryptedAnswer:
         """``table @ vector + mask``; covers are drawn from the operating system."""
-        part = named_part(part, self._parts)
+        row_block = named_part(row_block, self._parts)
         side, worker = self._tiling.rows, self._opened(vector, self._tiling.columns)
-        check_length(mask, part.stop - part.start, "mask")
+        check_length(mask, row_block.stop - row_block.start, "mask")
         jobs = []
-        for share in self._shares[part.start]:
+        for share in self._shares[row_block.start]:
             rows = side.entries(share)
-            masks = _little(mask[rows.start - part.start : rows.stop - part.start])
+            masks = _little(mask[rows.start - row_block.start : rows.stop - row_block.start])
             jobs.append(Job("columns", _span(share), (self._fresh(), masks, vector.data)))
         replies = self._pool.run(jobs, worker)
         answers = [frame for reply in replies for frame in written(reply)]
@@ -370,7 +374,7 @@ class BfvTable:
         return self._worker
 
     def _merged(self, total: Any, sums: list[Frame | Writable], owner: int | None) -> Any:  # noqa: ANN401
-        """In NTT form, unless one of the shares has the cover, and has left it."""
+        """Merged shares in NTT form, unless one of them has the cover and has left that form."""
         evaluator = self._server_ops.seal.evaluator
         for share, part in enumerate(sums):
             if share == owner:
@@ -388,11 +392,11 @@ class BfvTable:
             evaluator.add_inplace(cover, total)
         return cover
 
-    def _read(self, part: Frame | Writable, *, ntt: bool) -> Any:  # noqa: ANN401
+    def _read(self, frame: Frame | Writable, *, ntt: bool) -> Any:  # noqa: ANN401
         """None where all tiles of the sum are zero."""
-        if isinstance(part, Sum):
-            return part.cipher
-        (data,) = written((part,))
+        if isinstance(frame, Sum):
+            return frame.cipher
+        (data,) = written((frame,))
         return self._server_ops.loaded(data, ntt=ntt) if data else None
 
     def _fresh(self) -> bytes:

@@ -72,11 +72,11 @@ def written(reply: Reply) -> tuple[Frame, ...]:
 class WorkerPool(Protocol):
     """Workers that were set up for one table or one key."""
 
-    def run(self, jobs: Sequence[Job], own: Worker) -> list[Reply]:
+    def run(self, jobs: Sequence[Job], worker: Worker) -> list[Reply]:
         """Run one job for each of the first setups and return the replies in order.
 
-        ``own`` is this process as the worker of the first setup, for an engine that uses it. A job
-        that was refused, or a worker that is lost for good, raises ``CryptoError``; later jobs
+        ``worker`` is this process as the worker of the first setup, for an engine that uses it. A
+        job that was refused, or a worker that is lost for good, raises ``CryptoError``; later jobs
         still run.
         """
 
@@ -107,7 +107,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LocalEngine:
-    """This process, and worker processes on the same machine for larger work.
+    """Engine of this process, with worker processes on the same machine for larger work.
 
     ``cores`` counts the processes, this one included; None means one per core, up to 8.
     """
@@ -195,14 +195,14 @@ class LocalWorkerPool:
         self._end = weakref.finalize(self, _close_all, self._processes)
         self._start()
 
-    def run(self, jobs: Sequence[Job], own: Worker) -> list[Reply]:
+    def run(self, jobs: Sequence[Job], worker: Worker) -> list[Reply]:
         """Run the first job here and the others in worker processes, replaced after a failure."""
         self._start()
         try:
             processes = self._processes[: len(jobs) - 1]
             for process, job in zip(processes, jobs[1:], strict=True):
                 process.start(job)
-            return [own(jobs[0]), *(process.finish() for process in processes)]
+            return [worker(jobs[0]), *(process.finish() for process in processes)]
         except (EOFError, OSError) as problem:
             self.close()
             raise _ended() from problem

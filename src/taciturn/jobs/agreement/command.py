@@ -76,7 +76,7 @@ def propose(
     end = _end(valid_until, valid_days)
     if out is not None and out.exists():
         raise ConfigError(
-            "there is such a file already, and it may be signed",
+            "the file already exists, and it may be signed",
             where=str(out),
             hint="name another file with --out, or move it away",
         )
@@ -201,7 +201,7 @@ def _ask(agreement: AgreementRecord, role: str) -> None:
 
     if not sys.stdin.isatty():
         raise ConfigError(
-            "a signature needs a yes, and nobody is at the terminal to give it",
+            "signing needs confirmation, and there is no interactive terminal",
             setting="yes",
             hint="use --yes in a script",
         )
@@ -224,7 +224,7 @@ def _end(until: str | None, days: int | None) -> datetime | None:
         end = datetime.fromisoformat(until)
     except ValueError:
         raise ConfigError(
-            f"{until!r} is no date",
+            f"{until!r} is not a date",
             where="--valid-until",
             hint="use --valid-until 2026-12-31, say, or 2026-12-31T12:00:00Z",
         ) from None

@@ -61,7 +61,7 @@ def propose(
     until = valid_until or now + timedelta(days=VALID_DAYS)
     if not now < until <= now + timedelta(days=MOST_DAYS):
         raise ConfigError(
-            f"an agreement is valid until a time to come, within {MOST_DAYS:,} days",
+            f"the agreement must end in the future, within {MOST_DAYS:,} days",
             setting="valid_until",
             hint=Hint("use {valid_days}, say", valid_days=VALID_DAYS),
         )
@@ -119,14 +119,14 @@ def _agreed_values(config: PartyConfig, tables: PartyTables) -> dict[str, Any]:
     return {hyphenated(name): value for name, value in values.items()}
 
 
-def _sides(config: PartyConfig, own: AgreedSide, peer_key: str | None) -> tuple[AgreedSide, ...]:
+def _sides(config: PartyConfig, side: AgreedSide, peer_key: str | None) -> tuple[AgreedSide, ...]:
     if BOB in config.parties:
         raise ConfigError(
             "no Alice can be called bob in an agreement that is signed",
             setting="parties",
             hint="give her a certificate with another name",
         )
-    return config.side.agreed_sides(config, own, peer_key)
+    return config.side.agreed_sides(config, side, peer_key)
 
 
 def _peer_key(config: PartyConfig, certificate: Path | None) -> str | None:

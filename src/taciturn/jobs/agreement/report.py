@@ -1,4 +1,4 @@
-"""An agreement for whoever decides about it: what is trained on what, who learns what, the price.
+"""Agreement report for its approvers: what is trained on, who learns what, the price.
 
 The page is written for a reader who never saw this program: each section begins with its answer,
 and the words that it uses are explained at the end. It computes nothing.
@@ -147,7 +147,7 @@ def review_page(result: Review) -> b.Page:
 
 
 def signed_blocks(result: SignedAgreement) -> list[b.Block]:
-    """Who has signed now, and what each side's file needs."""
+    """Signers so far, and the lines that each side's file needs."""
     first = (
         f"{result.signed_by} has signed this agreement before; nothing was changed"
         if result.already
@@ -168,7 +168,7 @@ def signed_blocks(result: SignedAgreement) -> list[b.Block]:
 
 
 def short_blocks(agreement: AgreementRecord) -> list[b.Block]:
-    """What is about to be signed, in short."""
+    """Summary of the agreement to be signed."""
     return [
         b.Paragraph("You are about to sign:", "strong"),
         b.Facts(
@@ -275,7 +275,9 @@ def _obstacles(result: Review) -> b.Section:
     )
     if result.obstacles:
         # Words that stand out are never broken: only the sign does.
-        rows = [(b.Span("✗", "bad"), one.why, one.way_out) for one in result.obstacles]
+        rows = [
+            (b.Span("✗", "bad"), obstacle.why, obstacle.way_out) for obstacle in result.obstacles
+        ]
         block = b.table(("", "what", "way out"), rows, words=range(3), label=title)
     return b.Section(title, "obstacles", (block,), "Obstacles")
 

@@ -1,4 +1,4 @@
-"""What ``taciturn propose``, ``review`` and ``sign`` give."""
+"""Results of ``taciturn propose``, ``review`` and ``sign``."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SideRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgreementRecord:
-    """What an agreement says.
+    """Content of an agreement.
 
     ``digest`` is SHA-256 of what is signed. A training may begin until ``valid_until``.
     ``settings`` are spelled as in a file. ``study`` has the trainings that are agreed on together,
@@ -51,7 +51,7 @@ class AgreementRecord:
 
     @property
     def unsigned(self) -> tuple[str, ...]:
-        """Who has not signed, by name."""
+        """Names of the sides that have not signed."""
         return tuple(side.name for side in self.sides if side.signed is None)
 
 
@@ -100,7 +100,7 @@ class SignedAgreement(Result):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedSum:
-    """How many scores of a row of Alice's this peer has, and will have.
+    """Scores of one row of Alice's that this peer has, and will have.
 
     Each count is the most of any row. ``limit`` is None for no limit.
     """

@@ -73,18 +73,18 @@ def review(
             assumed_columns=assumed,
             opened=opened_sum(preview),
             estimate=estimate,
-            obstacles=tuple(Refusal(one.message, one.hint) for one in obstacles),
+            obstacles=tuple(Refusal(obstacle.message, obstacle.hint) for obstacle in obstacles),
         )
 
 
 def _assumed_columns(
     config: PartyConfig, agreement: AgreementFile, columns: int | None
 ) -> int | None:
-    """At Bob, the number of random columns that stand in for Alice's; None at Alice."""
+    """At Bob, the number of random columns that replace Alice's; None at Alice."""
     if config.role == "alice":
         if columns is not None:
             raise ConfigError(
-                "this file is Alice's, and her table has its columns",
+                "this is Alice's file: its table already gives her columns",
                 setting="columns",
                 hint=Hint("leave {columns} out"),
             )

@@ -45,7 +45,7 @@ from taciturn.version import __version__
 
 
 def lines_for(path: Path) -> tuple[str, ...]:
-    """What [agreement] of each side's file holds, to use an agreement."""
+    """Lines of [agreement] in each side's file for a signed agreement."""
     return ("[agreement]", f'file = "{path.name}"', "signed = true")
 
 
@@ -78,7 +78,7 @@ def record_of_agreement(agreement: AgreementFile, signers: dict[str, Signer]) ->
 
 
 def signers_so_far(config: PartyConfig, agreement: AgreementFile) -> dict[str, Signer]:
-    """Who has signed; every signature that is there must be right."""
+    """Names of the signers; raise if a signature is invalid."""
     verifier = Verifier.from_credentials(credentials_of(config), config.path(config.link.ca))
     return verified(agreement, verifier, datetime.now(UTC), all_sides=False)
 
@@ -101,7 +101,7 @@ def problems(
     tables: PartyTables,
     preview: Callable[[], TrainingPlan],
 ) -> Iterator[TaciturnError]:
-    """Why this side could not train by an agreement: who, when, which table, limits, settings.
+    """Reasons why this side could not train by an agreement: names, dates, table, limits, settings.
 
     ``path`` is this side's file; ``config`` is the same with the agreement in place of its own.
     """
@@ -226,21 +226,21 @@ def sign_file(path: Path, config: PartyConfig) -> SignedAgreement:
 
 
 def signed(
-    agreement: AgreementFile, own: Credentials, side: AgreedSide, now: datetime
+    agreement: AgreementFile, credentials: Credentials, side: AgreedSide, now: datetime
 ) -> Signature:
     """A side's signature of an agreement."""
     text, time = agreement.canonical(), now.astimezone(UTC).replace(microsecond=0)
     digest = text_digest(text)
-    chain = x509.load_pem_x509_certificates(own.certificate)
+    chain = x509.load_pem_x509_certificates(credentials.certificate)
     return Signature(
-        name=own.name,
+        name=credentials.name,
         role=side.role,
         time=time,
         digest=digest,
-        fingerprint=own.fingerprint,
+        fingerprint=credentials.fingerprint,
         chain=tuple(part.public_bytes(Encoding.DER) for part in chain),
         text=text,
-        value=signer(own).sign(statement(digest, side.role, own.name, time)),
+        value=signer(credentials).sign(statement(digest, side.role, credentials.name, time)),
     )
 
 

@@ -1,4 +1,4 @@
-"""One side's alignment with its peers, which ends where too few ids are common; says who has them.
+"""One side's alignment with its peers, which ends if too few ids are common.
 
 With several Alices the ids of each pair are looked at as those of two sides are. Whether enough are
 common to all, only Bob can say: an Alice does not know how long the others' lists are.
@@ -84,7 +84,7 @@ def terms_among(normalisation: Normalisation, parties: Mapping[str, str]) -> str
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """What Bob has in common with each Alice; ``holders`` counts the Alices who have each row."""
+    """Bob's matches with each Alice; ``holders`` counts the Alices who have each row."""
 
     pairs: Mapping[str, Match]
     holders: NDArray[np.uint8] = field(repr=False)
@@ -199,8 +199,8 @@ def _bits_of(message: CommonToAll, shared: int) -> BoolArray:
     return np.unpackbits(octets, count=shared).astype(np.bool_)
 
 
-def _narrow(match: Match, kept: BoolArray) -> Program[tuple[RowArray, str]]:
-    rows, digest = match.narrowed(kept)
+def _narrow(match: Match, mask: BoolArray) -> Program[tuple[RowArray, str]]:
+    rows, digest = match.narrowed(mask)
     yield from compare_lists(AlignmentEnd(len(rows), PublicBytes(digest)))
     return rows, digest.hex()
 
@@ -224,7 +224,7 @@ class MatchRequirement:
     where: str = ""
 
     def spellings(self, common: int) -> tuple[Spelling, ...]:
-        """What else might make ids of this table the peer's; nothing where all are common."""
+        """Spelling differences that may explain missing matches; empty if all ids match."""
         return () if common == len(self.ids) else spellings(self.ids, self.normalisation)
 
     def require_pair(self, match: Alignment | Match) -> None:
@@ -300,7 +300,7 @@ class MatchRequirement:
 
 @dataclass(frozen=True, slots=True)
 class Intersection:
-    """What one side has at the end.
+    """Result of one side.
 
     ``ends`` are its alignments by peer, of the same rows; of ``shared``, the only peer has no name.
     """
@@ -331,7 +331,7 @@ class IntersectionTask:
     scratch: Scratch = MEMORY
 
     def program(self, entropy: Entropy) -> Program[Intersection]:
-        """This side's part."""
+        """This side's program."""
         if not self.alices:
             return self._one_of_two(entropy)
         return self._alice(entropy) if self.role == "alice" else self._bob(entropy)

@@ -99,7 +99,7 @@ NOTE_SECONDS = 15.0
 
 
 def list_file(config: PartyConfig, out: Path | None = None, rows: Path | None = None) -> Path:
-    """Where the list goes: as asked for, beside new rows, or where the party's file says."""
+    """Path of the list: as requested, next to new rows, or from the party's file."""
     # Several Alices may try it out in one folder.
     stem = Path(config.where).stem if config.parties else config.role
     of_training = config.path(config.data.aligned or f"{stem}.aligned.csv")
@@ -164,15 +164,15 @@ class AlignSide(Side[Intersection, AlignmentResult]):
 
     job: AlignJob
     config: PartyConfig
-    own: RowIds = field(repr=False)
+    ids: RowIds = field(repr=False)
     file: Path
     task: IntersectionTask
     _progress: _ProgressLog | None = None
 
     @contextmanager
     def at_work(self, config: PartyConfig, log: Log) -> Iterator[None]:
-        """With a pool of threads, and files for the elements of many ids."""
-        log("alignment started", ids=len(self.own))
+        """Context with a thread pool, and with files for the elements of many ids."""
+        log("alignment started", ids=len(self.ids))
         self._progress = _ProgressLog(log)
         with thread_pool() as spread, _scratch(config) as scratch:
             self.task = replace(self.task, spread=spread, scratch=scratch)
@@ -189,9 +189,9 @@ class AlignSide(Side[Intersection, AlignmentResult]):
 
     def deliver(self, outcome: Intersection) -> None:
         """Write the list: the peer takes a confirmation for a list that is written."""
-        own = self.own.take(outcome.rows)
+        own = self.ids.take(outcome.rows)
         normalised = self.task.requirement.ids
-        common = own if normalised is self.own else normalised.take(outcome.rows)
+        common = own if normalised is self.ids else normalised.take(outcome.rows)
         AlignedRows(own, common).write(self.file, self.config.data.id)
 
     def conclude(self, outcome: Intersection, session: SessionFacts) -> AlignmentResult:
@@ -205,10 +205,10 @@ class AlignSide(Side[Intersection, AlignmentResult]):
             role=session.role,
             peer=session.peer,
             normalise_ids=str(self._normalisation),
-            ids=len(self.own),
+            ids=len(self.ids),
             peer_ids=outcome.shortest,
             common=common,
-            match=fraction_of_shortest(common, len(self.own), outcome.shortest),
+            match=fraction_of_shortest(common, len(self.ids), outcome.shortest),
             parties=parties if config.parties else None,
             spellings=self.task.requirement.spellings(common),
             file=str(self.file),
@@ -229,7 +229,7 @@ class AlignSide(Side[Intersection, AlignmentResult]):
         return self.task.requirement.normalisation
 
     def _lacking(self) -> dict[str, str]:
-        """What the party's file does not say yet, so that a training takes these rows."""
+        """Lines missing from the party's file for a training on these rows."""
         data, lines = self.config.data, dict[str, str]()
         if self.job.rows is not None:
             return lines

@@ -114,7 +114,7 @@ class ElementBuckets:
         counts = np.bincount(buckets, minlength=len(self._filled))
         if (self._filled + counts > self._room).any():
             raise RemoteProtocolError(
-                "the peer's elements are not those of distinct ids: too many begin alike"
+                "the peer's elements are not those of distinct ids: too many share a prefix"
             )
         # The first free place of each bucket, then one place after the other.
         firsts = np.arange(len(counts)) * self._room + self._filled
@@ -143,10 +143,10 @@ class ElementBuckets:
 
 
 def common_to(
-    own: ElementBuckets, peers: ElementBuckets
+    elements: ElementBuckets, peers: ElementBuckets
 ) -> Iterator[tuple[IndexArray, ElementArray]]:
-    """The rows of ``own`` that ``peers`` has too, with their elements, bucket by bucket."""
-    for (theirs, _), (ours, rows) in zip(peers, own, strict=True):
+    """The rows of ``elements`` that ``peers`` has too, with their elements, bucket by bucket."""
+    for (theirs, _), (ours, rows) in zip(peers, elements, strict=True):
         if not len(theirs):
             continue
         # Beyond the peer's last element there is no place to compare with.
@@ -190,7 +190,7 @@ def report_progress(done: int, total: int) -> Program[None]:
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """What a party has at the end.
+    """Alignment result of one party.
 
     ``rows`` are in the order of their ids. ``digest`` is the same on both sides, and of this
     session only.
@@ -211,7 +211,7 @@ def align(
 ) -> Program[Alignment]:
     """One side's whole alignment, with its normalised ``ids``.
 
-    ``terms`` is what both sides must have chosen alike, in canonical form. ``spread`` maps work
+    ``terms`` are the settings that both sides must share, in canonical form. ``spread`` maps work
     over parts, one after the other or several at a time. Raises ``ShapeError`` for no ids or too
     many, and ``AgreementError`` where the sides are set up differently or come to different lists.
     """
@@ -221,7 +221,7 @@ def align(
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """What a pair has in common, before it is put in the order of ids.
+    """Matches of a pair, before they are sorted by id.
 
     ``rows`` are this side's rows that the other has too, in the order of their twice blinded
     elements: the same on both sides, and without a word on where an id stands among the others.
@@ -232,12 +232,12 @@ class Match:
     peer_ids: int
     digest: str
     salt: bytes = field(repr=False)
-    own: ElementBuckets = field(repr=False)
+    elements: ElementBuckets = field(repr=False)
     peers: ElementBuckets = field(repr=False)
 
-    def narrowed(self, kept: BoolArray) -> tuple[RowArray, bytes]:
+    def narrowed(self, mask: BoolArray) -> tuple[RowArray, bytes]:
         """Some of the rows, and a digest of their elements."""
-        return _common(self.own, self.peers, self.salt, kept)
+        return _common(self.elements, self.peers, self.salt, mask)
 
 
 def match_ids(
@@ -265,10 +265,12 @@ def match_ids(
     return Match(rows, theirs.rows, digest.hex(), salt, own, peers)
 
 
-def _room_for(own: int, peers: int, scratch: Scratch) -> tuple[ElementBuckets, ElementBuckets]:
-    bits = bits_for(max(own, peers), BUCKET_IDS)
+def _room_for(own_ids: int, peers: int, scratch: Scratch) -> tuple[ElementBuckets, ElementBuckets]:
+    bits = bits_for(max(own_ids, peers), BUCKET_IDS)
     return (
-        ElementBuckets(own, bits, "the peer gave two ids of this side the same answer", scratch),
+        ElementBuckets(
+            own_ids, bits, "the peer gave two ids of this side the same answer", scratch
+        ),
         ElementBuckets(peers, bits, "the peer has the same id more than once", scratch),
     )
 
@@ -337,9 +339,9 @@ def _other_terms(apart: list[str]) -> AgreementError:
     )
 
 
-def _joint_salt(ours: AlignmentHello, theirs: AlignmentHello) -> bytes:
+def _joint_salt(ours: AlignmentHello, peer_hello: AlignmentHello) -> bytes:
     """Fresh, if one of the two shares is."""
-    alice, bob = (ours, theirs) if ours.role == "alice" else (theirs, ours)
+    alice, bob = (ours, peer_hello) if ours.role == "alice" else (peer_hello, ours)
     terms = hashlib.sha256(ours.terms.encode()).digest()
     return hashlib.sha256(_SALT + terms + alice.share + bob.share).digest()
 
@@ -348,7 +350,7 @@ def _exchange(
     ids: RowIds,
     order: RowArray,
     blinder: _Blinder,
-    own: ElementBuckets,
+    own_elements: ElementBuckets,
     peers: ElementBuckets,
     report: Report,
 ) -> Program[None]:
@@ -360,8 +362,8 @@ def _exchange(
     """
     yield from _send_ids(0, blinder.ids(_texts(ids, order, 0)))
     ahead = blinder.ids(_texts(ids, order, 1))
-    for turn in range(-(-max(own.count, peers.count) // TURN_IDS)):
-        here, there = _due(turn, own.count), _due(turn, peers.count)
+    for turn in range(-(-max(own_elements.count, peers.count) // TURN_IDS)):
+        here, there = _due(turn, own_elements.count), _due(turn, peers.count)
         # In the last turns the side with fewer ids has none left, and still answers.
         if _size(there):
             theirs = yield from receive(BlindedIds)
@@ -375,8 +377,8 @@ def _exchange(
             elements = _expected(answer, turn, _size(here))
             # They are compared and not raised again: nothing else would refuse what is no element.
             blinder.require_elements(elements)
-            own.add(elements, order[here])
-        yield from report(here.stop + there.stop, own.count + peers.count)
+            own_elements.add(elements, order[here])
+        yield from report(here.stop + there.stop, own_elements.count + peers.count)
 
 
 def _send_ids(turn: int, blinded: Iterable[bytes]) -> Program[None]:
@@ -414,18 +416,18 @@ def _expected(message: BlindedIds | TwiceBlinded, turn: int, count: int) -> Grou
 
 
 def _common(
-    own: ElementBuckets, peers: ElementBuckets, salt: bytes, kept: BoolArray | None = None
+    own_elements: ElementBuckets, peers: ElementBuckets, salt: bytes, mask: BoolArray | None = None
 ) -> tuple[RowArray, bytes]:
     """The rows whose elements are on both sides, in the elements' order, and their digest.
 
     The digest is over the elements in the order of their bytes: that of the ids would tell a peer
     which forges a match for an id that it does not know where this id stands among the others.
     """
-    digest = hashlib.sha256((_LIST if kept is None else _REMAINING) + salt)
+    digest = hashlib.sha256((_LIST if mask is None else _REMAINING) + salt)
     rows, start = [np.empty(0, np.uint32)], 0
-    for matched, elements in common_to(own, peers):
+    for matched, elements in common_to(own_elements, peers):
         stop = start + len(matched)
-        chosen = slice(None) if kept is None else kept[start:stop]
+        chosen = slice(None) if mask is None else mask[start:stop]
         digest.update(elements[chosen].tobytes())
         rows.append(matched[chosen].astype(np.uint32))
         start = stop

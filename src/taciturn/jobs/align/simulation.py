@@ -22,7 +22,7 @@ from taciturn.rng import Entropy, KeyedEntropy
 
 @dataclass(frozen=True, slots=True)
 class AlignedPair:
-    """What both sides have at the end: each its own rows, in the same order of common ids."""
+    """Aligned rows of both sides, in the same order of common ids."""
 
     alice: Alignment = field(repr=False)
     bob: Alignment = field(repr=False)
@@ -69,7 +69,7 @@ def align_ids(
 
 @dataclass(frozen=True, slots=True)
 class AlignedStar:
-    """What all sides have at the end: each its own rows, in the same order of common ids."""
+    """Aligned rows of all sides, in the same order of common ids."""
 
     alices: Mapping[str, Alignment] = field(repr=False)
     bob: Mapping[str, Alignment] = field(repr=False)

@@ -14,7 +14,7 @@ MOST_SHOWN = 10
 
 
 def prediction_blocks(result: PredictionResult) -> list[Block]:
-    """What one side did; at Bob the first of the scores, and what they mean."""
+    """One side's prediction; at Bob with the first scores and their meaning."""
     weights = "Alice's weights are shared" if result.shared_weights else "weights of each side"
     title = f"{result.role} with {result.peer}: prediction of {counted(result.rows, 'row')}"
     facts = {

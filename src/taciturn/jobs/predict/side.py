@@ -27,7 +27,7 @@ from taciturn.rng import Entropy
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """What one side has at the end.
+    """Prediction result of one side.
 
     ``rows`` are the rows of its file that were scored, in the order of their common ids; ``scored``
     has their scores in this order, which are Bob's alone.
@@ -40,7 +40,7 @@ class Predicted:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """How a prediction went; scores are Bob's alone, in the order of his file."""
+    """Summary of a prediction; only Bob has scores, in the order of his file."""
 
     result: PredictionResult
     ids: tuple[str, ...] = field(default=(), repr=False)
@@ -72,11 +72,11 @@ class PredictionSide(Side[Predicted, Answer]):
 
     @abstractmethod
     def score(self, table: FeatureTable, entropy: Entropy) -> Program[Scored | None]:
-        """This side's part of the scores of the common rows; only Bob has them at the end."""
+        """Score the common rows; only Bob has the scores at the end."""
 
     @contextmanager
     def at_work(self, config: PartyConfig, log: Log) -> Iterator[None]:
-        """With a pool of threads for the alignment."""
+        """Context with a thread pool for the alignment."""
         with thread_pool() as self.spread:
             yield
 
@@ -97,7 +97,7 @@ class PredictionSide(Side[Predicted, Answer]):
         return Predicted(common.rows, common.shortest)
 
     def result(self, outcome: Predicted, session: SessionFacts) -> PredictionResult:
-        """What both sides know at the end."""
+        """Result that both sides know at the end."""
         session.log("rows scored", rows=len(outcome.rows))
         model = self.model
         aligned = outcome.peer_ids is not None

@@ -67,7 +67,7 @@ _CALLED = (0.01, 0.02, 0.05, *(number / 10 for number in range(1, 10)))
 
 @dataclass(frozen=True, slots=True)
 class ReportRequest:
-    """What a report is asked for.
+    """Options of a report.
 
     ``scores`` are those of new rows, as ``taciturn predict`` writes them, ``labels`` a table with
     their labels. ``bands`` is the number of score bands, or the probabilities at which they begin.
@@ -243,7 +243,7 @@ def joint_coefficients(
 
 
 def penalty_reason(terms: Terms) -> str:
-    """What an L2 penalty means for standard errors; empty without one."""
+    """Effect of an L2 penalty on standard errors; empty without one."""
     if not terms.agreement.l2:
         return ""
     return (
@@ -253,7 +253,7 @@ def penalty_reason(terms: Terms) -> str:
 
 
 def simulated_report(outcome: Outcome, request: ReportRequest) -> ModelReport:
-    """What a simulated model is worth, with exact standard errors of all columns."""
+    """Report of a simulated model, with exact standard errors of all columns."""
     data, terms, result = outcome.data, outcome.terms, outcome.result
     labels, tables = data.labels_train.values, (data.bob_train, data.alice_train)
     sets = {TRAINING: ScoredRows(_scores(outcome, *tables), labels)}

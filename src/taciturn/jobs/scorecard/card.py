@@ -1,4 +1,4 @@
-"""What a model's file says: coefficients by name, and where they come from.
+"""Model card: coefficients by name, and the model's provenance.
 
 A coefficient stands on two scales. *Prepared*: for the column as the model sees it, centred and
 scaled; these can be compared with each other. *Original*: for one unit of the raw column, or for
@@ -67,7 +67,7 @@ _SAYS = {
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """A column's weight on the prepared scale and for one original unit; None says nothing."""
+    """A column's weight on the prepared scale and per original unit; None if not available."""
 
     column: str
     prepared: float
@@ -77,7 +77,7 @@ class Coefficient:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCard(Result):
-    """Everything worth knowing about a share; a random share's numbers are not in it.
+    """Summary of a share; leaves out the numbers of a random share.
 
     Metrics, ledger and agreement stand as the file has them: it may come from anywhere.
     """
@@ -160,7 +160,7 @@ class ModelCard(Result):
         rows.append((name, f"{self.intercept or 0.0:.6f}", f"{offset:.6g}"))
         headings = ("column", "prepared", "original unit")
         blocks: list[b.Block] = [b.table(headings, rows, label="Coefficients")]
-        if any(one.clipped for one in self.coefficients):
+        if any(coefficient.clipped for coefficient in self.coefficients):
             blocks.append(b.Paragraph("* while the prepared value is within its clip", "muted"))
         hidden = len(self.coefficients) - top
         if hidden > 0:
@@ -196,7 +196,7 @@ def _number(value: object, digits: str = "g") -> str:
 
 
 def card(model: ModelShare) -> ModelCard:
-    """Everything worth knowing about a share; a random share's numbers are not in it."""
+    """Summary of a share; leaves out the numbers of a random share."""
     agreed, weights, shift = model.agreement, OWN, model.log_odds_shift
     if model.own_share:
         weights = REVEALED if len(model.weights) else SHARED
@@ -253,7 +253,7 @@ def _holds(model: ModelShare, weights: str) -> str:
 
 
 def original_offset(model: ModelShare) -> float:
-    """This side's constant on the original scale: the intercept less what centring takes off."""
+    """This side's constant on the original scale: the intercept less the centring."""
     start = float(model.weights[-1]) if model.intercept else model.offset
     weights: list[float] = model.weights.tolist()
     taken = [
@@ -303,7 +303,7 @@ class Fit:
 
 
 def bound_errors(
-    own: FloatArray, weights: FloatArray, scores: FloatArray, fit: Fit, rows: int
+    columns: FloatArray, weights: FloatArray, scores: FloatArray, fit: Fit, rows: int
 ) -> FloatArray:
     """Lower bounds of one side's standard errors; NaN where the rows do not determine a weight.
 
@@ -311,9 +311,9 @@ def bound_errors(
     undercuts. ``rows`` is how many rows the model was fitted to; where they are others than these,
     what these tell is taken as many times.
     """
-    others = scores - _product(own, weights)
-    matrix = information(own, row_information(scores - fit.shift, fit.flip_epsilon), others)
-    return errors_of(covariance(matrix * (rows / len(scores))))[: own.shape[1]]
+    others = scores - _product(columns, weights)
+    matrix = information(columns, row_information(scores - fit.shift, fit.flip_epsilon), others)
+    return errors_of(covariance(matrix * (rows / len(scores))))[: columns.shape[1]]
 
 
 def exact_errors(
@@ -386,16 +386,16 @@ def coefficient_tests(side: SideWeights, scale: Scale) -> tuple[CoefficientTest,
     return tuple(rows)
 
 
-def constant_points(part: ModelPart, scale: Scale, shift: float) -> float:
+def constant_points(model_part: ModelPart, scale: Scale, shift: float) -> float:
     """The points of a row whose raw columns of this side are 0, or at their reference levels."""
-    known = replace(part.model, weights=part.weights)
+    known = replace(model_part.model, weights=model_part.weights)
     return float(scale.points(np.array([original_offset(known)]), shift)[0])
 
 
 def column_effects(
     side: SideWeights, scale: Scale, labels: LabelArray | None
 ) -> tuple[ColumnEffect, ...]:
-    """What each bin and each category of a side's columns does to the score."""
+    """Effect of each bin and category of a side's columns on the score."""
     model, effects, start = side.part.model, [], 0
     for rule in model.preparation.rules:
         if rule.outputs and not isinstance(rule, NumericRule):
@@ -451,7 +451,7 @@ def _short(level: Bin, column: str) -> str:
 
 
 def _step(rule: Rule, center: float, unit: float) -> tuple[float, float]:
-    """What a prepared column is without its level, and with it."""
+    """Values of a prepared column without a level, and with it."""
     if not unit:
         return 0.0, 0.0
     clip = math.inf if rule.clip is None else rule.clip

@@ -107,7 +107,10 @@ def _cards(report: ModelReport, rows: JudgedRows) -> b.Cards:
 
 
 def _ranking(report: ModelReport, rows: JudgedRows) -> b.Section:
-    sets, shift = [one for one in report.judged if one.roc], report.log_odds_shift
+    sets, shift = (
+        [judged for judged in report.judged if judged.roc],
+        report.log_odds_shift,
+    )
     figures: list[b.Figure] = []
     if sets:
         alt = "; ".join(f"{one.name}: AUC {share(one.metrics.auc)}" for one in sets)
@@ -149,11 +152,11 @@ def _gains(report: ModelReport, rows: JudgedRows) -> b.Section:
     if not rows.roc:
         return b.Section("Gains and lift", "gains", (table,), "Gains")
     alt = "; ".join(
-        f"{one.name}: {share(one.gains[0].ones_so_far)} of the ones in the riskiest tenth"
-        for one in report.judged
+        f"{judged.name}: {share(judged.gains[0].ones_so_far)} of the ones in the riskiest tenth"
+        for judged in report.judged
     )
     lifts = ", ".join(f"{row.lift:.2f}" for row in rows.gains)
-    sets = [one for one in report.judged if one.roc]
+    sets = [judged for judged in report.judged if judged.roc]
     figures = (
         b.Figure("gains", "Gains", alt, plots.gains_svg(sets, "gains")),
         b.Figure("lift", f"Lift by tenth, {rows.name} rows", lifts, plots.lift_svg(rows, "lift")),
@@ -168,16 +171,17 @@ def _gains(report: ModelReport, rows: JudgedRows) -> b.Section:
 
 def _calibration(report: ModelReport, rows: JudgedRows) -> b.Section:
     alt = "; ".join(
-        f"{share(one.predicted)} predicted, {share(one.observed)} observed" for one in rows.groups
+        f"{share(group.predicted)} predicted, {share(group.observed)} observed"
+        for group in rows.groups
     )
     lines = [
         (
-            share(one.predicted),
-            share(one.observed),
-            shared.ends(one.low, one.high, "share"),
-            f"{one.rows:,}",
+            share(group.predicted),
+            share(group.observed),
+            shared.ends(group.low, group.high, "share"),
+            f"{group.rows:,}",
         )
-        for one in rows.groups
+        for group in rows.groups
     ]
     headings = ("predicted", "observed", "95 % interval", "rows")
     table = b.table(headings, lines, words=(), label="Groups of like probability")
@@ -187,8 +191,8 @@ def _calibration(report: ModelReport, rows: JudgedRows) -> b.Section:
         "predicted is what happened; below it the model says too much."
     )
 
-    def tests(one: JudgedRows) -> b.Facts:
-        return b.Facts(shared.calibration_facts(one))
+    def tests(judged: JudgedRows) -> b.Facts:
+        return b.Facts(shared.calibration_facts(judged))
 
     meaning = b.Paragraph(f"A probability here is that {report.meaning}.")
     chart = b.Figure("calibration", "Observed against predicted", alt, svg)
@@ -243,8 +247,8 @@ def _others(
     report: ModelReport, rows: JudgedRows, make: Callable[[JudgedRows], b.Block]
 ) -> list[b.Details]:
     """The same of the other sets of rows, folded."""
-    others = [one for one in report.judged if one is not rows]
-    return [b.Details(f"The same of {one.name} rows", (make(one),)) for one in others]
+    others = [judged for judged in report.judged if judged is not rows]
+    return [b.Details(f"The same of {other.name} rows", (make(other),)) for other in others]
 
 
 def _stability(report: ModelReport) -> list[b.Section]:
@@ -279,7 +283,7 @@ def _coefficients(report: ModelReport) -> b.Section:
     if not count:
         return b.Section(title, "coefficients", (b.Paragraph(report.errors_reason, "muted"),))
     drawn = shared.shown(report, _MOST_DRAWN)
-    alt = "; ".join(f"{one.column} {one.prepared:.3f}" for one in drawn)
+    alt = "; ".join(f"{coefficient.column} {coefficient.prepared:.3f}" for coefficient in drawn)
     intervals = {
         "exact": "The lines are 95 % intervals; a filled dot: 0 lies outside.",
         "at-least": "The lines are intervals of 95 % at most: true ones are at least as wide.",

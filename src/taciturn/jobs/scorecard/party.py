@@ -1,4 +1,4 @@
-"""What a side may say of how its model works, from its own files.
+"""Report of one side on its model, from its own files.
 
 Bob has scores: those that the end of the training left beside his model, and those of new rows,
 which ``taciturn predict`` wrote. Alice has none. Coefficients are shown where the side has them;
@@ -48,7 +48,7 @@ _WRITTEN = "name the file of scores that taciturn predict wrote"
 
 
 def party_report(config: PartyConfig, request: ReportRequest) -> ModelReport:
-    """What the side may say of its model."""
+    """Report of one side on its model."""
     path = request.model or config.path(config.output.model)
     share = ModelShare.load(path)
     if share.role != config.role:
@@ -71,7 +71,7 @@ def _alice_report(
 ) -> ModelReport:
     if request.scores or request.labels or request.alice_models:
         raise ConfigError(
-            "Alice learns no scores, so that there is nothing to judge here",
+            "Alice learns no scores, so there is nothing to evaluate here",
             where=str(path),
             hint="name no scores, labels or other models here; Bob has the model's figures",
         )
@@ -233,9 +233,7 @@ class _LabelSide:
                 raise ColumnError(f"there is no column {name!r}", where=str(path), hint=_WRITTEN)
         scores = frame["score"].cast(pl.Float64, strict=False).to_numpy()
         if not len(scores) or not np.isfinite(scores).all():
-            raise DataError(
-                "a score is missing, or is no finite number", where=str(path), hint=_WRITTEN
-            )
+            raise DataError("a score is missing or not finite", where=str(path), hint=_WRITTEN)
         if self.request.labels is None:
             return scores, None
         try:

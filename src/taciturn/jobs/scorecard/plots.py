@@ -153,7 +153,7 @@ def calibration_svg(sets: Sequence[JudgedRows], name: str) -> str:
 
 
 def bands_svg(rows: JudgedRows, names: Sequence[str], name: str) -> str:
-    """The rate of each score band with its interval, beside the mean prediction."""
+    """Rate of each score band with its interval, and the mean prediction."""
     size = {"width": _WIDE, "height": 90 + 26 * len(rows.bands)}
     with _drawn(name, "rate of ones", "", **size, legend=2) as drawing:
         axes = drawing.axes
@@ -183,7 +183,7 @@ def cost_svg(rows: JudgedRows, name: str) -> str:
         axes, best = drawing.axes, rows.cheapest
         listed = [*rows.cutoffs, *([] if best is None else [best])]
         listed.sort(key=lambda one: one.called)
-        known = [(one.called, one.cost) for one in listed if one.cost is not None]
+        known = [(cutoff.called, cutoff.cost) for cutoff in listed if cutoff.cost is not None]
         _percent(axes, "x", 0.0, 1.0)
         axes.yaxis.grid(True, color=LINE)
         axes.yaxis.set_major_locator(MaxNLocator(5))
@@ -238,14 +238,17 @@ def coefficients_svg(coefficients: Sequence[CoefficientTest], name: str) -> str:
             plot(axes, [one.prepared], [place], color=colour, markerfacecolor=fill, **mark)
         axes.xaxis.grid(True, color=LINE)
         axes.xaxis.set_major_locator(MaxNLocator(7))
-        several = len({one.side for one in coefficients}) > 1
-        names = [f"{one.column} ({one.side})" if several else one.column for one in coefficients]
+        several = len({coefficient.side for coefficient in coefficients}) > 1
+        names = [
+            f"{coefficient.column} ({coefficient.side})" if several else coefficient.column
+            for coefficient in coefficients
+        ]
         _from_zero(axes, names)
     return drawing.svg
 
 
 def effect_svg(effect: ColumnEffect, ends: tuple[float, float], name: str) -> str:
-    """Points of each bin or category beside its reference; all columns share ``ends``."""
+    """Points of each bin or category relative to its reference; all columns share ``ends``."""
     levels = effect.levels
     with _drawn(name, "points", "", height=80 + 26 * len(levels)) as drawing:
         axes = drawing.axes
@@ -302,7 +305,7 @@ def _marks(place: int, size: int) -> dict[str, Any]:
 
 
 def _rows_called(axes: Axes, names: Sequence[str], most: int = 34) -> None:
-    """Names beside bars, from the top; a long one is cut."""
+    """Bar labels from the top; long names are cut."""
     plain = [printable(name) for name in names]
     short = [name if len(name) <= most else f"{name[: most - 1]}…" for name in plain]
     axes.set_yticks(range(len(short)), short)
@@ -310,7 +313,7 @@ def _rows_called(axes: Axes, names: Sequence[str], most: int = 34) -> None:
 
 
 def _from_zero(axes: Axes, names: Sequence[str], most: int = 34) -> None:
-    """A line at 0 beside names that are read first."""
+    """Draw a line at 0."""
     plot(axes, [0, 0], [-0.6, len(names) - 0.4], color=INK, linewidth=1)
     _rows_called(axes, names, most)
     for label in axes.get_yticklabels():

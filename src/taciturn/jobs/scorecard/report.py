@@ -68,7 +68,7 @@ def report_blocks(report: ModelReport, top: int = MOST_COEFFICIENTS) -> list[b.B
 
 
 def facts(report: ModelReport) -> dict[str, b.Words]:
-    """Where the model comes from, and what its numbers mean."""
+    """Provenance of the model, and the meaning of its numbers."""
     scale = report.scale
     pairs: dict[str, b.Words] = {
         "model": report.model,
@@ -197,13 +197,13 @@ def probability(score: float) -> float:
 
 
 def cutoffs_table(rows: JudgedRows, report: ModelReport) -> b.Table:
-    """What happens at thresholds; the cheapest one where costs are known."""
+    """Table of thresholds, with the cheapest one if costs are known."""
     costly = rows.cheapest is not None
     headings = [
         *("called 1 above", "rows", "true 1", "false 1", "missed 1"),
         *("sensitivity", "specificity", "precision", *(("cost",) if costly else ())),
     ]
-    listed = [(one, "") for one in rows.cutoffs]
+    listed = [(cutoff, "") for cutoff in rows.cutoffs]
     if rows.cheapest is not None:
         listed.append((rows.cheapest, " cheapest"))
     listed.sort(key=lambda pair: (-pair[0].score, pair[1]))
@@ -225,7 +225,7 @@ def cutoffs_table(rows: JudgedRows, report: ModelReport) -> b.Table:
 
 
 def calibration_facts(rows: JudgedRows) -> dict[str, b.Words]:
-    """What the tests of calibration say, in a line each."""
+    """Results of the calibration tests, one line each."""
     test, line, other = rows.hosmer_lemeshow, rows.line, rows.spiegelhalter
     return {
         "Hosmer-Lemeshow": f"chi-square {figure(test.statistic, 2)} with {test.degrees} degrees of "
@@ -285,17 +285,19 @@ def coefficient_blocks(report: ModelReport, top: int) -> list[b.Block]:
     hidden = len(report.coefficients) - top
     if hidden > 0:
         blocks.append(b.Paragraph(f"and {hidden:,} smaller ones (--json has all)", "muted"))
-    if report.errors != "none" and any(math.isnan(one.error) for one in report.coefficients):
+    if report.errors != "none" and any(
+        math.isnan(coefficient.error) for coefficient in report.coefficients
+    ):
         words = f"{NONE}: the rows do not determine this weight alone, because others say the same"
         blocks.append(b.Paragraph(words, "muted"))
-    if any(one.clipped for one in report.coefficients[:top]):
+    if any(coefficient.clipped for coefficient in report.coefficients[:top]):
         blocks.append(b.Paragraph("* while the prepared value is within its bounds", "muted"))
     return [*blocks, b.Paragraph(report.errors_reason, "muted")]
 
 
 def coefficients_table(report: ModelReport, top: int) -> b.Table:
     """The first coefficients, the intercept among them."""
-    several = len({one.side for one in report.coefficients}) > 1
+    several = len({coefficient.side for coefficient in report.coefficients}) > 1
     tested = report.errors != "none"
     least = {"at-least": "≥ ", "estimated": "≳ "}.get(report.errors, "")
     headings = (
@@ -324,7 +326,7 @@ def shown(report: ModelReport, top: int) -> list[CoefficientTest]:
     """The largest coefficients, side by side as they are, and every intercept."""
     ranked = sorted(report.coefficients, key=lambda one: -abs(one.prepared))[:top]
     kept = {id(one) for one in ranked}
-    return [one for one in report.coefficients if id(one) in kept]
+    return [coefficient for coefficient in report.coefficients if id(coefficient) in kept]
 
 
 def effect_table(effect: ColumnEffect) -> b.Table:

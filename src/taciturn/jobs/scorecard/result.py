@@ -1,4 +1,4 @@
-"""What ``taciturn model report`` says of a model: its figures on rows, and its coefficients."""
+"""Result of ``taciturn model report``: figures on rows, and coefficients."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class ColumnEffect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReport(Result):
-    """Everything that one side may say of how a model works.
+    """Report of one side on a model.
 
     ``meaning`` is what a probability is the probability of. ``log_odds_shift`` is by how much class
     weights moved the scores; probabilities are corrected. ``judged`` is empty at Alice. ``errors``

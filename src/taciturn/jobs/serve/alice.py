@@ -43,7 +43,7 @@ from taciturn.rng import Entropy, KeyedEntropy
 
 @dataclass(frozen=True, slots=True)
 class RowsRequest:
-    """What Bob asks for in a round."""
+    """Bob's request for the rows of a round."""
 
     number: int
     ids: tuple[str, ...] = field(repr=False)
@@ -77,7 +77,7 @@ class RoundResponder:
         message = yield from receive(RowsDue)
         require_turn("RowsDue", message.number, asked.number)
         if not np.isin(message.places, own).all():
-            raise RemoteProtocolError("the peer wants rows that this side does not have")
+            raise RemoteProtocolError("the peer requests rows that this side does not have")
         return message.places
 
     def give(self, asked: RowsRequest, due: IndexArray, values: FloatArray) -> Program[None]:
@@ -181,7 +181,7 @@ class FeatureSide(ServeSide[RoundResponder]):
             self.served += len(due)
 
     def _looked_up(self, ids: Sequence[str]) -> tuple[FloatArray, list[Verdict]]:
-        """Her rows, as far as the day allows to look."""
+        """Alice's rows, as far as the daily limit allows."""
         admitted = self._budget.admit(len(ids))
         try:
             fetched = self.rows.checked(self.source.take(ids[:admitted]), ids[:admitted])

@@ -22,7 +22,7 @@ from taciturn.errors import PeerAbsent
 from taciturn.jobs.serve.rounds import MOST_ASKED, Verdict
 
 MOST_FAILURES = 4
-"""A request that was in so many rounds that failed is refused."""
+"""Number of failed rounds after which a request is refused."""
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Upper ends of a histogram of seconds."""
 # After so long without a request Alice is asked for nothing: she would take Bob to be gone.

@@ -50,7 +50,7 @@ CLOSING_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What a round gave.
+    """Result of a round.
 
     ``verdicts`` has the first objection to each row asked for. ``due`` are the places of the rows
     that were scored, in the order of the scores.
@@ -116,9 +116,9 @@ def _verdicts(question: RowsAsked, rows: int) -> Program[tuple[Verdict, ...]]:
             f"the peer judges {len(message.verdicts)} rows where {rows} are asked for"
         )
     try:
-        return tuple(Verdict(one) for one in message.verdicts)
+        return tuple(Verdict(verdict) for verdict in message.verdicts)
     except ValueError:
-        raise RemoteProtocolError("the peer judges a row by a word that is none") from None
+        raise RemoteProtocolError("the peer's answer about a row is unknown") from None
 
 
 class LabelSide(ServeSide[RoundRequester]):

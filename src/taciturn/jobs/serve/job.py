@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ServeJob(Job[None]):
-    """Score rows of a model on demand, until the process is told to stop.
+    """Score rows of a model on demand until the process is stopped.
 
     ``host`` serves Bob's ASGI application and returns when the service is to end; None for an HTTP
     server at the address in his file.

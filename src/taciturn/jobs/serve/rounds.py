@@ -43,7 +43,7 @@ MOST_ASKED = 1 << 12
 """Rows of a round."""
 MOST_ID_LETTERS = 256
 ROUNDS = 1 << 16
-"""After so many rounds the two meet anew, with other keys."""
+"""Number of rounds after which the parties reconnect with new keys."""
 ROW_ANSWERS = 1 << 12
 """What answers tell of a row beyond its scores adds up over those that it is in: checked for so
 many."""
@@ -54,7 +54,7 @@ TABLE_BLOCKS = (32, 256, 1024, MOST_ASKED)
 
 
 class Verdict(IntEnum):
-    """What Alice says of a row that is asked for."""
+    """Alice's answer about a requested row."""
 
     HELD = 0
     UNKNOWN = 1
@@ -89,14 +89,14 @@ def read_ids(data: bytes) -> tuple[str, ...]:
         ids = json.loads(data.decode())
     except (ValueError, RecursionError):
         raise unfit from None
-    if not isinstance(ids, list) or not all(isinstance(one, str) for one in ids):
+    if not isinstance(ids, list) or not all(isinstance(row_id, str) for row_id in ids):
         raise unfit
-    if len(ids) > MOST_ASKED or any(not 0 < len(one) <= MOST_ID_LETTERS for one in ids):
+    if len(ids) > MOST_ASKED or any(not 0 < len(row_id) <= MOST_ID_LETTERS for row_id in ids):
         raise RemoteProtocolError(
             f"the peer asks for more than {MOST_ASKED} rows at once, or for an id that is too long"
         )
     # As ``RowIds`` has them; lone surrogates are not printable either.
-    if len({*ids}) != len(ids) or not all(one.isprintable() for one in ids):
+    if len({*ids}) != len(ids) or not all(row_id.isprintable() for row_id in ids):
         raise RemoteProtocolError("the peer asks for an invalid id, or for one row twice")
     return tuple(ids)
 

@@ -35,7 +35,7 @@ LOOK_SECONDS, LOOK_FOR_SEVERAL_SECONDS = 1.0, 5.0
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.2, 5.0
 # A side that hears nothing for so long takes the other to be gone; Bob asks more often than that.
 SILENT_SECONDS, OPENING_SECONDS = 30.0, 5.0
-# What the peer is told by a side that ends as it should.
+# Reason sent to the peer at a normal end.
 STOPPED = 0
 # After how long the same trouble is logged again.
 REPEAT_SECONDS = 60.0
@@ -53,10 +53,10 @@ class ServeSide(PreparedSide[None], Generic[C]):
     session: PeerSession
 
     def __init__(
-        self, config: PartyConfig, used: AppliedModel, own: WeightShare | None, opened: ExitStack
+        self, config: PartyConfig, used: AppliedModel, share: WeightShare | None, opened: ExitStack
     ) -> None:
         self.config, self.used, self.stop = config, used, threading.Event()
-        self.rows = ServedRows(own, common_ids(config))
+        self.rows = ServedRows(share, common_ids(config))
         scales = used.scales if used.model.sealed else None
         self.terms = serving_terms(used.name, str(config.normalisation), used.terms, scales)
         self.source = opened.enter_context(closing(open_source(config, used.model)))

@@ -1,4 +1,4 @@
-"""Where the rows of a service come from: a table in memory, or a database that is asked.
+"""Row sources of a service: a table in memory, or a database.
 
 A source gives prepared rows by their ids. What it cannot give it names: an id that it does not
 have, or a row that the model's preparation does not take (``FetchedRows``).
@@ -84,9 +84,12 @@ class ServedRows:
     ``2^size``; 0 where the size does not matter.
     """
 
-    def __init__(self, own: WeightShare | None, common: frozenset[str] | None = None) -> None:
-        self._common, self.size = common, 0 if own is None else own.magnitude_bits + HEADROOM_BITS
-        whitening = None if own is None else own.whitening
+    def __init__(self, share: WeightShare | None, common: frozenset[str] | None = None) -> None:
+        self._common, self.size = (
+            common,
+            0 if share is None else share.magnitude_bits + HEADROOM_BITS,
+        )
+        whitening = None if share is None else share.whitening
         self._transform = None if whitening is None else whitening.of_rows()
 
     def checked(self, fetched: FetchedRows, ids: Sequence[str]) -> FetchedRows:
@@ -172,7 +175,7 @@ def _no_number(value: object, column: str) -> ColumnError:
 
 
 def _reason(problem: DataError) -> str:
-    """Why a row is not fit, without its values: the kind and the place."""
+    """Reason why a row is invalid, without its values: the kind and the place."""
     if isinstance(problem, MissingValueError):
         return "a value is missing, and the model's preparation fills no gaps"
     return f"a value is not what the model's preparation takes ({type(problem).__name__})"
@@ -198,7 +201,7 @@ class TableRows:
         return FetchedRows(values, unknown)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no resource is open."""
 
 
 class DatabaseRows:
@@ -258,7 +261,7 @@ def open_source(config: PartyConfig, model: ModelShare) -> RowSource:
 
 
 def common_ids(config: PartyConfig) -> frozenset[str] | None:
-    """The rows that both sides have, where a list says so; None where any may be asked for."""
+    """Common ids of both sides by a list; None if any id may be requested."""
     if config.serve.aligned is None:
         return None
     path = config.path(config.serve.aligned)

@@ -1,4 +1,4 @@
-"""Alice's side of a weight of evidence: only Bob learns how his labels spread over her bins.
+"""Alice's program of weight of evidence: only Bob learns the label counts of her bins.
 
 ::
 
@@ -63,7 +63,7 @@ from taciturn.setting_syntax import Hint
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FeatureInputs:
-    """What Alice answers with.
+    """Alice's inputs.
 
     ``columns`` are cut into bins. ``names`` says whether Bob learns what columns and bins are
     called, and their order. ``memory`` is in bytes, for her table in the scheme's encoding.
@@ -78,7 +78,7 @@ class FeatureInputs:
 
     @property
     def size(self) -> TableSize:
-        """That of the table of all bins."""
+        """Size of the table of all bins."""
         return TableSize(len(self.ids), sum(len(column.labels) for column in self.columns))
 
 
@@ -92,7 +92,7 @@ class DisclosedColumn:
 
     @property
     def sized(self) -> SizedColumn:
-        """What Bob learns in clear."""
+        """Columns as Bob learns them in clear."""
         return SizedColumn.from_bins(self.bins)
 
 
@@ -206,10 +206,10 @@ def _answer_parts(
         yield from emit(RowsCounted(part.stop, rows))
 
 
-def _labels(number: int, part: slice) -> Program[SealedLabels]:
+def _labels(number: int, block: slice) -> Program[SealedLabels]:
     sent = yield from receive(SealedLabels)
     require_turn("SealedLabels", sent.part, number)
-    rows = part.stop - part.start
+    rows = block.stop - block.start
     if sent.labels.length != rows:
         raise RemoteProtocolError(
             f"the peer's labels have {sent.labels.length} entries for {rows} rows"

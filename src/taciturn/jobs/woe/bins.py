@@ -73,7 +73,7 @@ class CutTable:
 
 
 def no_bins(least: int) -> DataError:
-    """For a table none of whose columns has two bins."""
+    """Error for a table without a column of two bins."""
     return DataError(
         f"no column of Alice's has two bins of {least:,} rows",
         setting="min_rows",

@@ -1,4 +1,4 @@
-"""Bob's side of a weight of evidence: his labels leave under his key only.
+"""Bob's program of weight of evidence: he sends his labels encrypted only.
 
 The chart of messages stands in Alice's file. Every answer of the right structure is taken, whatever
 is inside: what he does depends on the sizes alone, and never on a label.
@@ -36,7 +36,7 @@ from taciturn.rng import Entropy
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LabelInputs:
-    """What Bob asks with; ``ledger`` is charged before the labels leave."""
+    """Bob's inputs; ``ledger`` is charged before the labels are sent."""
 
     labels: LabelTable
     terms: WoeTerms

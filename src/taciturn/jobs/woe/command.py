@@ -147,7 +147,7 @@ def _show(
 def _refuse_settings(settings: dict[str, Any]) -> None:
     for name in settings:
         raise ConfigError(
-            f"{hyphenated(name)} is said by the party's file",
+            f"{hyphenated(name)} is set by the party's file",
             setting=name,
             hint=Hint("leave {" + name + "} out; with a party's file its own settings hold"),
         )

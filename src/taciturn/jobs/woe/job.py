@@ -110,7 +110,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class WoeOptions:
-    """Options beside the settings; None takes what a party's file says, or the default.
+    """Options that are not settings; None takes the party file's value, or the default.
 
     ``smoothing`` is Bob's: what he adds to both counts of a bin. Alice's are ``min_rows``, the
     least rows of a bin, and ``share_names``, whether Bob learns what columns and bins are called.
@@ -124,7 +124,7 @@ class WoeOptions:
         check_smoothing(self.effective_smoothing)
         if self.min_rows is not None and self.min_rows < 1:
             raise ConfigError(
-                f"a bin of {self.min_rows} rows is none",
+                f"a bin of {self.min_rows} rows is not possible",
                 setting="min_rows",
                 hint=Hint("use {min_rows}, say", min_rows=50),
             )
@@ -277,7 +277,7 @@ class LabelSide(_WoeSide[Counts]):
     smoothing: float = DEFAULT_SMOOTHING
 
     def program(self, entropy: Entropy) -> Program[Counts]:
-        """Ask Alice for the sums of his labels in her bins."""
+        """Request the sums of Bob's labels in Alice's bins."""
         # Each side loads its own programs only.
         from taciturn.jobs.woe.bob import LabelInputs, ask
 
@@ -307,14 +307,14 @@ def weighed(counts: Counts, smoothing: float) -> tuple[WoeColumn, ...]:
     """The columns with the weights of evidence of their bins."""
     return tuple(
         WoeColumn.counted(
-            one.column.name,
-            one.column.labels,
-            one.column.rows,
-            one.ones,
+            column.column.name,
+            column.column.labels,
+            column.column.rows,
+            column.ones,
             smoothing,
-            ordered=one.column.ordered,
+            ordered=column.column.ordered,
         )
-        for one in counts.columns
+        for column in counts.columns
     )
 
 

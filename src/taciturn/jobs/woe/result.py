@@ -1,4 +1,4 @@
-"""Weight of evidence: of each of Alice's columns, what it says of Bob's labels, and to whom."""
+"""Result of weight of evidence: each of Alice's columns, and who learns it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class WoeBin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WoeColumn:
-    """One of Alice's columns.
+    """Weight of evidence of one of Alice's columns.
 
     ``iv`` is its information value, ``bits`` what Bob learns of its bin in a row, by the row's
     label; both are his. ``ordered``: the bins stand in the order of their values. ``own`` is
@@ -66,19 +66,24 @@ class WoeColumn:
         name: str,
         labels: Sequence[str],
         rows: IntArray,
-        own: tuple[str, Sequence[str]] | None,
+        alice_names: tuple[str, Sequence[str]] | None,
         *,
         ordered: bool,
     ) -> WoeColumn:
         """A column as Alice knows it, without counts; ``name`` and ``labels`` are as Bob sees them.
 
-        ``rows`` are the sizes of the bins, ``own`` her names of the column and of each bin, where
-        she hides them.
+        ``rows`` are the sizes of the bins, ``alice_names`` her names of the column and
+        of each bin, where she hides them.
         """
-        words = [None] * len(labels) if own is None else list(own[1])
+        words = [None] * len(labels) if alice_names is None else list(alice_names[1])
         parts = zip(labels, rows.tolist(), words, strict=True)
         bins = tuple(WoeBin(label, size, own=word) for label, size, word in parts)
-        return cls(name=name, own=None if own is None else own[0], ordered=ordered, bins=bins)
+        return cls(
+            name=name,
+            own=None if alice_names is None else alice_names[0],
+            ordered=ordered,
+            bins=bins,
+        )
 
     @classmethod
     def counted(
@@ -147,7 +152,7 @@ class WoeResult(Result):
 
     @property
     def ranked(self) -> tuple[WoeColumn, ...]:
-        """The columns, the most telling first; in their order where Alice says it."""
+        """Columns by decreasing information value; in Alice's order where she sorted them."""
         return tuple(sorted(self.columns, key=lambda column: -(column.iv or 0.0)))
 
     def blocks(self) -> list[Block]:
@@ -194,7 +199,7 @@ class WoeResult(Result):
 
 
 def counts_told(columns: Sequence[WoeColumn]) -> int:
-    """The numbers that Bob got: the last of a column's counts follows from his total."""
+    """Number of counts that Bob received; a column's last count follows from his total."""
     return sum(len(column.bins) - 1 for column in columns)
 
 
@@ -295,12 +300,12 @@ def _name(column: WoeColumn) -> str:
     return column.name if column.own is None else f"{column.name}: {column.own}"
 
 
-def _cells(one: WoeBin) -> tuple[b.Words, ...]:
-    label = one.label if one.own is None else f"{one.label}: {one.own}"
-    sized = (label, f"{one.rows:,}")
-    if one.ones is None or one.woe is None:
+def _cells(bin_: WoeBin) -> tuple[b.Words, ...]:
+    label = bin_.label if bin_.own is None else f"{bin_.label}: {bin_.own}"
+    sized = (label, f"{bin_.rows:,}")
+    if bin_.ones is None or bin_.woe is None:
         return sized
-    return (*sized, f"{one.ones:,}", share(one.ones / one.rows), _value(one.woe))
+    return (*sized, f"{bin_.ones:,}", share(bin_.ones / bin_.rows), _value(bin_.woe))
 
 
 def _value(value: float | None) -> str:

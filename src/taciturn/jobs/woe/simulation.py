@@ -60,7 +60,7 @@ class TrainingRows:
 
     @property
     def ids(self) -> RowIds:
-        """Their ids."""
+        """Row ids."""
         return self.raw.ids.take(self.rows)
 
     @property
@@ -133,7 +133,7 @@ def converse(
     observe: Observer = noop,
     tap: Tap | None = None,
 ) -> tuple[Simulated[tuple[DisclosedColumn, ...], Counts], Ledger]:
-    """Run both programs against each other; ``names`` says whether Bob learns names and edges."""
+    """Run both programs in memory; ``names`` discloses names and edges to Bob."""
     alice = FeatureSide(terms, labels.ids, cut, names=names)
     bob = LabelSide(terms, labels, Ledger(labels.rows, ASSUMPTION))
     listen = None if tap is None else (lambda _, sender, frame: tap(sender, frame))

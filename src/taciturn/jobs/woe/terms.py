@@ -1,4 +1,4 @@
-"""What both sides of a weight of evidence must know alike.
+"""Terms that both sides of a weight of evidence share.
 
 The counts are sums of labels modulo ``t = 2^k``, with k the least at which every count of these
 rows has a value of its own. A larger t would serve an honest Bob no better, and one who encrypts
@@ -74,7 +74,7 @@ class WoeTerms:
         return cls(scheme, bits, agreed)
 
     def canonical(self) -> str:
-        """What the two sides compare, key by key."""
+        """Canonical record that the two sides compare key by key."""
         own = {"purpose": PURPOSE, "scheme": self.scheme.name, "key_bits": self.key_bits}
         return canonical_json({**json.loads(self.agreed), **own})
 
@@ -93,7 +93,7 @@ class WoeTerms:
 
 @dataclass(frozen=True, slots=True)
 class SizedColumn:
-    """What Alice says of a column in clear: its name, what its bins are called, how large they are.
+    """Alice's clear description of a column: its name, its bins' names and their sizes.
 
     ``ordered``: whether the bins stand in the order of their values.
     """
@@ -131,11 +131,11 @@ class SizedColumn:
             sizes = [size for _, size in pairs]
             name, ordered = record["name"], record["ordered"]
         except (ValueError, KeyError, TypeError, RecursionError):
-            raise RemoteProtocolError("the peer's description of a column is none") from None
+            raise RemoteProtocolError("the peer's description of a column is invalid") from None
         texts = all(isinstance(one, str) and len(one) <= _MOST_WORDS for one in (name, *labels))
         counts = all(type(one) is int and 0 < one <= rows for one in sizes)
         if not (texts and counts and isinstance(ordered, bool) and record.keys() == _KEYS):
-            raise RemoteProtocolError("the peer's description of a column is none")
+            raise RemoteProtocolError("the peer's description of a column is invalid")
         if not 2 <= len(sizes) <= MOST_COLUMN_BINS or sum(sizes) != rows:
             raise RemoteProtocolError(
                 f"the peer's column has {len(sizes)} bins of {sum(sizes):,} rows, and there are "
@@ -157,7 +157,7 @@ class CountedColumn:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What Bob has at the end; ``total`` counts his labels that are 1."""
+    """Bob's result; ``total`` counts his labels that are 1."""
 
     columns: tuple[CountedColumn, ...]
     total: int = field(repr=False)
@@ -168,11 +168,11 @@ class Counts:
         An end on the way would tell Alice what she has no other way to know: whether sums that she
         altered were still possible ones.
         """
-        for one in self.columns:
-            inside = (one.ones >= 0) & (one.ones <= one.column.rows)
-            if not inside.all() or int(one.ones.sum()) != self.total:
+        for column in self.columns:
+            inside = (column.ones >= 0) & (column.ones <= column.column.rows)
+            if not inside.all() or int(column.ones.sum()) != self.total:
                 raise RemoteProtocolError(
-                    f"the peer's sums of column {one.column.name} are no counts of these labels"
+                    f"the peer's sums of column {column.column.name} are not counts of these labels"
                 )
 
 

@@ -45,7 +45,7 @@ def bin_shares(
     """
     check_smoothing(smoothing)
     hits, misses = ones + smoothing, rows - ones + smoothing
-    # Of labels that are all alike there is nothing to share out.
+    # Labels of a single class carry no information.
     with np.errstate(invalid="ignore"):
         return hits / hits.sum(), misses / misses.sum()
 

@@ -297,7 +297,7 @@ class ScoringApp:
 
     @property
     def failure(self) -> BaseException | None:
-        """What has ended the thread that asks the partner; None while it runs."""
+        """Exception that ended the partner thread; None while it runs."""
         return self._scorer.batcher.failure
 
     def stop(self) -> None:

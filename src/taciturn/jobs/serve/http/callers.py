@@ -1,4 +1,4 @@
-"""Who may ask for scores, and how much: callers by token, or by certificate.
+"""Callers that may request scores, by token or certificate, and their limits.
 
 The file is TOML, for its owner's eyes only (mode 0600). It holds no token, only its SHA-256: a
 token has 256 random bits, so that no salt or slow hash is needed.
@@ -61,11 +61,11 @@ class Callers:
 
     @classmethod
     def from_config(cls, config: PartyConfig) -> Callers:
-        """Those of a party's file."""
+        """Callers of a party's file."""
         serve = config.serve
         if serve.tokens is None and serve.callers_ca is None:
             raise ConfigError(
-                "the file does not say who may ask for scores",
+                "the file lists no callers",
                 setting="tokens",
                 hint=Hint(
                     "write {tokens} and run taciturn serve with {new_token}; or write {callers_ca}",
@@ -103,7 +103,7 @@ class Callers:
         return None if owner is None or self.by_name is None else self.by_name[owner]
 
     def by_certificate(self, names: Sequence[str]) -> Caller | None:
-        """Who has a certificate in these names, of which the first counts.
+        """Caller with a certificate in these names, of which the first counts.
 
         None where there is none, one is a peer's, or the file does not list the first.
         """

@@ -1,4 +1,4 @@
-"""What callers send, and the reasons why a request, or a row of it, has no score.
+"""Requests of callers, and the reasons why a request or a row has no score.
 
 A request is for one row or several, by id, or with Bob's columns.
 """

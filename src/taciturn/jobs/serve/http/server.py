@@ -131,7 +131,7 @@ class _BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """What the parser does not take: the rest of a pipeline, or no HTTP."""
+        """Respond to input that the parser rejects: the rest of a pipeline, or no HTTP."""
         if not self._under_way or self.cycle.more_body:
             self._refuse("not-http")
             return
