@@ -3,7 +3,7 @@
 ::
 
     0    done                              30-34  the conversation went wrong
-    1    a bug in taciturn                    40-44  the connection failed
+    1    a bug in taciturn                 40-44  the connection failed
     2    wrong usage of the command        45     this side's own cluster failed
     10   a setting                         50     keys, ciphertexts or ranges
     11   the training diverged             60     a guarantee would be broken

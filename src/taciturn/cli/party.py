@@ -200,7 +200,8 @@ def stateless_side(
                 yield callbacks
         except KeyboardInterrupt:
             print(
-                "stopped; nothing is stored: run the command again on both sides", file=sys.stderr
+                "stopped; only what was charged is stored: run the command again on both sides",
+                file=sys.stderr,
             )
             raise
         except PeerStopped as problem:

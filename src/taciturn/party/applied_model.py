@@ -1,4 +1,4 @@
-"""``UsedModel``: one side's share of a model, ready to score rows.
+"""``AppliedModel``: one side's share of a model, ready to score rows.
 
 New rows for a trained model: read from a file, prepared as the model says.
 

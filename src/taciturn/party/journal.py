@@ -42,7 +42,7 @@ class Meta:
     """What a session is about; it never changes.
 
     ``facts`` are public and must be the same when the session resumes: role, terms, digests.
-    ``coins`` is the key of this party's randomness, ``nonce`` this party's name for the session.
+    ``entropy`` is the key of this party's randomness, ``nonce`` this party's name for the session.
     """
 
     facts: dict[str, Any]

@@ -128,7 +128,7 @@ LOCK = "lock"
 class SessionState:
     """What the state folder holds.
 
-    ``shelf`` is for the long arrays of the session's checkpoints, ``results`` for those of a
+    ``array_store`` is for the long arrays of the session's checkpoints, ``results`` for those of a
     study's trained models, ``scratch`` for long arrays while this process works on them.
     """
 

@@ -283,8 +283,8 @@ def exchange(
 ) -> Program[IntArray]:
     """Asks the peer, answers it, or both; returns the answer to this side's question.
 
-    ``question`` is None where this side does not ask, ``matrix`` where the peer does not. ``coins``
-    are for this exchange alone.
+    ``question`` is None where this side does not ask, ``matrix`` where the peer does not.
+    ``entropy`` is for this exchange alone.
     """
     if question is not None:
         yield from send(SharedVector(turn, question.encrypted(entropy.fork("vector"))))

@@ -13,10 +13,12 @@ rounded once.
                                                 <-   KeyOffer            his key for the sigmoid
       KeyOffer             her key              ->   (where he has columns)
       each pass:
-      SharedVector         <y_B>                ->   (where he has columns; not in the first pass)
+      the next four not in the first pass, whose points are zero:
+      SharedVector         <y_B>                ->   (where he has columns)
                                                 <-   SharedVector        <y_A>
                                                 <-   SharedProduct       <X~_B y_B + eta>
       SharedProduct        <X~_A y_A + eta>     ->
+      the sigmoid of all scores:
                                                 <-   Phases, several for a block of rows
       ResidueShares                             ->   shares of r' = (y - sigma(z)) / n
       SharedVector         <r', y_B>            ->   (where he has columns)

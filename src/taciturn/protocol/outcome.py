@@ -65,10 +65,10 @@ class Trained:
 
     ``weights`` is empty at an Alice whose weights stay shared. ``iterations`` count those before a
     resumption too. ``stopped`` is None where the training went to its end. ``share`` and
-    ``bob_share`` are the party's shares of Alice's and of Bob's weights. ``circle`` is what one of
-    several Alices knows of the others: scores of her model need masks too. ``means`` are those of
-    this party's training columns, where it centred them. ``further`` are the models of the other
-    penalties, where several share one search.
+    ``bob_share`` are the party's shares of Alice's and of Bob's weights. ``pairwise_masks`` is what
+    one of several Alices knows of the others: scores of her model need masks too. ``means`` are
+    those of this party's training columns, where it centred them. ``further`` are the models of the
+    other penalties, where several share one search.
     """
 
     weights: FloatArray = field(repr=False)

@@ -73,7 +73,7 @@ class LazyArrays(Sequence[FloatArray]):
 
 
 def bits_of(values: IntArray) -> FloatArray:
-    """Integers of 64 bits in the type that a shelf keeps: their bits, since not all are floats.
+    """Integers of 64 bits in the type that an array store keeps: their bits, since not all are floats.
 
     >>> integers_of(bits_of(np.array([2**58 + 1, -3]))).tolist()
     [288230376151711745, -3]

@@ -97,7 +97,7 @@ def simulate_training(
 ) -> Outcome:
     """Train once.
 
-    ``keep`` keeps the transcript in memory, ``record`` writes it to a file. None for ``coins``
+    ``keep`` keeps the transcript in memory, ``record`` writes it to a file. None for ``entropy``
     takes the seed's, or the operating system's.
     """
     entropy = entropy or Coins.for_seed(settings.seed)

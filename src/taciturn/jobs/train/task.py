@@ -1,4 +1,4 @@
-"""``Training``: one training in a session, from its checkpoint to the model file.
+"""``TrainingTask``: one training in a session, from its checkpoint to the model file.
 
 What Bob makes of a training that has ended: figures, what the partner adds, whether it arrived.
 
@@ -73,7 +73,7 @@ class FinishedTraining:
         return cls(run, *scores, session, assessed=False, opened=trained.opened)
 
     def to_bytes(self, array_store: ArrayStore = INLINE) -> bytes:
-        """The record; long arrays are kept on the shelf."""
+        """The record; long arrays are kept in the array store."""
         scores = {"train": self.train_scores, "held_out": self.held_out_scores}
         kept = {
             name: None if values is None else array_store.put(f"{name}-end", values)

@@ -82,7 +82,7 @@ def answer_table_scores(
 
     What Bob decrypts is ``X_A (u + v)``, plus ``noise`` except in training, modulo t, and nothing
     else of X_A: the answer is re-randomised, and holds only the slots of these rows. Of several
-    Alices it is that under ``masks``. ``coins`` and ``masks`` are for this call alone.
+    Alices it is that under ``masks``. ``entropy`` and ``masks`` are for this call alone.
     """
     key = yield from keys.receive()
     table = prepared.under(key)

@@ -58,7 +58,7 @@ def ask_table_scores(
 
     They are values modulo t that Bob alone knows.
 
-    ``share`` is his share of her weights, and ``coins`` are for this product alone.
+    ``share`` is his share of her weights, and ``entropy`` is for this product alone.
     """
     key = yield from keys.offer(entropy)
     yield from send(SealedWeights(turn.number, key.encrypt_columns(share, size, entropy)))
