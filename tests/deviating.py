@@ -74,7 +74,7 @@ from taciturn.protocol.bob import (
 from taciturn.protocol.bob.train_table_sealed import _Questions
 from taciturn.rng import KEY_BYTES, KeyedEntropy
 from taciturn.settings import Settings
-from taciturn.simulation import Coins, arrange, load_raw
+from taciturn.simulation import RunEntropy, arrange, load_raw
 from tests.packing import Seen, Stack, stacked
 from tests.protocol.parties import Tables, agreement
 from tests.protocol.stars import talk
@@ -90,13 +90,13 @@ class Setup:
 
     data: VerticalData
     terms: Terms
-    entropy: Coins
+    entropy: RunEntropy
 
     @classmethod
     def of(cls, **options: Any) -> Setup:
         base = {"dataset": "breast-cancer", "alice_columns": "half", "scheme": "clear", "seed": 1}
         settings = Settings.from_mapping({**base, **options}).resolved()
-        entropy = Coins.for_seed(settings.seed)
+        entropy = RunEntropy.for_seed(settings.seed)
         data = arrange(settings, load_raw(settings), entropy.data)
         terms = agree(settings, len(data.alice_train.columns), data.labels_train.rows)
         return cls(data, terms, entropy)

@@ -43,7 +43,7 @@ from taciturn.settings.schema import Settings, missing_label
 
 
 @dataclass(frozen=True, slots=True)
-class DataCoins:
+class DataEntropy:
     """Randomness of the rows: the split, and the shuffling of a canary run."""
 
     split: KeyedEntropy
@@ -54,7 +54,7 @@ class DataCoins:
         return {"split": self.split.key.hex(), "permute": self.permute.key.hex()}
 
     @classmethod
-    def from_header(cls, header: Header) -> DataCoins:
+    def from_header(cls, header: Header) -> DataEntropy:
         """Randomness with which a recorded run drew its rows."""
         try:
             keys = header["coins"]
@@ -64,19 +64,19 @@ class DataCoins:
 
 
 @dataclass(frozen=True, slots=True)
-class Coins:
+class RunEntropy:
     """The independent sources of one simulated run."""
 
-    data: DataCoins
+    data: DataEntropy
     alice: KeyedEntropy
     bob: KeyedEntropy
 
     @classmethod
-    def for_seed(cls, seed: int | None) -> Coins:
+    def for_seed(cls, seed: int | None) -> RunEntropy:
         """Randomness of a seed, or of the operating system without one."""
         root = KeyedEntropy.from_system() if seed is None else KeyedEntropy.from_seed(seed)
         return cls(
-            DataCoins(root.fork("split"), root.fork("permute")),
+            DataEntropy(root.fork("split"), root.fork("permute")),
             root.fork("alice"),
             root.fork("bob"),
         )
@@ -240,13 +240,13 @@ Source: TypeAlias = RawData | VerticalData
 """Rows to be split and prepared, or two parties' tables as they are."""
 
 
-def arrange(settings: Settings, raw: Source, entropy: DataCoins) -> VerticalData:
+def arrange(settings: Settings, raw: Source, entropy: DataEntropy) -> VerticalData:
     """Splits rows and columns; shuffles labels, or Alice's rows, for a canary run."""
     data = _split(settings, raw, entropy)
     return _permuted(data, entropy) if settings.permute_rows else data
 
 
-def _split(settings: Settings, raw: Source, entropy: DataCoins) -> VerticalData:
+def _split(settings: Settings, raw: Source, entropy: DataEntropy) -> VerticalData:
     if isinstance(raw, VerticalData):
         if not settings.permute_labels:
             return raw
@@ -261,7 +261,7 @@ def _split(settings: Settings, raw: Source, entropy: DataCoins) -> VerticalData:
     return prepare_vertical(raw, partition, columns, intercept=intercept, parties=parties)
 
 
-def _permuted(data: VerticalData, entropy: DataCoins) -> VerticalData:
+def _permuted(data: VerticalData, entropy: DataEntropy) -> VerticalData:
     """Alice's training rows under the ids of others: her columns say nothing of Bob's rows."""
     hers = data.alice_train
     order = entropy.permute.fork("rows").permutation(hers.rows)

@@ -13,7 +13,7 @@ from taciturn.data import FeatureTable, LabelTable
 from taciturn.numerics import t_interval
 from taciturn.results import CLEAR, from_record
 from taciturn.rng import KeyedEntropy
-from taciturn.simulation import Coins
+from taciturn.simulation import RunEntropy
 from taciturn_audit import Truth, bob_view, controls, examine_columns, judge_columns
 from taciturn_audit.column_attacks import (
     COLUMN_ATTACKS,
@@ -167,7 +167,7 @@ def test_mutual_leaves_no_attack_anything_to_work_with():
 def test_mutual_opens_whole_scores_unless_bob_knows_his_weights(reveal_bob):
     """Her part alone would tell one column of hers from one known row."""
     one = run(mechanism="mutual", passes=2, alice_columns=1, reveal_bob=reveal_bob)
-    view = bob_view(one.outcome, Coins.for_seed(3), predict=True)
+    view = bob_view(one.outcome, RunEntropy.for_seed(3), predict=True)
     assert view.predicts_whole is not reveal_bob
     assert (one.score(PredictionAttack(), 1, view).recovered == 1.0) is reveal_bob
     # As many known rows as both sides have columns give both sides' weights.

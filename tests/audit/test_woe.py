@@ -26,7 +26,7 @@ from taciturn.results import ResultFolder, from_record, run_folders
 from taciturn.rng import KeyedEntropy
 from taciturn.runs import parts_of
 from taciturn.settings import Settings
-from taciturn.simulation import Coins, load_raw
+from taciturn.simulation import RunEntropy, load_raw
 from taciturn_audit import audit_woe, judge_guess
 from taciturn_audit.report import woe_audit_page
 from taciturn_audit.results import WoeAudit
@@ -67,7 +67,7 @@ def test_the_simulation_gives_what_the_joined_table_gives():
     # The same seed trains on the same rows: their labels and regions are those of the result.
     settings = Settings.from_mapping({"label": "y", "data": "frame", "seed": 3}).resolved()
     raw = load_raw(settings.model_copy(update={"data": None}), frame)
-    chosen = TrainingRows.from_settings(settings, raw, Coins.for_seed(3)).rows
+    chosen = TrainingRows.from_settings(settings, raw, RunEntropy.for_seed(3)).rows
     joined = frame[chosen].group_by("region").agg(pl.col("y").sum(), pl.len()).sort("region")
     ones = joined["y"].to_numpy().astype(np.int64)
     sizes = joined["len"].to_numpy().astype(np.int64)

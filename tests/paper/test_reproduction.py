@@ -16,7 +16,7 @@ from taciturn.protocol.bob import released_labels
 from taciturn.report import Block
 from taciturn.report import render_terminal as render
 from taciturn.settings import Settings
-from taciturn.simulation import Coins, arrange, load_raw
+from taciturn.simulation import RunEntropy, arrange, load_raw
 from taciturn_paper import labels, leaks, learning, matrix
 from taciturn_paper.cleartext import train_with_gradients, train_with_noise
 from taciturn_paper.report import tables
@@ -44,7 +44,7 @@ def test_the_fast_trainer_gives_the_protocols_weights_to_the_last_bit(options, d
     if options["dataset"] in ("census-income", "give-me-some-credit"):
         options = {**options, "data_dir": str(dataset_dir(options["dataset"]))}
     options = {**options, "seed": 4, "l2": 0.01, "scheme": "clear"}
-    settings, entropy = Settings.from_mapping(options).resolved(), Coins.for_seed(4)
+    settings, entropy = Settings.from_mapping(options).resolved(), RunEntropy.for_seed(4)
     data = arrange(settings, load_raw(settings), entropy.data)
     labels_train, features = data.labels_train, data.alice_train
     terms = agree(settings, len(features.columns), labels_train.rows)

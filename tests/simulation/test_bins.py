@@ -17,7 +17,7 @@ import taciturn
 from taciturn.api import TrainResult
 from taciturn.privacy import MECHANISMS
 from taciturn.settings import Settings
-from taciturn.simulation import Coins, arrange, load_raw
+from taciturn.simulation import RunEntropy, arrange, load_raw
 
 ROWS = 240
 EDGES = [30, 45, 60]
@@ -83,7 +83,7 @@ def one_hot(values: pd.Series, edges: list[float]) -> pd.DataFrame:
 
 def test_the_tables_are_the_one_hot_ones_that_pandas_makes():
     raw = load_raw(Settings.from_mapping(options()), people())
-    data = arrange(Settings.from_mapping(options()).resolved(), raw, Coins.for_seed(3).data)
+    data = arrange(Settings.from_mapping(options()).resolved(), raw, RunEntropy.for_seed(3).data)
     everybody = pd.DataFrame(people().to_dict(as_series=False), dtype=float)
     for ids, tables in (
         (data.labels_train.ids, (data.alice_train, data.bob_train)),

@@ -17,7 +17,7 @@ from taciturn.engine import disclosure_of as disclosure
 from taciturn.jobs.train import simulate_training
 from taciturn.protocol.bob import forecast_ledger as forecast
 from taciturn.settings import Settings
-from taciturn.simulation import Coins, load_raw
+from taciturn.simulation import RunEntropy, load_raw
 from taciturn_audit import outcome_view
 
 ALICES = [1, 2, 4, 8]
@@ -133,7 +133,7 @@ def test_the_forecast_of_the_ledger_is_the_ledger(solver, options):
 
 
 def test_each_alice_has_coins_and_a_key_of_her_own():
-    entropy = Coins.for_seed(1)
+    entropy = RunEntropy.for_seed(1)
     pins = entropy.pins(["alice-1", "alice-2"])
     assert pins is not None
     assert len({*pins.values(), entropy.alice.key.hex()}) == 3

@@ -16,7 +16,7 @@ from taciturn.errors import ConfigError, ShapeError, TaciturnError
 from taciturn.jobs.study import SimulatedStudy, study_blocks, study_page
 from taciturn.results import from_record
 from taciturn.settings import Settings
-from taciturn.simulation import Coins, arrange, load_raw
+from taciturn.simulation import RunEntropy, arrange, load_raw
 from tests.expected import refused
 
 SAME: dict[str, Any] = {
@@ -36,7 +36,7 @@ def studied() -> SimulatedStudy:
 
 def test_folds_have_the_figures_of_scikit_learn(studied):
     settings = Settings.from_mapping({**SAME, "solver": "newton"}).resolved()
-    data = arrange(settings, load_raw(settings), Coins.for_seed(3).data)
+    data = arrange(settings, load_raw(settings), RunEntropy.for_seed(3).data)
     rows = np.hstack([data.alice_train.values, data.bob_train.values])
     labels = data.labels_train.values
     folds = fold_numbers(data.labels_train.ids, 3, "3")

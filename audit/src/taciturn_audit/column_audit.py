@@ -31,7 +31,7 @@ from taciturn.results.columns import (
 )
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
-from taciturn.simulation import Coins, Source
+from taciturn.simulation import RunEntropy, Source
 from taciturn_audit.column_attacks.base import ColumnAttack, KnownRows
 from taciturn_audit.column_attacks.registry import COLUMN_ATTACKS
 from taciturn_audit.columns import Truth, controls, judge_columns
@@ -55,7 +55,9 @@ class BobAudit:
     canary: bool = True
     callbacks: Callbacks = SILENT
 
-    def audit(self, settings: Settings, entropy: Coins, outcome: Outcome | None = None) -> BobSeat:
+    def audit(
+        self, settings: Settings, entropy: RunEntropy, outcome: Outcome | None = None
+    ) -> BobSeat:
         """Run the column attacks on a training and on its canary.
 
         The training is run, unless ``outcome`` has a transcript and no encryption.
@@ -70,24 +72,24 @@ class BobAudit:
             return BobSeat(findings, findings, separation)
         return BobSeat(findings, self.permuted(settings, entropy), separation)
 
-    def _separate(self, outcome: Outcome, entropy: Coins) -> Separation | None:
+    def _separate(self, outcome: Outcome, entropy: RunEntropy) -> Separation | None:
         tables = outcome.data.alice_train_parts
         if not tables:
             return None
         self.callbacks.announce("telling Alices apart")
         return separate(bob_view(outcome, entropy), [*tables.values()])
 
-    def permuted(self, settings: Settings, entropy: Coins) -> ColumnFindings:
+    def permuted(self, settings: Settings, entropy: RunEntropy) -> ColumnFindings:
         """Findings of an unencrypted training with Alice's rows permuted against Bob's."""
         self.callbacks.announce("canary run of Bob's seat")
         changes = {"scheme": "clear", "key_bits": None, "permute_rows": True}
         return self._examine(self._simulate(settings.model_copy(update=changes), entropy), entropy)
 
-    def _simulate(self, settings: Settings, entropy: Coins) -> Outcome:
+    def _simulate(self, settings: Settings, entropy: RunEntropy) -> Outcome:
         observe = self.callbacks.observe
         return simulate_training(settings, self.raw, keep=True, entropy=entropy, observe=observe)
 
-    def _examine(self, outcome: Outcome, entropy: Coins) -> ColumnFindings:
+    def _examine(self, outcome: Outcome, entropy: RunEntropy) -> ColumnFindings:
         return examine_columns(
             bob_view(outcome, entropy),
             Truth.from_table(outcome.data.alice_train),
@@ -97,7 +99,7 @@ class BobAudit:
         )
 
 
-def bob_view(outcome: Outcome, entropy: Coins, *, predict: bool = False) -> BobView:
+def bob_view(outcome: Outcome, entropy: RunEntropy, *, predict: bool = False) -> BobView:
     """Bob's view of a simulated training, and of one joint prediction of its training rows.
 
     Sessions whose weights stay shared open no such prediction, and a later one may: it is added

@@ -28,7 +28,7 @@ from taciturn.errors import ConfigError
 from taciturn.results.columns import BobSeat, Skipped
 from taciturn.rng import KeyedEntropy
 from taciturn.setting_syntax import Hint
-from taciturn.simulation import Coins
+from taciturn.simulation import RunEntropy
 from taciturn_audit.advice import inapplicable
 from taciturn_audit.column_attacks.base import KnownRows
 from taciturn_audit.column_attacks.registry import COLUMN_ATTACKS
@@ -242,5 +242,5 @@ def _judged(
     if not canary:
         return BobSeat(findings, None)
     trial = BobAudit(both_tables(alice.tables, session.tables), known_rows, callbacks=callbacks)
-    beside = trial.permuted(session.config.settings(), Coins.for_seed(None))
+    beside = trial.permuted(session.config.settings(), RunEntropy.for_seed(None))
     return BobSeat(findings, beside)

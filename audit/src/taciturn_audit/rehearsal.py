@@ -30,7 +30,7 @@ from taciturn.privacy.registry import mechanism, mechanism_class
 from taciturn.protocol.terms import Terms, agree
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
-from taciturn.simulation import Coins
+from taciturn.simulation import RunEntropy
 from taciturn_audit.adversaries import outcome_view
 from taciturn_audit.views.alice_view import AliceView
 
@@ -121,9 +121,9 @@ class Rehearsal:
         )
 
     @property
-    def entropy(self) -> Coins:
+    def entropy(self) -> RunEntropy:
         """Randomness of the small training."""
-        return Coins.for_seed(_SEED)
+        return RunEntropy.for_seed(_SEED)
 
     @property
     def own_columns(self) -> int:

@@ -26,7 +26,7 @@ from taciturn.protocol.observations import Signal
 from taciturn.results.training import TrainingRun
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
-from taciturn.simulation import Coins, Source, with_coin_labels
+from taciturn.simulation import RunEntropy, Source, with_coin_labels
 from taciturn_audit.adversaries import members, outcome_view
 from taciturn_audit.advice import inapplicable
 from taciturn_audit.attacks.base import Attack, ModelOnlyControl
@@ -82,7 +82,7 @@ class Session:
         Raises ``DivergenceError`` where the model is worse than none: nobody would use such a
         training.
         """
-        entropy, observe = Coins.for_seed(settings.seed), self.callbacks.observe
+        entropy, observe = RunEntropy.for_seed(settings.seed), self.callbacks.observe
         outcome = simulate_training(
             settings, self.raw, keep=True, record=record, observe=observe, entropy=entropy
         )

@@ -36,7 +36,7 @@ from taciturn.jobs.woe.weights import mutual_bits, weights_of_evidence
 from taciturn.protocol.codec import kind_of
 from taciturn.protocol.messages import BatchCommitment, BatchShare, Role, SealedLabels
 from taciturn.settings.schema import Settings
-from taciturn.simulation import Coins
+from taciturn.simulation import RunEntropy
 from taciturn_audit.attacks.bin_statistics import (
     PublishedStatistics,
     Recovered,
@@ -122,7 +122,7 @@ def audit_woe(
 
     Statistics are handed over with ``digits`` decimals.
     """
-    start, entropy = time.perf_counter(), Coins.for_seed(settings.seed)
+    start, entropy = time.perf_counter(), RunEntropy.for_seed(settings.seed)
     rows = TrainingRows.from_settings(settings, raw, entropy)
     truth = rows.labels
     shuffled = truth.permuted(entropy.data.permute.fork("labels"))
@@ -244,7 +244,10 @@ def _attacked(
 
 
 def _our_way(
-    settings: Settings, cut: CutTable, labels: tuple[LabelTable, LabelTable], entropy: Coins
+    settings: Settings,
+    cut: CutTable,
+    labels: tuple[LabelTable, LabelTable],
+    entropy: RunEntropy,
 ) -> tuple[list[bytes], bool]:
     """Frames that reach Alice in ``taciturn woe``, and whether shuffled labels give the same."""
     terms = WoeTerms.for_scheme(scheme(settings.scheme), settings.key_bits)

@@ -41,7 +41,7 @@ from taciturn.protocol.terms import Terms, agree
 from taciturn.rng import KeyedEntropy
 from taciturn.setting_syntax import Hint
 from taciturn.settings.schema import Settings
-from taciturn.simulation import Coins, arrange, load_raw
+from taciturn.simulation import RunEntropy, arrange, load_raw
 from taciturn_paper import spu_side
 from taciturn_paper.sides import Tables, free_port, measure, run_both
 from taciturn_paper.tasks import Record
@@ -96,7 +96,7 @@ class Problem:
         """The dataset in halves."""
         chosen = {"dataset": DATASET, "alice_columns": "half", "mechanism": "none", "seed": SEED}
         settings = Settings.from_mapping(chosen).resolved()
-        data = arrange(settings, load_raw(settings), Coins.for_seed(SEED).data)
+        data = arrange(settings, load_raw(settings), RunEntropy.for_seed(SEED).data)
         return cls(data, epochs, batch_size)
 
     def terms(self, mechanism: str) -> Terms:

@@ -34,7 +34,7 @@ from taciturn.protocol.messages import Role
 from taciturn.protocol.steps import Program
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
-from taciturn.simulation import Coins
+from taciturn.simulation import RunEntropy
 from taciturn_paper.throughput import synthetic
 
 ALICES = (1, 2, 4, 8)
@@ -85,7 +85,7 @@ class Clock:
 
 def star(alices: int, rows: int, options: dict[str, Any]) -> tuple[dict[str, Any], Any]:
     """Programs of several Alices and of Bob, who has an intercept."""
-    entropy = Coins.for_seed(1)
+    entropy = RunEntropy.for_seed(1)
     features, labels = synthetic(rows, alices * COLUMNS, KeyedEntropy.from_seed(2))
     frame = {name: features.values[:, at] for at, name in enumerate(features.columns)}
     raw = RawData("synthetic", pl.DataFrame(frame), features.ids, labels, DEFAULTS, own=True)

@@ -46,7 +46,7 @@ from taciturn.privacy.unprotected import Unprotected
 from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.terms import agree
 from taciturn.settings.schema import DATASET_DEFAULTS, Settings, Variant
-from taciturn.simulation import Coins, arrange, load_raw
+from taciturn.simulation import RunEntropy, arrange, load_raw
 from taciturn_audit.attacks.linear import DETERMINED
 
 ADD_SCORE, ADD_EPSILONS = 0.7, (1.0, 10.0)
@@ -218,7 +218,7 @@ def revealed_gradient(dataset: str = "breast-cancer") -> Determined:
         "seed": NONE_SEED,
     }
     settings = Settings.from_mapping(wanted).resolved()
-    entropy = Coins.for_seed(NONE_SEED)
+    entropy = RunEntropy.for_seed(NONE_SEED)
     data = arrange(settings, load_raw(settings), entropy.data)
     features, labels = data.alice_train.values, data.labels_train.values
     order = entropy.bob.permutation(len(labels))
@@ -336,12 +336,12 @@ def shares(flipped: bool) -> tuple[FloatArray, FloatArray]:
     if flipped:
         opposite = LabelTable(raw.labels.ids, 1 - raw.labels.values)
         raw = replace(raw, labels=opposite)
-    pairs = [_shared(settings, raw, Coins.for_seed(seed)) for seed in range(SEALED_SEEDS)]
+    pairs = [_shared(settings, raw, RunEntropy.for_seed(seed)) for seed in range(SEALED_SEEDS)]
     held = [pair.alices[0].values / 2.0**pair.scales.modulus_bits for pair in pairs]
     return np.concatenate(held), np.concatenate([pair.weights for pair in pairs])
 
 
-def _shared(settings: Settings, raw: RawData, entropy: Coins) -> SharedModel:
+def _shared(settings: Settings, raw: RawData, entropy: RunEntropy) -> SharedModel:
     """Both shares at the end of one training."""
     data = arrange(settings, raw, entropy.data)
     terms = agree(settings, len(data.alice_train.columns), data.labels_train.rows)

@@ -46,7 +46,7 @@ from taciturn.protocol.messages import Role
 from taciturn.protocol.terms import agree
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
-from taciturn.simulation import Coins, arrange, load_raw
+from taciturn.simulation import RunEntropy, arrange, load_raw
 from taciturn_paper import paper
 from taciturn_paper.sides import TimedScheme
 
@@ -323,7 +323,7 @@ def measure_training(dataset: str, scheme_name: str = "bfv") -> Training:
         {**papers, "scheme": scheme_name, "epochs": 1, "seed": 1}
     ).resolved()
     timed = TimedScheme(scheme(scheme_name))
-    entropy = Coins.for_seed(1)
+    entropy = RunEntropy.for_seed(1)
     data = arrange(settings, load_raw(settings), entropy.data)
     terms = agree(
         settings, len(data.alice_train.columns), data.labels_train.rows, cast(Scheme, timed)

@@ -25,7 +25,7 @@ from taciturn.numerics.logistic import sigmoid
 from taciturn.results.columns import ColumnScore
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
-from taciturn.simulation import Coins, load_raw
+from taciturn.simulation import RunEntropy, load_raw
 from taciturn_audit.column_attacks.base import KnownRows
 from taciturn_audit.column_attacks.integer_columns import IntegerColumnsAttack
 from taciturn_audit.column_attacks.lattice import LatticeAttack
@@ -72,7 +72,7 @@ class Exposed:
             }
         ).resolved()
         outcome = simulate_training(settings, load_raw(settings, frame), keep=True)
-        view = bob_view(outcome, Coins.for_seed(SEED))
+        view = bob_view(outcome, RunEntropy.for_seed(SEED))
         return cls(view, Truth.from_table(outcome.data.alice_train))
 
     def noisy(self, noise: float) -> BobView:

@@ -19,7 +19,7 @@ from taciturn.jobs.train.simulation import simulate_training
 from taciturn.results.columns import ColumnControl, ColumnFindings, ColumnScore, mean_columns
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import DATASET_DEFAULTS, Settings
-from taciturn.simulation import Coins
+from taciturn.simulation import RunEntropy
 from taciturn_audit.adversaries import outcome_view
 from taciturn_audit.column_audit import BobAudit
 from taciturn_audit.results.audit import Findings
@@ -95,7 +95,7 @@ def _row(dataset: str, raw: RawData, cell: Cell, seeds: Iterable[int]) -> Record
         settings = Settings.from_mapping(base).resolved()
         trained.append(simulate_training(settings, raw).result)
         attacked.append(_attacked(settings.model_copy(update={"permute_labels": True}), raw))
-        columns.append(BobAudit(raw).permuted(settings, Coins.for_seed(seed)))
+        columns.append(BobAudit(raw).permuted(settings, RunEntropy.for_seed(seed)))
     attacks = _mean_by_name(attacked)
     commoner = fmean(findings.controls[0].accuracy for findings in attacked)
     # Where no attack applies Alice is left with what she can do without any.

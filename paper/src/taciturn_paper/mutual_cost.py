@@ -19,7 +19,7 @@ import numpy as np
 from taciturn.protocol.terms import agree
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
-from taciturn.simulation import Coins, arrange, load_raw
+from taciturn.simulation import RunEntropy, arrange, load_raw
 from taciturn_paper.sides import Course, Tables, measure
 from taciturn_paper.throughput import synthetic
 
@@ -30,7 +30,7 @@ MECHANISMS = ("sealed", "mutual")
 def _dataset(name: str) -> Tables:
     chosen = {"dataset": name, "alice_columns": "half", "intercept": True, "seed": SEED}
     settings = Settings.from_mapping(chosen).resolved()
-    data = arrange(settings, load_raw(settings), Coins.for_seed(SEED).data)
+    data = arrange(settings, load_raw(settings), RunEntropy.for_seed(SEED).data)
     return Tables(data.alice_train.values, data.bob_train.values, data.labels_train.values, True)
 
 

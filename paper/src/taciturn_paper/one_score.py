@@ -32,7 +32,7 @@ from taciturn.protocol.prediction import whitened_rows
 from taciturn.protocol.terms import agree
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.schema import Settings
-from taciturn.simulation import Coins
+from taciturn.simulation import RunEntropy
 
 TRAINED, NEW, MODELS = 2000, 200, 5
 NEAR = 0.1
@@ -70,7 +70,10 @@ class Target:
         labels = (draw.uniform((TRAINED,)) < 1 / (1 + np.exp(-truth[:TRAINED]))).astype(np.int8)
         chosen = {"mechanism": "mutual", "scheme": "clear", "solver": "newton", "intercept": False}
         settings = Settings.from_mapping(chosen).resolved()
-        terms, entropy = agree(settings, columns, TRAINED, ClearScheme()), Coins.for_seed(seed)
+        terms, entropy = (
+            agree(settings, columns, TRAINED, ClearScheme()),
+            RunEntropy.for_seed(seed),
+        )
         method = mechanism(terms.agreement)
         hers = FeatureTable.from_data(standard[:TRAINED])
         his = FeatureTable.from_data(_normal(draw.fork("bob"), (TRAINED, 2)))

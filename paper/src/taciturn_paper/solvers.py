@@ -30,7 +30,7 @@ from taciturn.protocol.batches import seed_of
 from taciturn.protocol.terms import Terms, agree
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings, SolverName
-from taciturn.simulation import Coins, arrange, load_raw
+from taciturn.simulation import RunEntropy, arrange, load_raw
 from taciturn_paper.encryption import PAPER_SECONDS
 from taciturn_paper.sides import LINKS, Course, Effort, Link, Tables, measure
 from taciturn_paper.tasks import Record
@@ -93,7 +93,7 @@ def dataset(name: str) -> Problem:
     settings = Settings.from_mapping(
         {"dataset": name, "mechanism": "sealed", "seed": SEED}
     ).resolved()
-    data = arrange(settings, load_raw(settings), Coins.for_seed(SEED).data)
+    data = arrange(settings, load_raw(settings), RunEntropy.for_seed(SEED).data)
     return Problem(
         name,
         data.alice_train,

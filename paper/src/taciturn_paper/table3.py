@@ -27,7 +27,7 @@ from taciturn.protocol.events import Event, Progress
 from taciturn.protocol.terms import Terms, agree
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
-from taciturn.simulation import Coins, arrange, load_raw
+from taciturn.simulation import RunEntropy, arrange, load_raw
 from taciturn_paper import paper
 from taciturn_paper.encryption import MATRIX_BITS, VECTOR_BITS, PythonPaillier, random_integers
 from taciturn_paper.tasks import Record, Request, available
@@ -128,7 +128,7 @@ class _Bench:
     """A dataset's rows, on which contenders take turns."""
 
     def __init__(self, dataset: str, seed: int) -> None:
-        self._entropy = Coins.for_seed(seed)
+        self._entropy = RunEntropy.for_seed(seed)
         self._base: Record = {"dataset": dataset, "seed": seed, "solver": "sgd"}
         settings = self._settings(CONTENDERS[0])
         self._data: VerticalData = arrange(settings, load_raw(settings), self._entropy.data)

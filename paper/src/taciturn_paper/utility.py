@@ -31,7 +31,7 @@ from taciturn.protocol.batches import seed_of
 from taciturn.protocol.terms import Terms, agree
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.schema import Settings
-from taciturn.simulation import Coins, arrange
+from taciturn.simulation import RunEntropy, arrange
 from taciturn_paper import paper
 from taciturn_paper.cleartext import train_side_by_side, train_with_gradients
 from taciturn_paper.tasks import Record, load
@@ -79,7 +79,9 @@ class Rows:
         """A dataset split by a seed; ``raw`` has its rows where they are loaded already."""
         chosen = {"dataset": dataset, "mechanism": "none", "solver": "sgd", "seed": seed}
         settings = Settings.from_mapping(chosen).resolved()
-        data = arrange(settings, load(dataset) if raw is None else raw, Coins.for_seed(seed).data)
+        data = arrange(
+            settings, load(dataset) if raw is None else raw, RunEntropy.for_seed(seed).data
+        )
         train = Part(data.alice_train.values, data.labels_train.values)
         order = KeyedEntropy.from_seed(seed).fork("validation").permutation(len(train.labels))
         cut = round(VALIDATION_SHARE * len(order))
@@ -154,7 +156,7 @@ class Judged:
 
 def judge(rows: Rows, cells: Sequence[Cell]) -> list[Judged]:
     """Trains each cell on all training rows and judges it on the test rows."""
-    entropy = Coins.for_seed(rows.seed)
+    entropy = RunEntropy.for_seed(rows.seed)
     seed = seed_of(entropy.alice, entropy.bob)
     return [
         score
@@ -209,7 +211,7 @@ def _validation(rows: Rows, cells: Sequence[Cell], quick: bool) -> dict[Cell, fl
     choices = (QUICK_CHOICES if quick else SMALL_CHOICES) if small else 1
     areas: dict[Cell, list[float]] = {cell: [] for cell in cells}
     for number in range(choices):
-        entropy = Coins.for_seed(rows.seed).bob.fork(f"search {number}")
+        entropy = RunEntropy.for_seed(rows.seed).bob.fork(f"search {number}")
         seed = entropy.fork("batches").token(32)
         for some in _bundles(cells):
             for score in _judge(rows, some, rows.fit, rows.choose, seed, entropy):

@@ -1,7 +1,7 @@
 """What a party must keep to resume a training after a stop: everything but its table.
 
 A program reports its state at the start of each iteration (``Boundary``), and can be started from
-one. Coins are not in it: streams are forked by iteration, so that the same coins give the same
+one. Randomness is not in it: streams are forked by iteration, so that the same key gives the same
 draws wherever a run resumes.
 """
 
@@ -73,7 +73,7 @@ class LazyArrays(Sequence[FloatArray]):
 
 
 def bits_of(values: IntArray) -> FloatArray:
-    """Integers of 64 bits in the type that an array store keeps: their bits, since not all are floats.
+    """Integers of 64 bits as floats with the same bits, which an array store keeps.
 
     >>> integers_of(bits_of(np.array([2**58 + 1, -3]))).tolist()
     [288230376151711745, -3]

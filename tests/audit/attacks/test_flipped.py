@@ -7,7 +7,7 @@ import pytest
 
 from taciturn.data import LabelTable
 from taciturn.privacy import FlippedLabels
-from taciturn.simulation import Coins
+from taciturn.simulation import RunEntropy
 from taciturn_audit import examine
 from taciturn_audit.attacks import (
     Attack,
@@ -42,7 +42,7 @@ def flipped_run(
     view, truth = known_run(mechanism="label-rr", epsilon=epsilon, permute_labels=True, **options)
     method = view.mechanism
     assert isinstance(method, FlippedLabels)
-    entropy = Coins.for_seed(SEED).bob.fork("label response")
+    entropy = RunEntropy.for_seed(SEED).bob.fork("label response")
     return view, truth, method.respond(truth, entropy), method.keep
 
 

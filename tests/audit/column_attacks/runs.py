@@ -15,7 +15,7 @@ from taciturn.protocol.bob import BatchScored, BobObservation, DirectionScored
 from taciturn.results import ColumnScore
 from taciturn.rng import KeyedEntropy
 from taciturn.settings import Settings
-from taciturn.simulation import Coins, load_raw
+from taciturn.simulation import RunEntropy, load_raw
 from taciturn_audit import Truth, bob_view, judge_columns
 from taciturn_audit.column_attacks import ColumnAttack, KnownRows
 from taciturn_audit.views import BobView
@@ -96,7 +96,7 @@ def run(**options: Any) -> Run:
         if isinstance(event, BobObservation):
             seen.append(event)
 
-    entropy = Coins.for_seed(settings.seed)
+    entropy = RunEntropy.for_seed(settings.seed)
     outcome = simulate_training(settings, load_raw(settings, table), keep=True, observe=note)
     return Run(outcome, tuple(seen), bob_view(outcome, entropy))
 

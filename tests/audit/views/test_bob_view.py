@@ -17,7 +17,7 @@ from taciturn.numerics import Whitening
 from taciturn.privacy import Ledger, mechanism
 from taciturn.protocol import ONLY, PartyResult, Persist, Program, Terms
 from taciturn.protocol.bob import BobInputs, BobSignal, bob_program
-from taciturn.simulation import Coins
+from taciturn.simulation import RunEntropy
 from tests.audit.column_attacks.runs import newton, run, sgd
 from tests.protocol.parties import same
 
@@ -94,7 +94,7 @@ def test_an_encrypted_run_is_read_with_the_keys_that_were_kept():
     plain = newton(passes=2)
     terms = replace(plain.outcome.terms, scheme=BfvScheme())
     agreed = terms.agreement.model_copy(update={"scheme": "bfv", "key_bits": 128})
-    terms, entropy = replace(terms, agreement=agreed), Coins.for_seed(3)
+    terms, entropy = replace(terms, agreement=agreed), RunEntropy.for_seed(3)
     ledger = Ledger(plain.view.labels.rows, mechanism(agreed).assumption)
     alices, bob = programs(plain.outcome.data, terms, entropy, ledger)
     kept: list[bytes] = []

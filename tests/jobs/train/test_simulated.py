@@ -15,7 +15,7 @@ from taciturn.numerics import evaluate
 from taciturn.protocol import HeldOut, Hello, PartyResult, kind_of
 from taciturn.protocol.bob import BobInputs, bob_program
 from taciturn.settings import Settings
-from taciturn.simulation import Coins, load_raw
+from taciturn.simulation import RunEntropy, load_raw
 
 RUNS: dict[str, dict[str, Any]] = {
     "none": {"mechanism": "none", "epochs": 1},
@@ -37,7 +37,7 @@ def simulated(name: str) -> Outcome:
 
 def at_bob(outcome: Outcome) -> PartyResult:
     """What Bob has at the end, from the transcript, his tables and his coins."""
-    data, terms, entropy = outcome.data, outcome.terms, Coins.for_seed(3).bob
+    data, terms, entropy = outcome.data, outcome.terms, RunEntropy.for_seed(3).bob
     inputs = BobInputs.without_budget(data.bob_train, data.labels_train, terms, entropy)
     held_out = HeldOut(data.bob_test, data.labels_test)
     assert outcome.transcript is not None

@@ -99,8 +99,8 @@ class StudyJob(Job[StudyRun]):
 class TrainedModel:
     """What is kept of a model until the end of the study.
 
-    ``scores`` are those of the rows that judge it, as an array store keeps them; None at Alice. ``losses``
-    has the training loss of each pass, ``wraps`` how many scores may have wrapped.
+    ``scores`` are those of the rows that judge it, as an array store keeps them; None at Alice.
+    ``losses`` has the training loss of each pass, ``wraps`` how many scores may have wrapped.
     """
 
     number: int

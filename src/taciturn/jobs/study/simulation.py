@@ -40,7 +40,7 @@ from taciturn.results.training import TrainingRun
 from taciturn.setting_syntax import Hint
 from taciturn.settings.schema import SOLVERS, Settings
 from taciturn.settings.study import Point, Study, named
-from taciturn.simulation import Coins, Source, arrange
+from taciturn.simulation import RunEntropy, Source, arrange
 
 MOST_WORKERS = 16
 Channel: TypeAlias = "Connection[Any, Any]"
@@ -66,7 +66,7 @@ def simulate_study(
             setting="seeds",
             hint=Hint("leave {seeds} out"),
         )
-    entropy = Coins.for_seed(base.seed)
+    entropy = RunEntropy.for_seed(base.seed)
     settings = {point.number: _settings_at(base, point) for point in study.points}
     data = arrange(settings[study.points[0].number], raw, entropy.data)
     rows, held_out = data.labels_train.rows, data.labels_test.rows if data.held_out else 0

@@ -25,7 +25,7 @@ from taciturn.errors import TaciturnError
 from taciturn.jobs.train import simulate_search, simulate_training
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import Settings
-from taciturn.simulation import Coins
+from taciturn.simulation import RunEntropy
 
 _FEATURES = ("alice_train", "bob_train", "alice_test", "bob_test")
 _LABELS = ("labels_train", "labels_test")
@@ -85,7 +85,7 @@ def train(training: dict[str, Any], data: VerticalData, folds: IndexArray) -> di
         )
     settings, entropy = (
         Settings.from_mapping(training["settings"]),
-        Coins.for_seed(training["seed"]),
+        RunEntropy.for_seed(training["seed"]),
     )
     try:
         if training["penalties"]:

@@ -18,11 +18,11 @@ from taciturn.results.training import TrainingRun
 from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import Settings
-from taciturn.simulation import Coins, DataCoins
+from taciturn.simulation import DataEntropy, RunEntropy
 
 
 def header_of(
-    settings: Settings, agreement: Agreement, entropy: Coins, data: VerticalData
+    settings: Settings, agreement: Agreement, entropy: RunEntropy, data: VerticalData
 ) -> Header:
     """The header of a simulated run."""
     return {
@@ -35,7 +35,7 @@ def header_of(
     }
 
 
-def _of_several(entropy: Coins, data: VerticalData) -> Header:
+def _of_several(entropy: RunEntropy, data: VerticalData) -> Header:
     """In the order of their links, several Alices; and the coins and the table of each."""
     tables = data.alice_train_parts
     if not tables:
@@ -58,7 +58,7 @@ class RecordedRun:
     """A transcript's header and footer, understood."""
 
     settings: Settings
-    entropy: DataCoins
+    entropy: DataEntropy
     result: TrainingRun
     labels_digest: str
 
@@ -80,7 +80,7 @@ class RecordedRun:
         try:
             run = cls(
                 settings=Settings.from_mapping(header["settings"]),
-                entropy=DataCoins.from_header(header),
+                entropy=DataEntropy.from_header(header),
                 result=read(TrainingRun, footer["record"]),
                 labels_digest=str(footer["labels_digest"]),
             )

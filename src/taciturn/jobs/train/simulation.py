@@ -61,7 +61,7 @@ from taciturn.results.cost_preview import Estimate
 from taciturn.results.training import FeatureParty, HiddenBatches, TrainingRun
 from taciturn.setting_syntax import Hint
 from taciturn.settings.schema import Settings
-from taciturn.simulation import Coins, Source, arrange
+from taciturn.simulation import RunEntropy, Source, arrange
 
 LinkTap: TypeAlias = Recorder | TranscriptFile
 """What keeps the frames of every link."""
@@ -93,14 +93,14 @@ def simulate_training(
     keep: bool = False,
     record: Path | None = None,
     observe: Observer = noop,
-    entropy: Coins | None = None,
+    entropy: RunEntropy | None = None,
 ) -> Outcome:
     """Train once.
 
     ``keep`` keeps the transcript in memory, ``record`` writes it to a file. None for ``entropy``
     takes the seed's, or the operating system's.
     """
-    entropy = entropy or Coins.for_seed(settings.seed)
+    entropy = entropy or RunEntropy.for_seed(settings.seed)
     # A name that is unknown is said before a large file is read.
     mechanism_class(settings.mechanism), scheme(settings.scheme)
     data = arrange(settings, raw, entropy.data)
@@ -120,7 +120,7 @@ def simulate_training(
 
 
 def simulate_search(
-    settings: Settings, data: VerticalData, entropy: Coins, penalties: Sequence[float]
+    settings: Settings, data: VerticalData, entropy: RunEntropy, penalties: Sequence[float]
 ) -> list[TrainingRun]:
     """Train a model for each of several penalties, in one search; ``settings`` have the rest."""
     terms = simulated_terms(settings, data, entropy).over(penalties)
@@ -129,7 +129,7 @@ def simulate_search(
         return [outcome.result for outcome in outcomes]
 
 
-def simulated_terms(settings: Settings, data: VerticalData, entropy: Coins) -> Terms:
+def simulated_terms(settings: Settings, data: VerticalData, entropy: RunEntropy) -> Terms:
     """What the parties of a simulation share, the keys of several Alices included."""
     pins = entropy.pins([name for name, _ in data.alices])
     columns, rows = len(data.alice_train.columns), data.labels_train.rows
@@ -140,7 +140,7 @@ def simulated_terms(settings: Settings, data: VerticalData, entropy: Coins) -> T
 
 def estimate(settings: Settings, raw: RawData) -> Estimate:
     """Duration and traffic, measured on a sample of the rows or in the first iterations."""
-    entropy = Coins.for_seed(settings.seed)
+    entropy = RunEntropy.for_seed(settings.seed)
     data = arrange(settings, raw, entropy.data)
     return estimate_cost(
         simulated_terms(settings, data, entropy),
@@ -173,7 +173,7 @@ class _Run:
     settings: Settings
     terms: Terms
     data: VerticalData
-    entropy: Coins
+    entropy: RunEntropy
 
     def outcomes(self, taps: list[LinkTap], observe: Observer) -> Iterator[Outcome]:
         """One for each model that the conversation trains."""
@@ -387,7 +387,7 @@ def raise_if_diverged(run: TrainingRun) -> None:
 def programs(
     data: VerticalData,
     terms: Terms,
-    entropy: Coins,
+    entropy: RunEntropy,
     ledger: Ledger,
     table_memory: int = DEFAULT_TABLE_MEMORY,
 ) -> tuple[dict[str, Program[PartyResult]], Program[PartyResult]]:
@@ -399,7 +399,7 @@ def programs(
 def inputs_of(
     data: VerticalData,
     terms: Terms,
-    entropy: Coins,
+    entropy: RunEntropy,
     ledger: Ledger,
     table_memory: int = DEFAULT_TABLE_MEMORY,
 ) -> tuple[dict[str, AliceInputs], BobInputs[Mechanism]]:

@@ -27,7 +27,7 @@ from taciturn.privacy.sealed import ASSUMPTION
 from taciturn.protocol.steps import ONLY
 from taciturn.setting_syntax import Hint
 from taciturn.settings.schema import Settings
-from taciturn.simulation import Coins
+from taciturn.simulation import RunEntropy
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -42,7 +42,7 @@ class TrainingRows:
     names: tuple[str, ...]
 
     @classmethod
-    def from_settings(cls, settings: Settings, raw: RawData, stream: Coins) -> TrainingRows:
+    def from_settings(cls, settings: Settings, raw: RawData, stream: RunEntropy) -> TrainingRows:
         """The rows and Alice's columns, as the settings divide them."""
         if settings.parties > 1:
             raise ConfigError(
@@ -96,7 +96,7 @@ def simulate_woe(
     observe: Observer = noop,
 ) -> WoeResult:
     """Count Bob's labels in Alice's bins, and compute their weights; names are shown by default."""
-    start, entropy = time.perf_counter(), Coins.for_seed(settings.seed)
+    start, entropy = time.perf_counter(), RunEntropy.for_seed(settings.seed)
     terms = WoeTerms.for_scheme(scheme(settings.scheme), settings.key_bits)
     rows, names = (
         TrainingRows.from_settings(settings, raw, entropy),
@@ -127,7 +127,7 @@ def converse(
     cut: CutTable,
     labels: LabelTable,
     terms: WoeTerms,
-    entropy: Coins,
+    entropy: RunEntropy,
     *,
     names: bool,
     observe: Observer = noop,
