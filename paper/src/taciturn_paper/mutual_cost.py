@@ -80,10 +80,10 @@ def main(names: Sequence[str], turns: int = 2) -> None:
         tables = TABLES[name]()
         cost = compare(tables, turns)
         for mechanism, (passes, seconds, traffic) in cost.items():
-            each = len(tables.labels) * passes
+            row_passes = len(tables.labels) * passes
             print(
                 f"| {name} | {mechanism} | {passes} | {seconds:.1f} | {traffic / 1e6:,.0f} "
-                f"| {1e6 * seconds / each:.0f} | {traffic / each:.0f} |"
+                f"| {1e6 * seconds / row_passes:.0f} | {traffic / row_passes:.0f} |"
             )
         (_, *sealed), (_, *mutual) = cost["sealed"], cost["mutual"]
         times = [f"{more / less:.1f}" for more, less in zip(mutual, sealed, strict=True)]
