@@ -88,10 +88,10 @@ RESULTS = (
     "result.to_pandas()",
     "taciturn.check(**run, epochs=1)",
     # Long enough for a bar, however fast the machine: each event waits.
-    "import time, taciturn.engine.callbacks as pulse\n"
-    "seen = pulse.Pulse.advance\n"
+    "import time, taciturn.engine.callbacks as callbacks\n"
+    "seen = callbacks.ProgressEstimate.advance\n"
     "def slow(self, *far):\n    time.sleep(0.05)\n    seen(self, *far)\n"
-    "pulse.Pulse.advance = slow\n"
+    "callbacks.ProgressEstimate.advance = slow\n"
     "taciturn.train(**run, epochs=1)",
     "taciturn.train(**run, epochs=1, observe=lambda event: None)",
 )

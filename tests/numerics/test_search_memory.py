@@ -18,7 +18,7 @@ import numpy as np
 
 from taciturn import memmap
 from taciturn.memmap import Scratch, over_blocks
-from taciturn.numerics import SubspaceSolver, of_labels, weighted_likelihood
+from taciturn.numerics import SubspaceSolver, label_likelihood, weighted_likelihood
 from taciturn.parallel import one_thread
 
 # More cores have more blocks at work.
@@ -35,7 +35,7 @@ def fill(place):
 
 
 list(over_blocks(fill, rows, own))
-likelihood = of_labels(labels, partial(weighted_likelihood, class_weight=None))
+likelihood = label_likelihood(labels, partial(weighted_likelihood, class_weight=None))
 with one_thread():
     solver = SubspaceSolver(likelihood, own, 1 / rows, 0, passes, scratch)
     for number in range(passes):
