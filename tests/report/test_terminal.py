@@ -104,6 +104,15 @@ def test_colours_are_for_a_terminal_that_has_them():
     assert "\x1b[" not in shown([Paragraph("x", "warning")])
 
 
+def test_long_headings_leave_room_for_the_cells():
+    headings = ("mechanism", *("labels recovered (real run)",) * 6)
+    text = shown([table(headings, [("label-rr", *("100.00 %",) * 6)])])
+    assert "mechanism" in text
+    assert "label-rr" in text
+    assert text.count("100.00 %") == 6
+    assert max(map(len, text.splitlines())) <= 100
+
+
 LONG = "long words " * 30
 FACTS = CheckFacts(
     rows=400,

@@ -12,6 +12,7 @@ from rich.text import Text
 from taciturn.report import blocks as b
 
 WIDTH = 100
+_LONGEST_WORD = 24
 _STYLES: dict[b.Tone, str] = {
     "": "",
     "strong": "bold",
@@ -80,11 +81,11 @@ def _facts(block: b.Facts) -> Padding:
 def _table(block: b.Table) -> Table:
     title = _text(block.caption, "italic") if block.caption else None
     grid = Table(title=title, title_justify="left")
-    for column in block.columns:
+    for column, width in zip(block.columns, _widths(block), strict=True):
         grid.add_column(
             _text(column.heading),
             justify="right" if column.numeric else "left",
-            no_wrap=column.numeric,
+            max_width=width,
             overflow="fold",
         )
     for group in block.groups:
@@ -92,3 +93,26 @@ def _table(block: b.Table) -> Table:
             grid.add_row(*map(_text, row))
         grid.add_section()
     return grid
+
+
+def _widths(block: b.Table) -> list[int]:
+    """Widths of the columns, which fit ``WIDTH`` where that is possible.
+
+    Rich shrinks a column of texts to nothing where the headings of the others are long. Here
+    headings wrap first: a number stays on its line, and a text keeps its longest word.
+    """
+    widths, least = [], []
+    for place, column in enumerate(block.columns):
+        cells = [_text(row[place]).plain for group in block.groups for row in group]
+        heading = _text(column.heading).plain
+        pieces = [*heading.split(), *(cells if column.numeric else " ".join(cells).split())]
+        widths.append(max(map(len, [heading, *cells])))
+        least.append(min(max(map(len, pieces), default=0), widths[-1], _LONGEST_WORD))
+    # Each column has two blanks and a line, and the table one line more.
+    excess = sum(widths) + 3 * len(widths) + 1 - WIDTH
+    for _ in range(max(excess, 0)):
+        wide = [place for place, width in enumerate(widths) if width > least[place]]
+        if not wide:
+            break
+        widths[max(wide, key=lambda place: widths[place])] -= 1
+    return widths
