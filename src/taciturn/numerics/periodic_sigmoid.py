@@ -134,11 +134,15 @@ class SharedSigmoid:
     1/2)``. Bob's are rounded to the nearest, hers at random to their own mean: small ones would
     vanish otherwise. Both sums have the same work for all shares, which live modulo
     ``2^modulus_bits``; ``step`` is a residue of 1 as an integer on the grid of steps.
+
+    ``extra_bits`` are further digits of Bob's numbers, for passes whose loss is opened: his
+    roundings are those of a loss, and too coarse for its change otherwise.
     """
 
     sigmoid: PeriodicSigmoid
     modulus_bits: int
     step: float
+    extra_bits: int = 0
 
     @property
     def entries(self) -> int:
@@ -152,7 +156,7 @@ class SharedSigmoid:
         His err by 1/sqrt(12) each, times coefficients whose squares sum to about a half; hers by
         1/sqrt(6) each in all waves, about eight times as much.
         """
-        return max(2, (math.floor(math.log2(max(self.step, 1.0))) - 3) // 2)
+        return max(2, (math.floor(math.log2(max(self.step, 1.0))) - 3) // 2) + self.extra_bits
 
     @property
     def table_bits(self) -> int:
@@ -166,6 +170,12 @@ class SharedSigmoid:
         his = float(np.sum(self.sigmoid.coefficients**2)) / 12 * 4.0**-self.bits
         hers = self.sigmoid.waves / 6 * (2.0**self.bits / self.step) ** 2
         return math.sqrt(his + hers)
+
+    @property
+    def loss_rounding(self) -> float:
+        """Standard deviation of the error that Bob's roundings make in the loss of a row."""
+        spread = float(np.sum(self.sigmoid.loss_coefficients**2)) / 12
+        return math.sqrt(spread) * 2.0**-self.bits
 
     def phases(self, share: IntArray, factors: FloatArray) -> IntArray:
         """Bob's numbers: one row per share, times its factor."""

@@ -81,6 +81,7 @@ from taciturn.protocol.mutual import (
     CROSSED,
     LEAST_LEAK_BITS,
     MOST_WAVES,
+    OPENED_BITS,
     Columns,
     SharedSums,
     SumsPlan,
@@ -137,15 +138,19 @@ class TablePlan:
 
     @property
     def sigmoid(self) -> SharedSigmoid:
-        """The sigmoid of all passes."""
+        """The sigmoid of the passes whose loss is not opened."""
         return shared_sigmoid(self.scales, self.terms.agreement, self.rows)
+
+    def sigmoid_in(self, number: int) -> SharedSigmoid:
+        """The sigmoid of a pass."""
+        return self.sums.sigmoid if self.sums.opens(number) else self.sigmoid
 
     @property
     def sums(self) -> SumsPlan:
         """What is opened in the end."""
         agreed = self.terms.agreement
         return SumsPlan(
-            self.sigmoid,
+            replace(self.sigmoid, extra_bits=OPENED_BITS),
             self.scales,
             self.rows,
             self.passes,

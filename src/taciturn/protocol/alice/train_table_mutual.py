@@ -184,7 +184,8 @@ def train(inputs: AliceInputs) -> Program[Trained]:
             own, other = point.ahead[:count], point.ahead[count:]
             scores = yield from tables.shared_scores(number, plan.rows, own, other)
             unit = sums.plan.loss_unit / plan.rows if sums.plan.opens(number) else None
-            residues, even = yield from answers.residues(number, plan.sigmoid, scores, unit)
+            sigmoid = plan.sigmoid_in(number)
+            residues, even = yield from answers.residues(number, sigmoid, scores, unit)
             hers, his = yield from tables.shared_steps(number, residues, own, other)
             products = np.concatenate([hers, his])
             divided = point.divided(fraction, products)

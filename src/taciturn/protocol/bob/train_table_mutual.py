@@ -199,7 +199,7 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
             other, own = point.ahead[:count], point.ahead[count:]
             scores = yield from tables.shared_scores(number, plan.rows, own, other)
             residues, even = yield from questions.residues(
-                number, plan.sigmoid, scores, halves, with_loss=sums.plan.opens(number)
+                number, plan.sigmoid_in(number), scores, halves, with_loss=sums.plan.opens(number)
             )
             his, hers = yield from tables.shared_steps(number, residues, own, other)
             products = np.concatenate([hers, his])
