@@ -40,8 +40,8 @@
     └── OutputError                       74  a result could not be written
 
 Errors carry names, shapes and types, never a secret's value. ``diagnostics()`` speaks to a person:
-what is wrong, where, and the way out. Where that is a setting, the face through which the person
-gave it spells its name.
+what is wrong, where, and the way out. Where that is a setting, its name is spelled in the syntax in
+which the person gave it (``SettingSyntax``).
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class TaciturnError(Exception):
 
     @property
     def where(self) -> str:
-        """The place; a setting is spelled by the face that claimed the error, or else as Python."""
+        """The place; a setting is spelled in the error's ``syntax``, or else as Python."""
         return self._place(self.syntax or PYTHON)
 
     @property
@@ -104,13 +104,13 @@ class TaciturnError(Exception):
         return moved
 
     def telling_peer(self, problem: TaciturnError) -> Self:
-        """Copy of the error that sends the peer another error instead."""
+        """Copy of the error, in place of which ``problem`` is sent to the peer."""
         changed = self.at(self._where)
         changed.for_peer = problem
         return changed
 
     def by(self, peer: str) -> Self:
-        """Copy of the error that names the party at fault.
+        """Copy of the error that names the peer which it is about.
 
         >>> RemoteProtocolError("the peer sent nothing").by("alice-2").message
         'alice-2 sent nothing'
@@ -125,7 +125,7 @@ class TaciturnError(Exception):
     def diagnostics(self, syntax: SettingSyntax = PYTHON) -> str:
         """Message, location and hint for the user.
 
-        ``face`` spells settings where no face has claimed the error (``rendering_errors_as``).
+        ``syntax`` spells settings where the error has none of its own (``rendering_errors_as``).
 
         >>> print(ConfigError("epochs is 0", setting="epochs", hint="use 1 or more").diagnostics())
         epochs is 0
@@ -158,9 +158,9 @@ _READER: ContextVar[SettingSyntax] = ContextVar("reader", default=PYTHON)
 
 @contextmanager
 def rendering_errors_as(syntax: SettingSyntax | None) -> Iterator[None]:
-    """Errors that pass are spelled by this face, unless one nearer to them has claimed them.
+    """Errors that pass are spelled in this syntax, unless a context nearer to them set another.
 
-    Remarks that are made meanwhile (``spelled``) are spelled by it too.
+    Remarks that are made meanwhile (``spelled``) are spelled in it too.
 
     >>> from taciturn.setting_syntax import COMMAND_LINE
     >>> try:
@@ -182,7 +182,7 @@ def rendering_errors_as(syntax: SettingSyntax | None) -> Iterator[None]:
 
 
 def spelled(hint: Hint) -> str:
-    """A hint within a remark, in the words of the face that will show it.
+    """A hint within a remark, in the syntax of ``rendering_errors_as``.
 
     >>> from taciturn.setting_syntax import COMMAND_LINE
     >>> with rendering_errors_as(COMMAND_LINE):
@@ -300,7 +300,7 @@ class ShapeError(DataError):
 
 
 class DatasetUnavailable(DataError):
-    """A named dataset is missing and cannot be downloaded, or its content differs."""
+    """A named dataset is missing and cannot be downloaded, or its content is not the known one."""
 
     exit_code = 21
 
@@ -338,7 +338,7 @@ class Deadlock(ProtocolError):
 
 
 class PeerStopped(ProtocolError):
-    """The peer aborted and sent its reason."""
+    """The peer aborted and said so, with its reason if it gave one."""
 
     exit_code = 34
     code: int = 0
@@ -410,7 +410,7 @@ class TranscriptError(TaciturnError):
 
 
 class StateError(TaciturnError):
-    """The stored state of an unfinished session cannot be resumed."""
+    """The stored state of an unfinished session is not fit to resume from."""
 
     exit_code = 71
 
@@ -441,7 +441,7 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def nearest_setting(word: str, settings: Iterable[str]) -> Hint:
-    """The same for the name of a setting, which a face spells.
+    """The same for the name of a setting, which a ``SettingSyntax`` spells.
 
     >>> nearest_setting("batch-sise", ["batch_size", "epochs"]).text(PYTHON)
     'did you mean batch_size? known: batch_size, epochs'

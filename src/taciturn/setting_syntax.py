@@ -1,7 +1,7 @@
 """Spelling of a setting where a user gave it: option, file key or keyword argument.
 
-The rooms below name a setting (``epsilon``) and never a face of it (``--epsilon``). An error, or a
-``Hint``, is put into words by the face in use.
+The packages below name a setting (``epsilon``) and never its spelling (``--epsilon``). An error, or
+a ``Hint``, is put into words by the ``SettingSyntax`` in use.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class SettingSyntax(Protocol):
         """Assignment of a value to the setting; a tuple is a choice of values."""
 
     def place(self, setting: str, value: object = None) -> str:
-        """Place and value of the setting, where they help the reader."""
+        """Place of the setting, as an error shows it; with its value unless that is None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ COMMAND_LINE = CommandLine()
 
 
 class Hint:
-    """A way out that names settings, put into words by a face.
+    """A way out that names settings, put into words by a ``SettingSyntax``.
 
     ``template`` is a text in the manner of ``str.format``: ``{epsilon}`` is the setting of that
     name, ``{0}`` the first of the words, which are put in as they are. A setting without a value is

@@ -492,7 +492,10 @@ class SlotScheme(Protocol):
         """The prime modulus."""
 
     def leak_bits(self, products: int) -> float:
-        """-log2 of the statistical distance of an answer that sums this many products."""
+        """-log2 of the statistical distance of an answer from one independent of the table.
+
+        ``products`` is the number of products that the answer sums.
+        """
 
     def generate(self, bits: int, entropy: Entropy, seed: bytes | None = None) -> SlotSecretKey:
         """Generate a key pair.

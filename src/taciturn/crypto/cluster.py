@@ -342,11 +342,11 @@ class _Held:
             return _plain(written(self._work(job)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Refuse to pickle: the setup stays in the process that made it."""
+        """Pickle the version and the setup; the worker made from it stays where it was made."""
         return _Held, (self.version, self._setup)
 
     def __sizeof__(self) -> int:
-        """Cost of moving the setup to another worker."""
+        """Bytes of the setup, by which Dask estimates the cost of moving it to another worker."""
         return sum(map(len, self._setup.frames))
 
     def __repr__(self) -> str:

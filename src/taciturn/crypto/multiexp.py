@@ -109,7 +109,7 @@ class Ladder:
 
 
 def _subsets(exponents: IntArray, top: int, sizes: Sequence[int]) -> IntArray:
-    """Subset products: per row, bit from the top, and block, the bases with that bit set."""
+    """Per row, bit from the top, and block: index of the product of the bases with that bit set."""
     bits = exponents[:, np.newaxis, :] >> np.arange(top, -1, -1)[:, np.newaxis] & 1
     ends = list(accumulate(sizes, initial=0))
     weights = np.concatenate([1 << np.arange(size) for size in sizes])
@@ -131,7 +131,7 @@ class SubsetTables:
 
     @classmethod
     def from_bases(cls, bases: Sequence[mpz], n: mpz, sizes: Iterable[int]) -> SubsetTables:
-        """Tables of units modulo n^2."""
+        """Tables of ``bases``, units modulo n^2, in blocks of ``sizes``."""
         entries: list[_Unit] = []
         everything = one = _Unit(mpz(1), mpz(1), mpz(0))
         start = 0

@@ -2,7 +2,7 @@
 
 [Paillier99] with g = n + 1. A vector is one ciphertext per entry, ``(1 + v_i n) r_i^n
 mod n^2``, made by the key's owner with his factors (``trapdoor``). For an answer, d products are
-packed into slots of one plaintext (``packing``), and one packed ciphertext is one product of powers
+packed into slots of one plaintext (``Packing``), and one packed ciphertext is one product of powers
 (``multiexp``)::
 
     (1 + M n) * prod_i c_i ^ (sum_j x_ij 2^(width j)) * r^n   mod n^2
@@ -83,7 +83,10 @@ class Packing:
 
     @classmethod
     def within(cls, capacity: Capacity, bits: int) -> Packing:
-        """Packing with as many slots as fit below every modulus of ``bits`` bits."""
+        """Packing with as many slots as fit below every modulus of ``bits`` bits.
+
+        Raises ``CryptoError`` if not even one fits.
+        """
         one = cls(capacity.product_bits, 1)
         slots = (bits - 1) // one.width
         if slots < 1:

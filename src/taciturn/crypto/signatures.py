@@ -49,7 +49,7 @@ class SigningIdentity(Protocol):
 
     @property
     def public_key(self) -> bytes:
-        """SubjectPublicKeyInfo, DER."""
+        """Public key as SubjectPublicKeyInfo, in DER."""
 
     def sign(self, data: bytes) -> bytes:
         """Sign these bytes."""
@@ -67,7 +67,7 @@ class KeyIdentity:
 
     @classmethod
     def from_pem(cls, name: str, pem: bytes) -> KeyIdentity:
-        """The party of a PEM private key without a passphrase."""
+        """Identity of a PEM private key, EC or RSA, without a passphrase."""
         key = load_pem_private_key(pem, password=None)
         if not isinstance(key, ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey):
             raise CryptoError("the party's key type does not support signatures")
@@ -122,7 +122,7 @@ class ExchangeKey:
         self.public = self._key.public_key().public_bytes_raw()
 
     def common(self, peer_public: bytes, context: bytes) -> bytes:
-        """Shared key with the owner of ``peer_public``, for one context."""
+        """Shared key with the owner of ``peer_public``, for one context; 32 bytes."""
         try:
             secret = self._key.exchange(X25519PublicKey.from_public_bytes(peer_public))
         except ValueError:

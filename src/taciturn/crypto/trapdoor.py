@@ -160,7 +160,7 @@ class Trapdoor:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Trapdoor:
-        """Read factors back."""
+        """Inverse of ``to_bytes``; raises ``CryptoError`` unless the factors make a key."""
         half = len(data) // 2
         p, q = mpz.from_bytes(data[:half] or b"\0"), mpz.from_bytes(data[half:] or b"\0")
         if len(data) % 2 or not (looks_prime(p) and looks_prime(q) and suitable(p, q)):

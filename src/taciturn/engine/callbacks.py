@@ -106,12 +106,12 @@ class ProgressEstimate:
         self._total = 0
 
     def begin(self, activity: str) -> None:
-        """Another kind of work begins."""
+        """Begin another kind of work, of which nothing is done yet."""
         self.activity, self._start = activity, self._clock()
         self._first, self._done, self._total = None, 0, 0
 
     def observe(self, event: Advance) -> bool:
-        """Record an event; False if it reports less progress than is known.
+        """Record an event; False for a part of a pass that is no further than what is known.
 
         In a simulation both sides tell of the parts of a pass, and one may be behind the other.
         """
@@ -121,7 +121,7 @@ class ProgressEstimate:
         return True
 
     def advance(self, activity: str, done: float, total: int) -> None:
-        """Add to the completed amount."""
+        """Set the completed amount and the total; another ``activity`` begins anew."""
         if activity != self.activity:
             self.begin(activity)
         # A resumed training is not at its beginning: the pace is that of what is done from here on.

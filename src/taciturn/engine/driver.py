@@ -24,7 +24,7 @@ Keeping: TypeAlias = Callable[[bytes], bytes]
 
 
 def discard(data: bytes) -> bytes:
-    """Remembers nothing: a program that is never run again needs no memory."""
+    """Return ``data`` and store nothing, for a program that is never run again."""
     return data
 
 
@@ -62,7 +62,7 @@ class Driver(Generic[R]):
 
     @property
     def result(self) -> R:
-        """Return value of the program."""
+        """Return value of the program; ``LocalProtocolError`` where it has not finished."""
         if not self.finished:
             raise LocalProtocolError(f"{self.role}'s program has not finished")
         return self._result  # type: ignore[return-value]  # set when finished

@@ -63,7 +63,7 @@ from taciturn.rng import Entropy, KeyedEntropy
 
 @dataclass(frozen=True, slots=True)
 class CalibrationRun:
-    """Cost of one iteration.
+    """Cost of one iteration, and the largest ``error`` of its product.
 
     ``seconds`` is the critical path (encrypt, product, mask, decrypt), ``ahead`` what was made
     before it, while a party would wait for the other.
@@ -90,7 +90,7 @@ class KeyPair:
         return cls(secret, scheme.read_public(secret.public.to_bytes(), bits, capacity))
 
     def calibrate(self, matrix: IntArray, vector: IntArray, entropy: Entropy) -> CalibrationRun:
-        """One iteration, Bob's and Alice's work together."""
+        """Cost of one iteration, Bob's and Alice's work together."""
         rows, length = matrix.shape
         start = time.perf_counter()
         self.secret.stock(rows, length, entropy)
@@ -210,7 +210,7 @@ class _Sampler:
         return watch.extended(agreed.rounds, unlike)
 
     def _growth(self, rows: int) -> FloatArray:
-        """Growth factors of seconds, bytes to Alice and bytes to Bob."""
+        """Sizes to which seconds, bytes to Alice and bytes to Bob are proportional."""
         method, parties = self.terms.mechanism, len(self.alices)
         # With shared scores most of the traffic is that of the sigmoid: numbers for each row.
         if method.shares_scores or not self.terms.scheme.protects:
@@ -323,7 +323,7 @@ class _Watch:
         return self._marks[-1]
 
     def extended(self, iterations: int, unlike: int = 1) -> FloatArray:
-        """Cost of this many iterations; typical are those between the first and the last."""
+        """Cost of this many iterations; the first and the last ``unlike`` are not typical."""
         count, marks = self._iterations, self._marks
         if iterations == count:
             return self.last

@@ -87,7 +87,7 @@ class OpenedScores:
 
 
 def sums_alone(terms: Terms) -> tuple[str, ...]:
-    """Note on a training with several Alices: Bob learns sums only."""
+    """Note that Bob learns only the sums of several Alices' scores; none for one Alice."""
     if terms.agreement.alices == 1:
         return ()
     return (

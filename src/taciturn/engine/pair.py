@@ -69,7 +69,7 @@ def run_star(
 
 
 class _End:
-    """One Alice with an in-memory wire to Bob: two queues and an optional tap."""
+    """One Alice with an in-memory wire to Bob: two queues, and a tap that sees each frame."""
 
     def __init__(self, name: str, program: Program[Any], tap: StarTap, observe: Observer) -> None:
         self.called = name or "alice"

@@ -1,4 +1,4 @@
-"""Scores file: the scores of a training that Bob stores for the model report.
+"""Scores file: scores and labels of a training, which Bob stores for the page of his model.
 
 Without Alice no score can be computed again. So the end of a training leaves the scores and labels
 of the rows that Bob has scores of, in ``bob.model.scores`` beside ``bob.model.json``, for his eyes

@@ -138,7 +138,7 @@ class ModelShare:
 
     @property
     def offset(self) -> float:
-        """Centring offset of this side's partial score; included in its intercept if it has one."""
+        """What centring adds to this side's partial score; 0 if its intercept includes it."""
         if self.intercept or not self.means or not len(self.weights):
             return 0.0
         return centring_offset(self.weights, np.array(self.means))
@@ -368,7 +368,7 @@ def archive_model(path: Path, session: str) -> Path | None:
 
 
 def listed_models(path: Path) -> ModelList:
-    """Models of a file and of earlier sessions in its folder, the newest first."""
+    """The model of a file and those of earlier sessions in its folder, the newest first."""
     pattern = re.compile(re.escape(path.stem) + _ASIDE + re.escape(path.suffix))
     with suppress(OSError):
         aside = [other for other in path.parent.iterdir() if pattern.fullmatch(other.name)]

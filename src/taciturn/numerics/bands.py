@@ -91,7 +91,7 @@ class Bands:
 
     @classmethod
     def from_quantiles(cls, scores: FloatArray, count: int) -> Bands:
-        """Bands of equally many rows; fewer where scores are equal."""
+        """At most ``count`` bands of about equally many rows; fewer where scores are equal."""
         if not 1 <= count <= MOST_BANDS:
             raise ConfigError(f"{count} bands are not possible", hint="use 2 to 100 of them")
         ordered = np.sort(scores)

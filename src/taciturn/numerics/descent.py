@@ -194,7 +194,7 @@ class DescentSolver:
         return scores
 
     def conclude(self, _penalty: int = 0, /) -> tuple[FloatArray, FloatArray]:
-        """Final step, without an exchange: ``a`` and Bob's weights. It has one penalty."""
+        """Final step, without an exchange: ``a`` and Bob's weights, for its one penalty."""
         numbers, whitened = self._next()
         return numbers, self._in_his_columns(whitened)
 

@@ -189,7 +189,7 @@ def evaluate(scores: FloatArray, labels: LabelArray, shift: float = 0.0) -> Metr
 
 
 def log_odds_shift(class_weight: tuple[float, float] | None) -> float:
-    """Shift of a fitted model's logits by class weights.
+    """Shift of a fitted model's logits by class weights: ``log(w1/w0)``.
 
     0 where one class has no weight: the model has seen the other only, and there is no way back.
     """

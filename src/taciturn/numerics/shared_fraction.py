@@ -100,18 +100,18 @@ class SharedFraction:
     raises: bool
 
     def parts(self, shares: IntArray) -> IntArray:
-        """This side's values from 0 to t, from its shares."""
+        """This side's parts in [0, t): its shares, plus t/2 where it ``raises``, modulo t."""
         raised = shares + (np.int64(self.raises) << np.int64(self.modulus_bits - 1))
         parts: IntArray = np.bitwise_and(raised, np.int64((1 << self.modulus_bits) - 1))
         return parts
 
     def marks(self, parts: IntArray) -> IntArray:
-        """Per value a one-hot vector of four numbers that marks its segment."""
+        """Per part a one-hot vector of four numbers that marks its segment."""
         marks: IntArray = np.equal(self._segments(parts), np.arange(SEGMENTS)).astype(np.int64)
         return marks
 
     def table(self, parts: IntArray) -> IntArray:
-        """Per value the carry with each segment of the other side's."""
+        """Per part the carry with each of the four segments of the other side's part."""
         sums = self._segments(parts) + np.arange(SEGMENTS)
         carries: IntArray = np.greater_equal(sums, SEGMENTS).astype(np.int64)
         return carries
@@ -151,7 +151,7 @@ class SharedFraction:
         return parts - carries - self._raised(UNIT_BITS) * factor
 
     def _raised(self, shift: int) -> np.int64:
-        """This side's addition to a value, divided by ``2^shift``."""
+        """What ``parts`` added to a share, t/2 or 0, divided by ``2^shift``."""
         return np.int64(self.raises) << np.int64(self.modulus_bits - 1 - shift)
 
 
@@ -179,7 +179,7 @@ _CLOSE = 0.75
 
 @dataclass(frozen=True)
 class RangeCount:
-    """Both sides' numbers; parts are those of ``SharedFraction.parts``.
+    """Count of scores out of range: both sides' numbers, of ``SharedFraction.parts``.
 
     >>> count = RangeCount(59, 71.2, 64.0)
     >>> count.segments, round(count.counted_from, 1)
@@ -204,12 +204,12 @@ class RangeCount:
         return self._from(self.segments)
 
     def marks(self, parts: IntArray) -> BoolArray:
-        """Per value of one side a 1 at its segment."""
+        """Per part of one side a one-hot vector that marks its segment."""
         marks: BoolArray = np.equal(self._numbers(parts), np.arange(self.segments))
         return marks
 
     def table(self, parts: IntArray) -> BoolArray:
-        """Per value of the other side, whether a score is counted with each of these segments."""
+        """Per part of the other side, whether a score is counted with each of these segments."""
         sums = self._numbers(parts) + np.arange(self.segments)
         counted: BoolArray = self._counted[np.bitwise_and(sums, self.segments - 1)]
         return counted

@@ -95,7 +95,7 @@ class Whitening:
         return cls(_cholesky(square), means, free)
 
     def beside(self, others: int) -> Whitening:
-        """Whitening of the table next to one of this many columns, for steps of length 1 in both.
+        """Whitening of the table next to one of ``others`` columns, for steps of length 1 in both.
 
         Each table alone makes a curvature of at most 1, both together of up to 2. With factors ``1
         + r`` of this table's curvature and ``1 + 1/r`` of the other's it is at most 1 whatever the
@@ -138,12 +138,12 @@ class Whitening:
         return cls(factor, np.array(means) if means else None, free)
 
     def apply(self, values: FloatArray) -> FloatArray:
-        """Rows in the new coordinates: ``X L^-T`` of centred columns."""
+        """Rows in the new coordinates: ``X L^-T``, of columns less their ``means``, if any."""
         whitened: FloatArray = centred(values, self.means) @ np.linalg.inv(self.factor).T
         return whitened
 
     def of_rows(self) -> Callable[[FloatArray], FloatArray]:
-        """Like ``apply``, for rows that must not depend on their neighbours."""
+        """A function like ``apply``, whose result for a row does not depend on the other rows."""
         inverse: FloatArray = np.asarray(np.linalg.inv(self.factor).T, dtype=np.float64)
         return lambda values: row_transforms(centred(values, self.means), inverse)
 
@@ -182,7 +182,7 @@ def centred(values: FloatArray, means: FloatArray | None) -> FloatArray:
 
 
 def centring_offset(weights: FloatArray, means: FloatArray | None) -> float:
-    """Centring offset of the scores of columns with these weights."""
+    """What centring adds to each score: minus the means times the weights, or 0 without means."""
     return 0.0 if means is None else -float(means @ weights)
 
 

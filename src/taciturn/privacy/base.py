@@ -87,7 +87,7 @@ class Mechanism(ABC):
         summary: What it does, in one line.
         takes: The settings of the protection that it takes.
         defaults: Values for those of them that need not be given.
-        prices: Its events with their prices, where they are not among ours (``prices``).
+        prices: Its events with their prices, where they are not among ours (``events``).
         claims_protection: Whether its price is finite for some settings, at least.
         supports_class_weight: Whether rows may count by their label: residues of any size within
             [-1, 1] are as well protected, and attacks know of it.
@@ -142,11 +142,11 @@ class Mechanism(ABC):
     @classmethod
     @abstractmethod
     def from_agreement(cls, agreed: Agreement) -> Mechanism:
-        """Create the mechanism of an agreement that names it; ``given`` asks for a setting."""
+        """The mechanism of an agreement that names it; ``given`` reads a required setting."""
 
     @classmethod
     def underlying(cls, base_mechanism: str | None) -> type[Mechanism] | None:
-        """The mechanism that ``base_mechanism`` names, whose conversation it runs in."""
+        """The mechanism in whose conversation this one runs; None if it has its own."""
         return None
 
     @classmethod

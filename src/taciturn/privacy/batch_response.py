@@ -315,12 +315,12 @@ class Hybrid(GradientMechanism):
 
     @classmethod
     def required_settings(cls) -> tuple[str, ...]:
-        """Require Alice's columns: both parties derive the size of the subset from them."""
+        """Alice's columns, from which both parties derive the size of the subset."""
         return ("alice_columns",)
 
     @classmethod
     def rehearsal_rows(cls, settings: Settings) -> int:
-        """Many subsets, of which batches hide in different ones."""
+        """Enough rows for many subsets, so that batches hide in different ones."""
         return 12 * (settings.batch_size or 1) + 8 * (settings.l_rr or 100)
 
     def receives(self) -> str:

@@ -54,7 +54,7 @@ class PrivacyEvent:
     """A release that depends on labels.
 
     The name is on the wire and keeps its meaning. Fields are reals, the parameters of the release;
-    a class checks them when it is made. Its price is in ``prices``.
+    a class checks them when it is made. ``price`` has its price.
     """
 
     name: ClassVar[str]

@@ -123,7 +123,7 @@ class FlippedLabels(GradientMechanism):
         )
 
     def notes(self) -> tuple[str, ...]:
-        """Probability that a flipped label is the true one, where Alice can learn it."""
+        """Remark on how often a flipped label is the true one, where Alice can recover it."""
         if self.shares_weights:
             return ()
         return (

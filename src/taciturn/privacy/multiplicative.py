@@ -107,7 +107,7 @@ class Multiplicative(ResidueMechanism[LaplaceDraws]):
 
     @classmethod
     def required_settings(cls) -> tuple[str, ...]:
-        """The variant too: the printed one learns nothing."""
+        """Epsilon, and the variant: with the default one, ``printed``, nothing is learnt."""
         return ("epsilon", "variant")
 
     def receives(self) -> str:
@@ -136,7 +136,7 @@ class Multiplicative(ResidueMechanism[LaplaceDraws]):
         return Released(self._output(clipped, noise, self.event.b2), self.event)
 
     def log_probability(self, released: IntArray, residues: IntArray) -> FloatArray:
-        """The exact probability of each released integer, atoms included."""
+        """Logarithm of the exact probability of each released integer, atoms included."""
         clipped = _clip1(residues, self.bounds.inner)
         sigma = 2.0**UNIT_BITS / _divisors(clipped, self.bounds.factor).astype(np.float64)
         return self._log_law(released, clipped, sigma, float(self.bounds.outer), ON_INTEGERS)
@@ -180,7 +180,7 @@ class OneSided(Multiplicative):
     keeps_signs = True
 
     def advice(self, attack: str) -> Hint:
-        """Advice: no epsilon helps, because the sign is not hidden."""
+        """Advice to use ``mean-one``: no epsilon helps where the sign is kept."""
         return Hint(
             "{variant}: one-sided noise keeps the sign, which is the label", variant="mean-one"
         )

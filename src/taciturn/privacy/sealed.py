@@ -112,7 +112,7 @@ class Sealed(EncryptedMechanism):
         return sealed
 
     def notes(self) -> tuple[str, ...]:
-        """Note on the model, if it was released with noise."""
+        """Remark on the weights, where they were released with noise."""
         if not isinstance(self.event, NoisyModel):
             return ()
         return (

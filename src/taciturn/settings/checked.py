@@ -126,9 +126,9 @@ class Checked(BaseModel):
     def from_mapping(
         cls, values: Mapping[str, Any], *, syntax: SettingSyntax | None = None
     ) -> Self:
-        """Checks ``values``; keys may be spelled with hyphens or underscores.
+        """Check ``values``; keys may be spelled with hyphens or underscores.
 
-        ``face`` spells them in an error; None leaves it to the caller.
+        ``syntax`` spells them in an error; None leaves it to the caller.
         """
         with rendering_errors_as(syntax):
             return cls.model_validate(cls.named(values, syntax=syntax))

@@ -278,7 +278,10 @@ def former_name(kind: Kind, within: str, name: str) -> FormerName | None:
 
 
 def refuse_former_key(key: str, section: str, syntax: SettingSyntax | None = None) -> None:
-    """Refuse an old key of a section, or an old keyword; return for any other name."""
+    """Raise ``ConfigError`` for an old key of a section; return for any other name.
+
+    The section is empty for a settings file, and for keywords that are checked like its keys.
+    """
     if (entry := former_name(Kind.KEY, section, key)) is not None:
         raise ConfigError(
             entry.message(key),
@@ -289,7 +292,7 @@ def refuse_former_key(key: str, section: str, syntax: SettingSyntax | None = Non
 
 
 def refuse_former_keyword(keyword: str, function: str) -> None:
-    """Refuse an old keyword of a function; return for any other name."""
+    """Raise ``ConfigError`` for an old keyword of a function; return for any other name."""
     entry = former_name(Kind.KEYWORD, function, keyword)
     if entry := entry or former_name(Kind.KEYWORD, "", keyword):
         raise ConfigError(entry.message(keyword), setting=keyword, hint=entry.hint)

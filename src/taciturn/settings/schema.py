@@ -65,7 +65,7 @@ class Sgd(Checked):
         return self.model_copy(update={"epochs": rounds})
 
     def batch(self, rows: int) -> int:
-        """The rows of one iteration."""
+        """Number of rows in one iteration, of a table of ``rows``."""
         return min(self.batch_size, rows)
 
     @staticmethod
@@ -91,7 +91,7 @@ class Newton(Checked):
         return self.model_copy(update={"passes": rounds})
 
     def batch(self, rows: int) -> int:
-        """The rows of one iteration: all."""
+        """Number of rows in one iteration: all."""
         return rows
 
     @staticmethod
@@ -702,7 +702,7 @@ class Settings(TableSettings, Protection):
 
     @property
     def default_passes(self) -> int:
-        """Default number of newton's passes."""
+        """Number of newton's passes where it is not given."""
         if self.mechanism == "mutual":
             return DEFAULT_SHARED_PASSES
         if self.reveal_epsilon is not None:

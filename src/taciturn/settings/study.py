@@ -181,7 +181,7 @@ class Point:
     values: Mapping[str, Value]
 
     def __str__(self) -> str:
-        """Text of the grid.
+        """The settings of the combination with their values.
 
         >>> str(Point(1, {"l2": 0.001, "class_weight": (0.2, 1.0)}))
         'l2 0.001, class-weight 0.2 1'

@@ -80,7 +80,7 @@ def _count(value: object) -> object:
 
 
 def _bins(value: object) -> dict[str, object]:
-    """Bins of an option, in which numbers after a column's name are its edges."""
+    """Bins by column; in an option, several numbers after a column's name are its edges."""
     if isinstance(value, str):
         value = _listed(value)
     choices = _by_column(value, read=_intervals)

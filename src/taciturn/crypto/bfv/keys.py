@@ -64,7 +64,7 @@ LEAST_SHARED_PIECES = 64
 
 
 class BfvPublicKey:
-    """BFV public key.
+    """BFV public key, with which Alice answers.
 
     **Guarantee.** The holder of this key alone learns nothing from encrypted vectors (IND-CPA). Bob
     learns from an answer the masked products, and of the matrix no more than
@@ -193,7 +193,7 @@ class BfvPublicKey:
         return self.server_ops.written(self.server_ops.covered(product, cover), places)
 
     def _sum_of_products(self, polynomials: list[_Polynomial], pieces: list[Any]) -> Any:  # noqa: ANN401 - SEAL has no types
-        """Sum of products in NTT form; None if all are zero, at the cost of as many products."""
+        """Sum of products in NTT form; None if all polynomials are zero, after the same work."""
         evaluator, total = self.server_ops.seal.evaluator, None
         for polynomial, piece in zip(polynomials, pieces, strict=True):
             product = sealapi.Ciphertext()
@@ -389,7 +389,7 @@ class BfvSecretKey:
         """The products modulo ``2^modulus_bits``; the same work for all values.
 
         A number uniform modulo t is added to each entry before it is decrypted and subtracted
-        afterwards (``operations``).
+        afterwards (``ClientOps``).
         """
         ring = wrapping(self.public.capacity)
         layout, parts = self._checked(answer, length)
@@ -475,7 +475,7 @@ class BfvScheme:
     key_bits: ClassVar[tuple[int, ...]] = (SECURITY_BITS,)
 
     def row_parts(self, size: TableSize) -> list[slice]:
-        """ByteReader of at most ``part_tiles`` row tiles."""
+        """Parts of at most ``part_tiles`` row tiles each."""
         return Tiling.for_size(size).row_parts(self.part_tiles)
 
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:

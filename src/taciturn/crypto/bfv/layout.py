@@ -212,7 +212,7 @@ class Tiling:
         return tiles
 
     def polynomial(self, block: IntArray) -> IntArray:
-        """Coefficients of one tile or of adjacent tiles; smaller at the table's ends."""
+        """Coefficients of one tile or of adjacent ones; one at the table's end may be smaller."""
         rows, columns = block.shape
         coefficients = np.zeros((columns, self.height), dtype=np.int64)
         coefficients[:, :rows] = block.T

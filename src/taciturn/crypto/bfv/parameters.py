@@ -187,7 +187,7 @@ class BfvParameters:
     def table_leak_bits(
         self, capacity: Wrapping, size: tuple[int, int], tile: tuple[int, int], products: int
     ) -> float:
-        """-log2 of the statistical distance between a training's answers for two tables.
+        """-log2 of the statistical distance of a training's answers from table-independent ones.
 
         ``size`` and ``tile`` are rows and columns. Each of the ``products`` passes answers all
         columns and all rows once.
@@ -289,7 +289,9 @@ def slot_noise(products: int = 1, deviations: float = 1.0) -> float:
 
 
 def slot_leak_bits(products: int = 1) -> float:
-    """-log2 of the statistical distance of an answer that sums this many products.
+    """-log2 of the statistical distance of an answer from one independent of the table.
+
+    ``products`` is the number of products that the answer sums.
 
     >>> round(slot_leak_bits(1)), round(slot_leak_bits(64))
     (58, 55)

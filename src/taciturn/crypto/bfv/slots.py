@@ -214,7 +214,7 @@ _T = np.uint64(SLOT_MODULUS)
 
 
 def slots_for(count: int) -> int:
-    """Number of slots for this many numbers.
+    """Number of slots for ``count`` numbers: a power of two, at least ``LEAST_SLOTS``.
 
     >>> slots_for(896), slots_for(1025), slots_for(1)
     (1024, 2048, 64)
@@ -258,7 +258,7 @@ class SlotEncoder:
 
 
 class SlotEncoders:
-    """SlotEncoders of one key: each has its own file, and parties may be threads of one process."""
+    """Encoders of one key: each has its own file, and parties may be threads of one process."""
 
     def __init__(self) -> None:
         self._made: dict[int, SlotEncoder] = {}

@@ -134,7 +134,7 @@ class TableWorker:
     def _sums_over_rows(
         self, tiles: range, parts: ByteReader, covered: range, masks: IntArray, entropy: Entropy
     ) -> list[Any]:
-        """Sum over the rows of each column tile's products with ``r(x)``.
+        """For each column tile, the sum of its tiles' products with ``r(x)``.
 
         The ``covered`` column tiles get their covers here and leave NTT form; the others stay in
         it, or are None where all of their tiles are zero.
@@ -185,7 +185,7 @@ class TableWorker:
         return total
 
     def _plain(self, row: int, column: int) -> Any:  # noqa: ANN401
-        """None where all of the tile is zero."""
+        """Plaintext of a tile in NTT form; None where all of the tile is zero."""
         try:
             return self._kept[row, column]
         except KeyError:
@@ -205,7 +205,7 @@ class TableWorker:
         return plain
 
     def _coefficients(self, row: int) -> WordArray:
-        """Coefficients of all tiles of a row, in the order in which they are used."""
+        """Coefficients of all tiles of a row, kept until those of another row are asked for."""
         if self._turned is None or self._turned[0] != row:
             turned = self._tiling.polynomial(self._rows.tile(row))
             # Modulo a power of two a negative number is its low bits.
@@ -337,7 +337,7 @@ class BfvTable:
 
     @property
     def parts(self) -> list[slice]:
-        """ByteReader of the rows."""
+        """Parts of the rows, as ``Scheme.row_parts`` cuts them."""
         return self._parts
 
     def product(
@@ -374,7 +374,10 @@ class BfvTable:
         return self._worker
 
     def _merged(self, total: Any, sums: list[Frame | Writable], owner: int | None) -> Any:  # noqa: ANN401
-        """Merged shares in NTT form, unless one of them has the cover and has left that form."""
+        """``total`` plus all sums, in NTT form; as coefficients if share ``owner`` has the cover.
+
+        None where all tiles are zero and there is no owner.
+        """
         evaluator = self._server_ops.seal.evaluator
         for share, part in enumerate(sums):
             if share == owner:
@@ -393,7 +396,7 @@ class BfvTable:
         return cover
 
     def _read(self, frame: Frame | Writable, *, ntt: bool) -> Any:  # noqa: ANN401
-        """None where all tiles of the sum are zero."""
+        """Ciphertext of a sum; None where all of its tiles are zero."""
         if isinstance(frame, Sum):
             return frame.cipher
         (data,) = written((frame,))
