@@ -282,7 +282,7 @@ def study(
 def estimate(
     data: object = None, labels: object = None, **options: Unpack[SettingsOptions]
 ) -> Estimate:
-    """Duration and traffic of a training with these settings.
+    """Estimated duration and traffic of a training with these settings.
 
     The training runs for a few seconds, on a sample of its rows or for its first iterations. The
     estimate is for one seed, both parties in one process, from the first message to the last:

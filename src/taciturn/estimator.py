@@ -452,7 +452,7 @@ def _native(value: Any) -> Any:  # noqa: ANN401 - any parameter
 
 
 def _warn_of_divergence(result: TrainingRun) -> None:
-    """Emit a ConvergenceWarning, as scikit-learn does."""
+    """Emit a ConvergenceWarning, as scikit-learn does, if the training diverged."""
     try:
         raise_if_diverged(result)
     except DivergenceError as problem:

@@ -97,7 +97,7 @@ def listed(group: str) -> str:
 
 
 def extension(group: str, name: str, ours: Collection[str]) -> Extension | None:
-    """The extension of a name that is not ours; None where no package adds it."""
+    """The extension of this name, or None; ExtensionError if it is one of ours or not unique."""
     several = [added for added in installed(group) if added.name == name]
     if not several:
         return None

@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 def lazy_names(package: str, file: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """``__getattr__`` and ``__dir__`` of a package, from its stub."""
+    """``__getattr__`` and ``__dir__`` of a package, from the stub beside its ``file``."""
     stub = Path(file).with_suffix(".pyi")
 
     def load(name: str) -> object:

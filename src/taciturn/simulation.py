@@ -1,7 +1,7 @@
 """Both parties in one process: their tables, randomness, and a notebook's progress bar.
 
-With a seed the root is the seed's and the run can be repeated; without one it comes from the
-operating system.
+All randomness of a run derives from one root: with a seed that is the seed's, and the run can be
+repeated; without one it comes from the operating system.
 
 The bar is HTML which the cell's output replaces as the work goes on, so that it needs no package
 beside the kernel and a saved notebook keeps its last state. Work that ends at once shows none.
@@ -55,7 +55,7 @@ class DataEntropy:
 
     @classmethod
     def from_header(cls, header: Header) -> DataEntropy:
-        """Randomness with which a recorded run drew its rows."""
+        """Randomness with which a recorded run drew its rows; TranscriptError if not recorded."""
         try:
             keys = header["coins"]
             return cls(*(KeyedEntropy(bytes.fromhex(keys[name])) for name in ("split", "permute")))
@@ -86,7 +86,7 @@ class RunEntropy:
         return self.alice.fork(name) if name else self.alice
 
     def identity_of(self, name: str) -> KeyIdentity | None:
-        """Signing identity of one of several Alices."""
+        """Signing identity of one of several Alices; None for the only Alice."""
         return KeyIdentity.simulated(name, self.of_alice(name)) if name else None
 
     def pins(self, names: Sequence[str]) -> dict[str, str] | None:
@@ -270,7 +270,7 @@ def _permuted(data: VerticalData, entropy: DataEntropy) -> VerticalData:
 
 
 def with_coin_labels(source: Source, entropy: KeyedEntropy) -> Source:
-    """The same rows, with fair random training labels."""
+    """The same rows, with independent fair random labels to train with."""
     if isinstance(source, VerticalData):
         return replace(source, labels_train=source.labels_train.with_random_labels(entropy))
     return replace(source, labels=source.labels.with_random_labels(entropy))

@@ -2,6 +2,7 @@
 
 On a terminal that is a bar; elsewhere, such as in the journal of a service, a line a minute.
 
+A service manager is notified by the protocol of sd_notify:
 https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html
 """
 

@@ -1,4 +1,4 @@
-"""The ``doctor`` command: checks of this installation."""
+"""The ``doctor`` and ``ledger`` commands: checks of this machine and a party's file; past costs."""
 
 from __future__ import annotations
 

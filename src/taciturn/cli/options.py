@@ -51,7 +51,7 @@ def _plain(kind: Any) -> Any:  # noqa: ANN401 - a type form
 
 
 def _default(name: str) -> str:
-    """Default value in brackets; mechanisms describe their own."""
+    """Default value in brackets, empty if there is none; mechanisms describe their own."""
     own = getattr(OWN_DATA_DEFAULTS, name, None)
     if own is not None:
         return f" (default: {'on' if own is True else plain_value(own)}; each dataset has its own)"
@@ -85,7 +85,7 @@ SHARED: Mapping[str, Any] = _shared()
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorate a command with the shared options, which it receives in ``settings``."""
+    """Decorate a command with the shared options; it receives those given in ``settings``."""
     own = [
         parameter
         for parameter in inspect.signature(command, eval_str=True).parameters.values()
@@ -112,7 +112,7 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def merged(values: dict[str, object]) -> tuple[dict[str, object], CommandLine]:
-    """Merge command-line options over the file's keys, and record the source of each value."""
+    """Command-line options merged over the file's keys, and the keys that came from the file."""
     config = values.pop("config", None)
     given = {key: value for key, value in values.items() if value is not None}
     if not isinstance(config, Path):

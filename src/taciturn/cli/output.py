@@ -208,14 +208,14 @@ def _digests(table: TableSource) -> dict[str, str]:
 
 
 def without_training(origin: Provenance) -> Provenance:
-    """The same origin without what only a training has."""
+    """The same provenance without the settings that only a training has."""
     trained = ("mechanism", "epsilon", "solver")
     settings = {name: value for name, value in origin.settings.items() if name not in trained}
     return replace(origin, settings=settings)
 
 
 def write_page(page: Page, html: Path | None, markdown: Path | None) -> None:
-    """Write a page in the requested formats."""
+    """Write a page to an HTML file, a Markdown file or both; None is skipped."""
     from taciturn.files import write_text
     from taciturn.report.html import render as render_html
     from taciturn.report.markdown import render as render_markdown
@@ -227,6 +227,6 @@ def write_page(page: Page, html: Path | None, markdown: Path | None) -> None:
 
 
 def asked(settings: dict[str, Any]) -> dict[str, object]:
-    """The command line of the request, as text."""
+    """Settings that were given, by their names on the command line."""
     named = {name: value for name, value in settings.items() if value not in (None, (), [])}
     return {hyphenated(name): value for name, value in named.items()}

@@ -221,7 +221,7 @@ def stateless_side(
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Turn a request to end into an interrupt: the peer is notified, and the state is kept."""
+    """Turn SIGTERM into an interrupt (not on Windows): the peer is notified, the state is kept."""
 
     def stop(number: int, frame: object) -> None:
         raise KeyboardInterrupt

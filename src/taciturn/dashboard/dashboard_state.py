@@ -133,7 +133,7 @@ class PrivacyCost:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """Outcome of the command, or that it runs.
+    """Outcome of the command; ``state`` is "running" until it ends.
 
     ``at`` is in seconds since 1970; None while it runs. ``kind`` is the class of the problem,
     ``words`` what that means, ``code`` the exit code.
@@ -344,7 +344,7 @@ class DashboardState:
     # What depends on labels.
 
     def _may_say(self, text: str) -> bool:
-        """Whether a line may be shown: Bob's figures of the model depend on labels."""
+        """Whether a line may be shown: model quality that Bob disclosed depends on labels."""
         return not text.startswith(QUALITY_LEARNT)
 
     def _require_label_free(self, event: Event) -> None:
@@ -407,10 +407,10 @@ class BobDashboardState(DashboardState):
         return True
 
     def _require_label_free(self, event: Event) -> None:
-        """Raise if Alice's page would show a figure that depends on labels."""
+        """Accept every event: Bob's page may show figures that depend on labels."""
 
     def _require_no_losses(self, figures: PartyFigures) -> None:
-        """Raise if Alice's page would show losses."""
+        """Accept losses: Bob's page shows them."""
 
     def _take_label_side(self, news: News) -> None:
         if isinstance(news, LedgerPlanned):

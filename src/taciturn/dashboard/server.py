@@ -1,10 +1,10 @@
 """``Server``: serves one dashboard to browsers on this machine, from one thread.
 
 It listens on 127.0.0.1 and on nothing else. A request that may not have an answer gets none: the
-connection is closed without a byte (``address``). Everything is bounded: connections, readers, the
-length of a request and the time it may take, what a slow reader may leave unread. The page is one
-file; its content security policy names its style and script by their digests, and lets nothing else
-run, load or be sent anywhere but to where the page came from.
+connection is closed without a byte. Everything is bounded: connections, readers, the length of a
+request and the time it may take, what a slow reader may leave unread. The page is one file; its
+content security policy names its style and script by their digests, and lets nothing else run, load
+or be sent anywhere but to where the page came from.
 
 ::
 
@@ -12,8 +12,8 @@ run, load or be sent anywhere but to where the page came from.
     GET /TOKEN/events   server-sent events: hello (which process, which page), then the sections
                         that have changed, at most four times a second, and a beat where none has
 
-The file is as secret as the page: who knows the token may read it. It is mode 600; one that others
-may read, or that is no such file, is not used, and replaced.
+The file of the address is as secret as the page: who knows the token may read the page. It is mode
+600; one that others may read, or that holds no address, is not used, and replaced.
 
 **Guarantee.** A client without the token learns nothing: for every request that is not a plain GET
 of one of the two paths, with the token and under the server's own name, the answer is None, and the

@@ -41,7 +41,7 @@ _MUTUAL_ARGUMENT = (
 
 
 def argument(mechanism: str, scheme: str, key_bits: int) -> list[Section]:
-    """The security argument of a mechanism that hides the labels; empty for the others."""
+    """The security argument of ``sealed`` or ``mutual``; empty for other mechanisms."""
     if mechanism == "sealed":
         return [_sealed_argument(scheme, key_bits)]
     return [_mutual_argument(scheme, key_bits)] if mechanism == "mutual" else []

@@ -104,7 +104,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table whose first cells name the rows; ``label`` replaces a missing caption."""
+    """A table whose first cells name the rows; ``label`` is used where there is no caption."""
 
     columns: tuple[Column, ...]
     groups: tuple[tuple[tuple[Words, ...], ...], ...]
@@ -148,7 +148,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One figure in large type, with a caption and further facts."""
+    """One figure in large type, with ``lines`` below and named figures ``beside`` it."""
 
     title: str
     big: str
@@ -189,7 +189,7 @@ class Details:
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """A status: a word for style sheets, a shape that repeats the colour, a few words."""
+    """A status: a word for style sheets, a shape that means the same as its colour, a label."""
 
     word: str
     sign: str

@@ -53,7 +53,7 @@ def figure(value: float | None, digits: int = 4) -> str:
 
 
 def epsilon(value: float | None) -> str:
-    """An epsilon with four digits, or "infinite".
+    """An epsilon with four significant digits, "infinite", or a dash for None.
 
     >>> epsilon(math.inf), epsilon(2.302585), epsilon(0.0), epsilon(None)
     ('infinite', '2.303', '0', '–')
@@ -64,7 +64,7 @@ def epsilon(value: float | None) -> str:
 
 
 def most_sure(eps: float) -> str:
-    r"""Posterior certainty about a label from even odds: e^eps / (1 + e^eps).
+    r"""Largest certainty about a label from even prior odds, in words: e^eps / (1 + e^eps).
 
     >>> most_sure(0.0), most_sure(5.0), most_sure(50.0)
     ('up to 50.00\xa0% sure', 'up to 99.33\xa0% sure', 'all but certain')
@@ -100,7 +100,7 @@ def duration(seconds: float) -> str:
 
 
 def printed_date(moment: str) -> str:
-    """An ISO 8601 time in UTC, for a reader; other text is returned unchanged.
+    """An ISO 8601 time, converted to UTC, to the minute; other text is returned unchanged.
 
     >>> printed_date("2026-11-16T21:04:05+00:00"), printed_date("yesterday")
     ('2026-11-16 21:04 UTC', 'yesterday')
@@ -113,7 +113,7 @@ def printed_date(moment: str) -> str:
 
 
 def footer(version: str | None, audited: str | None) -> str:
-    """Program and time that made the page."""
+    """Footer of a page: program version, time if known, and that the page needs no other file."""
     made = f"Taciturn {version}" if version else "Taciturn, version not recorded"
     when = [printed_date(audited)] if audited else []
     return " · ".join([made, *when, "one file, no script, no request"])

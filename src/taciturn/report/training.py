@@ -64,7 +64,7 @@ def ends(figures: Mapping[str, float | None], key: str) -> str:
 
 
 def base_rate(rate: float | None, rows: str) -> str:
-    """Share of label 1, and the accuracy of always predicting the commoner label.
+    """Share of label 1, and the accuracy of the commoner label; empty if not known.
 
     >>> base_rate(0.05, "held-out rows").replace(NO_BREAK, " ")
     '5.00 % of the held-out rows have label 1; always predicting 0 is right for 95.00 %'
@@ -78,7 +78,7 @@ def base_rate(rate: float | None, rows: str) -> str:
 
 
 def partner_adds(added: AddedAuc | None) -> str:
-    """AUC that the partner's columns add, in points.
+    """AUC that the partner's columns add, in points, with its interval; empty if not known.
 
     >>> partner_adds(AddedAuc(0.04, 0.03, 0.05)).replace(NO_BREAK, " ")
     '+4.00 points of AUC (95 % interval +3.00 to +5.00)'
@@ -122,7 +122,7 @@ def arrived(
 
 
 def beyond_blocks(scores: int | None) -> list[Block]:
-    """Warning that scores of ``mutual`` may have left their range."""
+    """Warning that scores of ``mutual`` may have left their range; empty for none or None."""
     if not scores:
         return []
     words = (
@@ -133,7 +133,7 @@ def beyond_blocks(scores: int | None) -> list[Block]:
 
 
 def divergence(diverged: bool) -> list[Block]:
-    """Warning that the model is worthless."""
+    """Warning that the model is worthless; empty unless the training diverged."""
     return [Paragraph(DIVERGED, "warning")] if diverged else []
 
 
@@ -200,7 +200,7 @@ def metrics_table(runs: Runs[R]) -> Table:
 
 
 def worth_facts(runs: Runs[R]) -> dict[str, Words]:
-    """Value of the partner's columns, and whether the training converged."""
+    """Base rate, AUC that the partner's columns add, and convergence, as far as known."""
     first, means = runs.first, runs.means
     rows = "held-out rows" if first.rows_test else "training rows"
     changes = [run.last_change for run in runs.trainings if run.last_change is not None]
@@ -282,7 +282,7 @@ def _optimum(runs: Runs[R]) -> dict[str, Words]:
 
 
 def randomness(runs: Runs[R]) -> str:
-    """Source of the entropy."""
+    """Source of the randomness: the seed or seeds, or the operating system."""
     seed = runs.first.seed
     if len(runs.runs) > 1 and seed is not None:
         return f"seeds {seed} to {seed + len(runs.runs) - 1}: repeatable simulations"
@@ -361,7 +361,7 @@ def _released_model(runs: Runs[R]) -> dict[str, str]:
 
 
 def _sigmoid(runs: Runs[R]) -> dict[str, str]:
-    """Accuracy of the sigmoid of shared scores; the same in all runs."""
+    """Waves and error bound of the sigmoid of shared scores; the same in all runs."""
     shared = None if runs.first.sealed is None else runs.first.sealed.shared_scores
     if shared is None:
         return {}
@@ -426,7 +426,7 @@ _EXPOSED = Span("Columns are exposed.", "bad")
 
 
 def outlook_blocks(price: Outlook) -> list[Block]:
-    """Cost of a training for Bob's labels, and the messages that each side will receive."""
+    """Cost of a training for Bob's labels, what each side will receive, and any refusal."""
     blocks: list[Block] = []
     if price.ledger is not None:
         figures = _statement(price.ledger) | _over_time(price)

@@ -42,7 +42,7 @@ ORDERS: dict[str, Callable[[RunEntry], tuple[object, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
-    """Filter and order of runs; None accepts any, and orders by time."""
+    """Filter and order of runs; None accepts any, and leaves the order of ``collect``, by time."""
 
     mechanism: str | None = None
     dataset: str | None = None
@@ -58,7 +58,7 @@ class RunFilter:
             )
 
     def select(self, parts: Iterable[Part]) -> tuple[Part, ...]:
-        """The runs that pass the filter, in order; ties keep their order."""
+        """The runs that pass the filter, in order of ``sort``; otherwise they keep their order."""
         chosen = [part for part in parts if self._includes(part.entry)]
         if self.sort is not None:
             order = ORDERS[self.sort]

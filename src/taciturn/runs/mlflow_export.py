@@ -128,7 +128,7 @@ _USE = "use https://HOST, http://127.0.0.1:5000, sqlite:///FILE or a folder"
 
 @dataclass(frozen=True, slots=True)
 class TrackingUri:
-    """Address of the MLflow server; ``shown`` omits user name and password."""
+    """Address of an MLflow server or store; ``shown`` omits user name and password."""
 
     uri: str
     remote: bool
@@ -230,7 +230,7 @@ def export(
     confirmed: bool = False,
     artifacts: bool = True,
 ) -> ExportResult:
-    """Send result folders to an MLflow server or store; skips those already there.
+    """Send result folders to an MLflow server or store; the result says which were there already.
 
     Each folder becomes a run, with one below it for each of several parts. ``confirmed``: a party's
     own figures, which may depend on labels, may be sent.

@@ -8,7 +8,7 @@ which authenticates by a pre-shared key. None is ever configured, so that no han
 version can be completed, by anybody, and TLS 1.3 is untouched. gRPC reads the list when it is first
 imported, so it is set here, before any file of this room can import it. Where something else in the
 process has imported gRPC earlier, the handshake of an older version succeeds, and the server
-refuses the stream that comes over it (``security.objection``).
+refuses the stream that comes over it (``grpc_channel.objection``).
 """
 
 import os

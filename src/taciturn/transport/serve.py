@@ -321,7 +321,7 @@ def _quiet_reasons(peer: str, port: int) -> str:
 
 
 def _obstacle(listen: str) -> str:
-    """Reason why an address cannot be listened on, by trying it: gRPC does not give one."""
+    """Reason why an address cannot be listened on, by trying it, as gRPC gives none; or empty."""
     try:
         places = socket.getaddrinfo(*split_address(listen), type=socket.SOCK_STREAM)
         for family, kind, protocol, _, place in places:

@@ -272,7 +272,7 @@ def _check_purposes(certificate: x509.Certificate, path: Path) -> None:
 
 
 def party_name(certificate: x509.Certificate, path: Path) -> str:
-    """Party name in a certificate."""
+    """First DNS name of a certificate; ``CertificateError`` if there is none, or a wildcard."""
     try:
         alternatives = certificate.extensions.get_extension_for_class(
             x509.SubjectAlternativeName

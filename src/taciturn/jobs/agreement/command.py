@@ -131,7 +131,7 @@ def review(
     markdown: Annotated[Path | None, typer.Option(help="Write the review as Markdown.")] = None,
     json: Json = False,
 ) -> None:
-    """Show what an agreement means for this side: who learns what, the cost, blocking issues.
+    """Show what an agreement means for this side: who learns what, cost, time, blocking issues.
 
     Both adversaries are simulated on this side's own table, with a stand-in for the other side's.
     Nothing leaves this machine.

@@ -1,4 +1,4 @@
-"""Agreement report for its approvers: what is trained on, who learns what, the price.
+"""Agreement report for its approvers: what is trained on what, who learns what, the price.
 
 The page is written for a reader who never saw this program: each section begins with its answer,
 and the words that it uses are explained at the end. It computes nothing.

@@ -80,7 +80,7 @@ def review(
 def _assumed_columns(
     config: PartyConfig, agreement: AgreementFile, columns: int | None
 ) -> int | None:
-    """At Bob, the number of random columns that replace Alice's; None at Alice."""
+    """At Bob, the number of random columns in place of Alice's; None at Alice."""
     if config.role == "alice":
         if columns is not None:
             raise ConfigError(

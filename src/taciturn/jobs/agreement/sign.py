@@ -78,7 +78,7 @@ def record_of_agreement(agreement: AgreementFile, signers: dict[str, Signer]) ->
 
 
 def signers_so_far(config: PartyConfig, agreement: AgreementFile) -> dict[str, Signer]:
-    """Names of the signers; raise if a signature is invalid."""
+    """Signers so far, by name; raise if a signature is invalid."""
     verifier = Verifier.from_credentials(credentials_of(config), config.path(config.link.ca))
     return verified(agreement, verifier, datetime.now(UTC), all_sides=False)
 

@@ -99,7 +99,7 @@ class Matches:
 
     @property
     def everywhere(self) -> BoolArray:
-        """Bob's rows that all Alices have."""
+        """Mask of Bob's rows that all Alices have."""
         everywhere: BoolArray = self.holders == len(self.pairs)
         return everywhere
 
@@ -212,7 +212,7 @@ def fraction_of_shortest(common: int, *lists: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class MatchRequirement:
-    """Number of ids that must be common.
+    """Requirement on the number of common ids.
 
     ``ids`` are this side's, normalised; ``least`` is the fraction of the shorter list below which
     an alignment stops, and None lets any number be common, also none.
@@ -224,7 +224,7 @@ class MatchRequirement:
     where: str = ""
 
     def spellings(self, common: int) -> tuple[Spelling, ...]:
-        """Spelling differences that may explain missing matches; empty if all ids match."""
+        """Further normalisation steps that would change ids; empty if all ids match."""
         return () if common == len(self.ids) else spellings(self.ids, self.normalisation)
 
     def require_pair(self, match: Alignment | Match) -> None:
@@ -266,7 +266,7 @@ class MatchRequirement:
         )
 
     def require_pair_with(self, name: str, match: Match) -> None:
-        """Require the same of Bob and one of several Alices, whom the error names."""
+        """Apply ``require_pair`` to Bob and one of several Alices, whom the error names."""
         try:
             self.require_pair(match)
         except RowOrderError as problem:
@@ -300,7 +300,7 @@ class MatchRequirement:
 
 @dataclass(frozen=True, slots=True)
 class Intersection:
-    """Result of one side.
+    """Alignment of one side with all its peers.
 
     ``ends`` are its alignments by peer, of the same rows; of ``shared``, the only peer has no name.
     """

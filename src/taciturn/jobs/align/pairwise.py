@@ -78,7 +78,7 @@ _DEVIATIONS, _LEAST_ROOM = 12, 64
 
 
 def bits_for(count: int, bucket_size: int) -> int:
-    """Number of leading bits that name a bucket, such that a bucket has at most ``count`` of them.
+    """Leading bits that name a bucket, with at most ``bucket_size`` of ``count`` expected in it.
 
     >>> bits_for(10_000_000, 65_536), bits_for(5, 65_536)
     (8, 0)
@@ -107,7 +107,7 @@ class ElementBuckets:
         self._numbered = scratch.unnamed((room << bits,), _NUMBERED)
 
     def add(self, elements: bytes, rows: NDArray[np.integer]) -> None:
-        """Add elements to their buckets."""
+        """Add concatenated elements with their rows; RemoteProtocolError if a bucket is full."""
         fresh = np.empty(len(rows), _NUMBERED)
         fresh["element"], fresh["row"] = np.frombuffer(elements, _ELEMENT), rows
         buckets = self._buckets(elements)
@@ -184,7 +184,7 @@ Report: TypeAlias = Callable[[int, int], Program[None]]
 
 
 def report_progress(done: int, total: int) -> Program[None]:
-    """Progress of the only alignment."""
+    """Report the progress of the only alignment, as an event."""
     yield from emit(Aligning(done, total))
 
 

@@ -34,7 +34,7 @@ class LabelSide(PredictionSide):
         return (yield from ask_rows(requester, table))
 
     def conclude(self, outcome: Predicted, session: SessionFacts) -> Answer:
-        """Write the result, and the scores in the order of Bob's file."""
+        """The result, and the scores in the order of Bob's file."""
         result, scored = self.result(outcome, session), outcome.scored
         if scored is None:
             return Answer(result)

@@ -460,7 +460,7 @@ def _step(rule: Rule, center: float, unit: float) -> tuple[float, float]:
 
 
 def _above(rows: FloatArray, column: int, middle: float) -> BoolArray:
-    """Mask of the rows that have a level."""
+    """Mask of the rows that have a level: their value in its column exceeds ``middle``."""
     mask = np.empty(len(rows), dtype=np.bool_)
 
     def part(place: slice) -> None:

@@ -313,7 +313,7 @@ def _rows_called(axes: Axes, names: Sequence[str], most: int = 34) -> None:
 
 
 def _from_zero(axes: Axes, names: Sequence[str], most: int = 34) -> None:
-    """Draw a line at 0."""
+    """Draw a line at 0, and label the bars in the colour of text."""
     plot(axes, [0, 0], [-0.6, len(names) - 0.4], color=INK, linewidth=1)
     _rows_called(axes, names, most)
     for label in axes.get_yticklabels():

@@ -181,7 +181,7 @@ class FeatureSide(ServeSide[RoundResponder]):
             self.served += len(due)
 
     def _looked_up(self, ids: Sequence[str]) -> tuple[FloatArray, list[Verdict]]:
-        """Alice's rows, as far as the daily limit allows."""
+        """Alice's rows, as far as the daily limit allows, and a verdict on each requested row."""
         admitted = self._budget.admit(len(ids))
         try:
             fetched = self.rows.checked(self.source.take(ids[:admitted]), ids[:admitted])

@@ -67,7 +67,7 @@ class ScoreRequest:
 
     @property
     def is_over(self) -> bool:
-        """Whether the caller has its answer, or has given up."""
+        """Whether the request has an answer, or is past its deadline."""
         return self.future.done() or time.monotonic() > self.deadline
 
     def resolve(self, result: BatchResult) -> None:

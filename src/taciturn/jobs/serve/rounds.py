@@ -79,7 +79,7 @@ def write_ids(ids: Sequence[str]) -> PublicBytes:
 
 
 def read_ids(data: bytes) -> tuple[str, ...]:
-    """Parse ids that ``write_ids`` encoded.
+    """Parse ids that ``write_ids`` encoded; RemoteProtocolError if they are malformed.
 
     >>> read_ids(write_ids(["c1", "c2"]))
     ('c1', 'c2')

@@ -92,7 +92,7 @@ class DisclosedColumn:
 
     @property
     def sized(self) -> SizedColumn:
-        """Columns as Bob learns them in clear."""
+        """Column as Bob learns it in clear."""
         return SizedColumn.from_bins(self.bins)
 
 

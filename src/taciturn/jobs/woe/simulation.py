@@ -60,7 +60,7 @@ class TrainingRows:
 
     @property
     def ids(self) -> RowIds:
-        """Row ids."""
+        """Ids of the training rows."""
         return self.raw.ids.take(self.rows)
 
     @property
@@ -95,7 +95,7 @@ def simulate_woe(
     options: WoeOptions,
     observe: Observer = noop,
 ) -> WoeResult:
-    """Count Bob's labels in Alice's bins, and compute their weights; names are shown by default."""
+    """Weights of evidence from Bob's labels in Alice's bins; Bob learns names by default."""
     start, entropy = time.perf_counter(), RunEntropy.for_seed(settings.seed)
     terms = WoeTerms.for_scheme(scheme(settings.scheme), settings.key_bits)
     rows, names = (

@@ -74,12 +74,12 @@ class WoeTerms:
         return cls(scheme, bits, agreed)
 
     def canonical(self) -> str:
-        """Canonical record that the two sides compare key by key."""
+        """Canonical JSON that the two sides compare key by key."""
         own = {"purpose": PURPOSE, "scheme": self.scheme.name, "key_bits": self.key_bits}
         return canonical_json({**json.loads(self.agreed), **own})
 
     def ring(self, rows: int) -> Wrapping:
-        """The smallest ring in which every sum of the labels has its own value."""
+        """The smallest ring in which every sum of ``rows`` labels has its own value."""
         bits = max(_LEAST_BITS, rows.bit_length() + 1)
         terms = rows if self.scheme.whole_tables else min(rows, SEALED_CHUNK_ROWS)
         return Wrapping.with_modulus(bits, 1, terms)
@@ -163,7 +163,7 @@ class Counts:
     total: int = field(repr=False)
 
     def require_possible(self) -> None:
-        """Require sums that counts of these labels can be; checked after the last message.
+        """Require that the sums are possible counts of these labels, after the last message.
 
         An end on the way would tell Alice what she has no other way to know: whether sums that she
         altered were still possible ones.

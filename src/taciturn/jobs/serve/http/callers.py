@@ -61,7 +61,7 @@ class Callers:
 
     @classmethod
     def from_config(cls, config: PartyConfig) -> Callers:
-        """Callers of a party's file."""
+        """Callers of a party's file; ConfigError if it names neither a list nor an authority."""
         serve = config.serve
         if serve.tokens is None and serve.callers_ca is None:
             raise ConfigError(
@@ -77,7 +77,7 @@ class Callers:
 
     @classmethod
     def read(cls, path: Path) -> Callers:
-        """Read the file."""
+        """Read a file of callers; FileError if others may read or change it."""
         lines = _lines(path)
         mode = path.stat().st_mode
         if stat.S_ISREG(mode) and mode & 0o077:

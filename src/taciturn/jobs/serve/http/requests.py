@@ -202,7 +202,7 @@ def several_rows(body: bytes, most: int) -> RequestedRows:
 
 
 def require_columns(wanted: RequestedRows, known: Sequence[str]) -> None:
-    """Require exactly the model's columns in a request; null marks a missing value."""
+    """Require exactly the model's columns in a request (else Refusal); null is a missing value."""
     names = {*known}
     for columns in wanted.columns:
         if columns is None:

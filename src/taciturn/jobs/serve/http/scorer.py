@@ -34,7 +34,7 @@ R = TypeVar("R")
 
 
 class Scorer:
-    """Score the rows of requests."""
+    """Scorer of the rows of requests."""
 
     def __init__(
         self,

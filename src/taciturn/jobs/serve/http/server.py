@@ -131,7 +131,7 @@ class _BoundedProtocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Respond to input that the parser rejects: the rest of a pipeline, or no HTTP."""
+        """Handle input that the parser rejects: end after the request under way, or refuse."""
         if not self._under_way or self.cycle.more_body:
             self._refuse("not-http")
             return
@@ -306,7 +306,7 @@ def tls_context(config: PartyConfig) -> ssl.SSLContext | None:
 
 
 def _require_other_authority(config: PartyConfig, path: Path) -> None:
-    """Refuse a callers' authority that covers the peer: scores disclose labels."""
+    """Refuse a callers' authority that is, or has signed, the link's: scores disclose labels."""
     link, callers = read_certificates(config.path(config.link.ca)), read_certificates(path)
     keys = {certificate_fingerprint(authority) for authority in callers}
     for authority in link:
@@ -340,7 +340,7 @@ def server_settings(app: ASGI, context: ssl.SSLContext | None) -> uvicorn.Config
 
 
 def run_server(app: ScoringApp, listener: socket.socket, context: ssl.SSLContext | None) -> None:
-    """Serve until the process is asked to end; requests under way are answered first."""
+    """Serve until the process is asked to end, and answer the requests under way."""
     server = _Server(server_settings(app, context))
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     # As many open files as the system lets it have: 1,024 are usual, and too few.
