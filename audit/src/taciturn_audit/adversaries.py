@@ -20,7 +20,9 @@ _TOGETHER = "+"
 
 
 def members(seat: str, names: Sequence[str]) -> tuple[str, ...]:
-    """The Alices of a coalition, in the agreement's order; empty with one Alice.
+    """The Alices whose views a seat pools, in the agreement's order; empty with one Alice.
+
+    Raises ``ConfigError`` where a party is unknown or named twice.
 
     >>> members("alice-3+alice-1", ["alice-1", "alice-2", "alice-3"])
     ('alice-1', 'alice-3')

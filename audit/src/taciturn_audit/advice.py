@@ -331,7 +331,7 @@ def _less_epsilon(agreed: Agreement, low: float, high: float) -> str:
 
 
 def likelihood_success(agreed: Agreement, score: float | None = None) -> float:
-    """Expected share of random labels that summed likelihoods recover after all epochs.
+    """Simulated share of random labels that summed likelihoods recover after all epochs.
 
     Without ``score`` the scores are spread evenly: a model that says little of some rows and much
     of others.

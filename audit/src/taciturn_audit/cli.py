@@ -250,7 +250,7 @@ def _require_no_recording(given: dict[str, Any]) -> None:
 def _audited(
     transcript: Path | None, settings: dict[str, Any], asked: dict[str, Any]
 ) -> Provenance:
-    """Audited run: a new one, or a recorded one with its own settings."""
+    """Provenance of the audited run: a new one, or a recorded one with its own settings."""
     if transcript is None:
         return simulation_provenance(settings, **asked)
     from taciturn.engine.transcript import Transcript

@@ -433,7 +433,7 @@ def _reused_seed(payloads: list[bytes]) -> Fault:
 
 
 def _marked(received: Challenge) -> Fault:
-    """Fewest consecutive bytes, in the middle of each training's, that follow the secret bit."""
+    """Fewest consecutive bytes, mid-payload, that are noticed if they follow the secret bit."""
     length = min(len(message.payload) for message in received.messages)
 
     def noticed(count: int) -> bool:

@@ -1,4 +1,4 @@
-"""Rehearsal: a small training on random labels by the real programs, for a check.
+"""Rehearsal: a small training on random labels by the real programs, for a pre-flight check.
 
 Bob may rehearse with labels of his own: as many of either class, so that a guess at one is at even
 odds, as random labels have.

@@ -232,7 +232,7 @@ def _entropy(seed: int | None, purpose: str) -> KeyedEntropy:
 
 
 def audit_rows(raw: RawData, settings: Settings, *, canary: bool = True) -> AuditResult:
-    """Train on rows and attack as either side."""
+    """Train on rows, and attack from Alice's seat and from Bob's."""
     session = Session(raw, canary=canary, seat="both")
     return AuditResult((session.audit(settings),))
 

@@ -295,7 +295,7 @@ class Cheetah:
         return problem.epochs
 
     def expected(self, problem: Problem) -> FloatArray:
-        """Weights of the same batches in clear."""
+        """Weights that the same batches give in clear."""
         return problem.reference
 
     def _write_task(self, folder: Path, problem: Problem) -> None:
@@ -395,7 +395,7 @@ def run(
 
 
 def shape_of(problem: Problem) -> Record:
-    """Shape of the training, and the result of centralised training."""
+    """Shape of the training, and test metrics of the same batches in clear and of the optimum."""
     tables, test = problem.tables, problem.tested(problem.reference)
     best = problem.tested(problem.optimum)
     return {

@@ -101,7 +101,7 @@ def star(alices: int, rows: int, options: dict[str, Any]) -> tuple[dict[str, Any
 
 
 def cost(alices: int, rows: int, options: dict[str, Any], units: int) -> Cost:
-    """Cost of one turn, for each number of iterations or passes."""
+    """Cost of one turn, per iteration or pass, of which it has ``units``."""
     hers, his = star(alices, rows, options)
     clocks, bytes_of = {name: Clock() for name in (*hers, "bob")}, Counter[Role]()
 

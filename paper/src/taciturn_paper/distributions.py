@@ -1,4 +1,4 @@
-"""Distribution of Alice's observations under each mechanism, from the exact laws.
+"""Pictures of what Alice sees under each mechanism, one each, drawn from the exact laws.
 
 ``python -m taciturn_paper.distributions DIR`` writes ``none.svg``, ``add.svg``, ``mult.svg``,
 ``hybrid.svg``, ``sealed.svg``, ``mutual.svg`` and ``label-rr.svg``; those in ``docs/mechanisms``
@@ -238,7 +238,7 @@ def revealed_gradient(dataset: str = "breast-cancer") -> Determined:
 
 
 def draw_none() -> Figure:
-    """Plot the information in a batch's gradient by batch size."""
+    """Plot the shares of residues and labels that a batch's gradient reveals, by batch size."""
     measured, columns = revealed_gradient(), SHAPES["breast-cancer"][0]
     figure, (axes,) = _panels(1, 1, 7.2, 3.6)
     figure.suptitle("none: what one gradient says about labels (breast-cancer, labels shuffled)")
@@ -400,7 +400,7 @@ def draw_mutual() -> Figure:
 
 
 def accuracy_against_flips(epsilon: float) -> float:
-    """Probability that a flipped label is the true one, after any number of epochs.
+    """Probability that a flipped label is true: the best guess after any number of epochs.
 
     >>> round(accuracy_against_flips(1.0), 4)
     0.7311
@@ -409,7 +409,7 @@ def accuracy_against_flips(epsilon: float) -> float:
 
 
 def residues_of_a_flipped_one(epsilon: float) -> FloatArray:
-    """Residues of a flipped label 1, at each of ``RR_SCORES``."""
+    """Residues that enter the gradient for a flipped label of 1, at each of ``RR_SCORES``."""
     method = FlippedLabels(LabelResponse(epsilon), Unprotected())
     return method.residue(RR_SCORES, np.ones(len(RR_SCORES), np.int8))
 
@@ -419,7 +419,7 @@ def _epochs(number: int) -> str:
 
 
 def draw_label_rr() -> Figure:
-    """Plot the recovered labels by total epsilon, and the residues of a flipped label."""
+    """Plot the accuracy of the best guess by total epsilon, and residues of a flipped label."""
     figure, (guesses, residues) = _panels(1, 2, 9.4, 3.8)
     figure.suptitle("label-rr: one flip of each label, and a training that knows of it")
     flips = tuple(accuracy_against_flips(total) for total in RR_TOTALS)

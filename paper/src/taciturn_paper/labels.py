@@ -161,7 +161,7 @@ def _best(data: _Data, name: str, total: float, free: bool) -> tuple[tuple[int, 
 
 
 def _epsilon(name: str, total: float, epochs: int) -> float:
-    """Parameter at which the epochs cost a label this epsilon; add's is a residue's, twice."""
+    """Parameter at which the epochs cost a label ``total``; add's is a residue's: double."""
     return total if name == "label-rr" else 2 * total / epochs
 
 

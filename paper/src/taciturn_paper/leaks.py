@@ -1,4 +1,4 @@
-"""Test of the paper's safety claims: one seed of a dataset, labels shuffled.
+"""Test of the paper's safety claims: one seed of a dataset, labels shuffled before training.
 
 The baseline is attacked as the paper attacks it; ``hybrid`` by a linear program, whose time stands
 beside the paper's count of enumerations, and by the known scores; ``add`` by the likelihood of all
@@ -156,7 +156,7 @@ def run_recovery(request: Request, dataset: str = "sklearn-digits") -> Record:
 
 
 def _shares(guess: LabelGuess, labels: LabelTable) -> Record:
-    """Number of guessed rows, and the share that is right; likewise for the certain ones."""
+    """Number of guessed rows, share of them right, share of rows certain, share of these right."""
     right = (guess.scores > 0) == (labels.values == 1)
     spoken, sure = int(guess.signal.sum()), int(guess.certain.sum())
     return {

@@ -122,7 +122,7 @@ def _row(dataset: str, raw: RawData, cell: Cell, seeds: Iterable[int]) -> Record
 
 
 def _columns_told(findings: ColumnFindings) -> Record:
-    """Best attack by Bob; if none applies, his knowledge without scores."""
+    """Figures of Bob's best attack; if none applies, of the best control."""
     scored: Sequence[ColumnScore | ColumnControl] = findings.attacks or findings.controls
     best = max(scored, key=lambda one: -1.0 if one.r2 is None else one.r2)
     attack = best if isinstance(best, ColumnScore) else None

@@ -219,7 +219,10 @@ def recovered(target: Target, estimate: FloatArray) -> float:
 
 
 def figures(target: Target, *, integers: bool) -> tuple[float, ...]:
-    """Recovered shares without a score, with an exact and with a noisy one; matching rows."""
+    """Shares recovered without a score, from an exact and a noisy one.
+
+    With ``integers`` a fourth figure: how many rows fit a noisy score on average.
+    """
     nothing = recovered(target, np.zeros_like(target.standard))
     if not integers:
         estimates = by_lattice(target, target.exact), by_mean(target, target.noisy)

@@ -214,7 +214,7 @@ class Course:
     weights: FloatArray = field(default_factory=lambda: np.empty(0), repr=False, compare=False)
 
     def after(self, count: int) -> Effort:
-        """Cost of a training of this many steps: measured, or extrapolated.
+        """Cost of a training of this many steps: measured, or extrapolated from the middle steps.
 
         The first step has what is done once before all of them, the last one what is done after.
         """

@@ -62,7 +62,7 @@ class Problem:
     labels_test: LabelTable
 
     def terms(self, solver: SolverName) -> Terms:
-        """Default terms of the parties."""
+        """Default terms of a solver with ``bfv``: newton with ``sealed``, sgd with ``none``."""
         dataset = {"dataset": self.name} if self.name in PAPER_SECONDS else {}
         mechanism = "sealed" if solver == "newton" else "none"
         intercept = bool(self.bob.free)
@@ -306,7 +306,7 @@ def run(
     sizes: Sequence[tuple[int, int]] = (),
     quick: bool = False,
 ) -> Record:
-    """Compare newton and sgd on each dataset; measure newton alone by ``sizes``.
+    """Compare newton and sgd on each dataset; measure newton alone by ``sizes``: rows, columns.
 
     Without either, all of the paper's datasets and a synthetic one. A quick run has the smallest
     dataset and a small table, on one link.

@@ -122,7 +122,7 @@ class Side:
         self._runtime.set_var(name, own)
 
     def publish(self, name: str, values: Any) -> None:  # noqa: ANN401
-        """Publish a value to both."""
+        """Set a public value, which both sides know and each sets for itself."""
         shares = self._io.make_shares(values, self._lib.Visibility.VIS_PUBLIC)
         self._runtime.set_var(name, shares[self.rank])
 
@@ -131,7 +131,7 @@ class Side:
         self._runtime.run(program)
 
     def open(self, name: str) -> Any:  # noqa: ANN401
-        """Open a value from both shares."""
+        """Exchange shares of a value with the other side, and return the value."""
         own, other = self._runtime.get_var(name), self._lib.Share()
         self._link.send(self.peer, _whole(own))
         other.meta, other.share_chunks = own.meta, [self._link.recv(self.peer)]

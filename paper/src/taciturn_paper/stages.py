@@ -92,7 +92,7 @@ def measure(rows: int, columns: int, bob_columns: int, memory: int) -> dict[str,
 
 
 def _search(rows: int, bob_columns: int, entropy: KeyedEntropy, stages: Stages) -> None:
-    """Cost of Bob's own work in the last pass."""
+    """Time Bob's own work in the last of ``PASSES`` passes, noted in ``stages``."""
     labels = (entropy.uniform((rows,)) < 0.5).astype(np.int8)
     likelihood = label_likelihood(labels, partial(weighted_likelihood, class_weight=None))
     columns = spread(entropy, (rows, bob_columns))

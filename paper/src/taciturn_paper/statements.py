@@ -58,7 +58,7 @@ def _made_with(quick: bool, seed: int) -> Record:
 
 
 def _processor() -> str:
-    """Processor name and count, where the system reports them."""
+    """Processor name, where the system reports it, and number of cores."""
     name = platform.processor()
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
@@ -308,7 +308,7 @@ def _lossless(leaks: Record) -> Statement:
 
 
 def _hybrid_security(leaks: Record) -> Statement:
-    """False if an attack recovers nearly every label on some dataset."""
+    """Does not hold if an attack recovers nearly every label on some dataset."""
     figures, worst = [], 0.0
     for row in leaks["rows"]:
         seen = row["hybrid"]

@@ -127,7 +127,7 @@ def _figures(metric: str, values: list[float], printed: float) -> Record:
 
 
 def _place(printed: float, mean: float, of_mean: float, of_run: float) -> str:
-    """Position of the paper's figure.
+    """Position of the paper's figure among our intervals, given by their half-widths.
 
     >>> [_place(value, 0.9, 0.01, 0.03) for value in (0.905, 0.92, 0.95)]
     ['in the interval of the mean', 'in the interval of a run', 'outside']

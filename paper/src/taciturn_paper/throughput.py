@@ -1,4 +1,4 @@
-"""Rows per second of the protocol without encryption, against plain NumPy.
+"""Rows per second of the protocol without encryption, against plain NumPy on the same batches.
 
 One synthetic table, one epoch, both measured in turn within one run and reported as medians and
 their ratio: what the messages, the codec, the fixed-point arithmetic and the ledger cost. The order

@@ -1,4 +1,4 @@
-"""Cost of the wire: one process, loopback, and a slow link.
+"""Cost of the wire: the same training in one process, over loopback, and behind a slow link.
 
 Two parties are real processes with real certificates and their journals on disk.
 

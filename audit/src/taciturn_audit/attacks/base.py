@@ -38,7 +38,7 @@ class LabelGuess:
     work: float = 0.0
 
     def covers(self, rows: int) -> bool:
-        """Whether each of ``rows`` rows has a finite score and a certainty flag."""
+        """Whether each of ``rows`` rows has a finite score, a signal flag and a certainty flag."""
         return (
             self.scores.shape == self.signal.shape == self.certain.shape == (rows,)
             and self.signal.dtype == self.certain.dtype == np.bool_
@@ -46,7 +46,7 @@ class LabelGuess:
         )
 
     def completed(self, fallback: LabelGuess) -> LabelGuess:
-        """This guess, completed with ``fallback``'s where it has no signal."""
+        """This guess, with ``fallback``'s scores where it has no signal."""
         scores = np.where(self.signal, self.scores, fallback.scores)
         return replace(self, scores=scores)
 

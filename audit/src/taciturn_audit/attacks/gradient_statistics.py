@@ -105,7 +105,7 @@ def _mean_sizes(view: AliceView, progress: ReportProgress) -> tuple[FloatArray, 
 
 
 def _direction(view: AliceView, sizes: FloatArray, met: BoolArray) -> float:
-    """1 if large means label 1, -1 if it means 0; 0 if unknown."""
+    """1 if a large size means label 1, -1 if it means label 0, by Alice's model; 0 if unknown."""
     own = view.probabilities(np.flatnonzero(met), view.observations.weights)
     together = (sizes[met] - sizes[met].mean()) @ (own - own.mean())
     return float(np.sign(together))

@@ -62,7 +62,7 @@ class Slopes:
 
     @property
     def two_valued(self) -> bool:
-        """Whether a slope depends on its label alone: Bob has no column, or an intercept."""
+        """Whether a slope depends on its label alone: Bob has no column, or only an intercept."""
         return self.bob_columns == int(self.intercept)
 
     @property
@@ -137,7 +137,7 @@ class FirstPass:
         return first.with_total() if slopes.intercept else first
 
     def with_total(self) -> FirstPass:
-        """The sums and the sum of all rows, which is zero."""
+        """This pass with a constant column more, whose product, the sum of all rows, is zero."""
         scale = float(np.sqrt(np.mean(self.table**2))) or 1.0
         table = np.hstack([self.table, np.full((len(self.table), 1), scale)])
         return replace(self, table=table, product=np.append(self.product, 0.0))
@@ -170,12 +170,12 @@ class FirstPass:
 
     @cached_property
     def leverage(self) -> FloatArray:
-        """Leverage of each row in the sums, from 0 to 1."""
+        """Leverage of each row in the sums, from 0 (not seen) to 1 (seen as a whole)."""
         seen: FloatArray = np.clip(np.einsum("ij,ij->i", self.span, self.span), 0.0, 1.0)
         return seen
 
     def projected(self, numbers: FloatArray) -> FloatArray:
-        """Projection of one number per row onto the sums."""
+        """Projection of numbers, one for each row, onto the span of the table's columns."""
         seen: FloatArray = self.span @ (numbers @ self.span)
         return seen
 

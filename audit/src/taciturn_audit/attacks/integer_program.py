@@ -1,4 +1,4 @@
-"""Integer program: the unique state of every row that fits a batch's gradient.
+"""Integer program: the state of every row that fits a batch's gradient, and whether it is unique.
 
 Where Alice knows the probabilities f, a row is in one of two states (its label), or in ``hybrid``
 of three: label 1, label 0, not in the true batch. With indicators ``u`` (in the batch, label 1) and

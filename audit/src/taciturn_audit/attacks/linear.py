@@ -54,7 +54,7 @@ class Solved:
 
     @property
     def mixing(self) -> FloatArray:
-        """Per row, the maximum contribution of the other rows to its residue."""
+        """Per row, an upper bound on what the other rows may have added to its residue."""
         others = len(self.leverage) - 1
         bound: FloatArray = np.sqrt(np.clip(self.leverage * (1 - self.leverage), 0, None) * others)
         return self.seen.largest * bound

@@ -1,4 +1,4 @@
-"""Membership in a hidden batch, which ``hybrid``'s randomised response should hide.
+"""Members and size of a hidden batch, which ``hybrid``'s randomised response should hide.
 
 The response tells Alice which rows to score, and claims epsilon for each bit of whether a row is
 meant. The gradient of the same iteration then tells the rest.

@@ -140,7 +140,7 @@ class SignAttack(Attack):
 
 
 def _negative_if_label_zero(view: AliceView, seen: ResiduesSeen) -> BoolArray:
-    """Rows in which the residue of a label 0, ``-sigma(z)``, would surely be below zero."""
+    """Whether each row's residue at label 0, ``-sigma(z)``, would surely be below zero."""
     # A probability that is only estimated proves nothing.
     if not view.scores_known:
         return np.zeros(len(seen.rows), dtype=bool)

@@ -1,4 +1,4 @@
-"""Alice's columns from a training by batches, whose weights Bob can track.
+"""Alice's columns from a training by batches, whose weights Bob does not know but can track.
 
 He knows how the weights move: ``w_(i+1) = w_i + sum of step x`` over the rows of a batch, with
 steps of his own making. A known row tells him something of ``w_i`` each time it is scored; rows

@@ -82,7 +82,7 @@ class GramAttack(ColumnAttack):
 
 @lru_cache(maxsize=1)
 def _factor(view: BobView) -> tuple[FloatArray, bool]:
-    """Alice's rows in some basis, and whether a work limit stopped the factorisation.
+    """Alice's rows in some basis, and whether a limit on work made the estimate coarser.
 
     It does not depend on the known rows, so it is computed once for a view.
     """

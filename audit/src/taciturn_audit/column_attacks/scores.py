@@ -164,9 +164,9 @@ def whitened(scores: FloatArray, columns: int) -> FloatArray:
 
 
 def ridge(features: FloatArray, known: KnownRows, columns: int) -> FloatArray:
-    """Alice's columns by ridge regression on the features of known rows.
+    """Alice's columns by regression on the features of known rows, with the best ridge.
 
-    Best by leaving out one known row after the other, over all columns together; the smallest where
+    Best at predicting known rows left out one by one, over all columns together; the smallest where
     there are as many features and known rows as columns. There is no constant: where a row's
     features are zero, so are its columns.
 

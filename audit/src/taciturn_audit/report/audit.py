@@ -49,7 +49,7 @@ _KNOWN = {
 
 
 def in_plain_words(weighed: Weighed, *, shuffled: bool = False) -> str:
-    """Best attack of a run, or of the mean of several, and the best control."""
+    """Sentences on the best attack of a run, or of the mean of several, and on its controls."""
     verdict = weighed.verdict
     controls = " and ".join(
         f"{_KNOWN.get(control.name, control.name)} {share(value_of(control, verdict.figure))}"
@@ -191,7 +191,7 @@ def run_title(audit: AuditResult) -> str:
 
 
 def several(audit: AuditResult) -> str:
-    """Note on figures that are means."""
+    """Note on figures that are means of several runs; empty for one run."""
     return f"mean of {len(audit.runs)} runs" if len(audit.runs) > 1 else ""
 
 

@@ -209,7 +209,7 @@ Part: TypeAlias = tuple[str, str, Weighed]
 def attacks_section(
     parts: Sequence[Part], over: str, skipped: Sequence[Skipped], scope: str = ""
 ) -> b.Section:
-    """Attacks and controls; ``over`` names the sample of the intervals."""
+    """Attacks and controls; ``over`` names the intervals and what they are of, in words."""
     tables = [block for _, title, weighed in parts for block in _figures(title, weighed)]
     figures = b.Figures(
         tuple(_drawn(*part) for part in parts),

@@ -191,7 +191,7 @@ def _inside(lowest: float, *values: float) -> list[float]:
 
 
 def _floor(values: Sequence[float]) -> float:
-    """Start of an axis: a half, or the next tenth below the least value.
+    """Start of an axis: a half, or the next tenth below the least value that is not NaN.
 
     >>> _floor([0.62]), _floor([0.47, 0.9]), _floor([math.nan])
     (0.5, 0.4, 0.5)

@@ -57,13 +57,13 @@ class Observations:
 
 @dataclass(frozen=True, slots=True)
 class RecordedIdentity:
-    """One of several Alices in a replay: returns her recorded signatures."""
+    """One of several Alices in a replay: her signatures are on record, and none is made again."""
 
     name: str
     public_key: bytes = field(repr=False)
 
     def sign(self, data: bytes) -> bytes:
-        """Return no signature."""
+        """Return an empty signature, whatever the data."""
         return b""
 
 
@@ -176,7 +176,7 @@ class AliceView:
 
     @cached_property
     def peer(self) -> Hello:
-        """Bob's introduction, such as his number of columns."""
+        """Bob's ``Hello``, which tells his number of columns, for one."""
         for frame in self.received:
             if kind_of(frame) is Hello:
                 return cast(Hello, decode(frame))
@@ -203,7 +203,7 @@ class AliceView:
         return method.residue(scores, ones), method.residue(scores, 1 - ones)
 
     def own_scores(self, rows: IndexArray, weights: FloatArray) -> FloatArray:
-        """Alice's partial scores as sent; under her masks, if there are other Alices."""
+        """Alice's partial scores, rounded as sent; if there are other Alices, without her masks."""
         scores = self.features.values.take(rows, axis=0) @ weights
         return at_scale(scores, self._terms.score_grid)
 

@@ -38,7 +38,7 @@ class NotingScheme:
 
     @property
     def as_scheme(self) -> Scheme:
-        """Adapter to the scheme interface."""
+        """This object, typed as a ``Scheme``."""
         return cast(Scheme, self)
 
     def generate(self, *sizes: Any) -> SecretKey:  # noqa: ANN401 - as the real scheme's

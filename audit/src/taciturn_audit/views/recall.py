@@ -90,7 +90,7 @@ class RecallKey:
         return self._key.draw_mask(length, entropy)
 
     def mask_of(self, residues: IntArray, entropy: Entropy) -> Mask:
-        """Placeholder masks, as many as recorded: no product will be computed."""
+        """Placeholder masks of 0, one for each residue: no product will be computed."""
         return Mask(tuple([0] * len(residues)))
 
     def prepare(self, matrix: IntArray | FloatArray) -> PreparedMatrix:
@@ -237,7 +237,7 @@ class RecallScheme:
         return self._scheme.row_parts(size)
 
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:
-        """Apply the checks of the real scheme."""
+        """Apply the real scheme's checks, and return its bound."""
         return self._scheme.check_tables(capacity, size, products)
 
     def read_public(
@@ -249,7 +249,7 @@ class RecallScheme:
     def generate(
         self, bits: int, capacity: Capacity, entropy: Entropy, seed: bytes | None = None
     ) -> SecretKey:
-        """Placeholder of Alice's key, if she has one.
+        """Placeholder for Alice's own key, in trainings where she has one.
 
         What she decrypted with it was uniform, by Bob's masks: nothing that she saw hangs on it.
         """

@@ -101,7 +101,7 @@ def _of_paper(rows: list[Record]) -> list[Block]:
 
 
 def machine(record: Record) -> Paragraph:
-    """Number of cores, and their load from other processes."""
+    """Number of cores, and the load average before and after."""
     before, after = record["load_before"], record["load_after"]
     return Paragraph(
         f"{record['cores']} cores; the load was {before:.1f} before and {after:.1f} after",

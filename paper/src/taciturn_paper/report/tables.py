@@ -232,7 +232,7 @@ def _ratio(record: Record, row: Record) -> Record | None:
 
 
 def leaks(record: Record) -> list[Block]:
-    """Labels that attacks recover after shuffling before training."""
+    """Recovery of labels shuffled before training; hybrid's distance from centralised weights."""
     trained = [
         Paragraph(
             f"{row['dataset']}: hybrid's weights differ by "
