@@ -282,7 +282,8 @@ def by_schedule(star: Star, talk: StarTalk) -> Compared:
     expected = np.concatenate([own.whitening.weights(part) for own, part in parts])
     if tables.free:
         expected[-1] += centring_offset(expected[: counts[0]], owned[0].whitening.means)
-    return Compared(talk.weights, expected, 2e-4)
+    # The last two passes round residues of these few rows more coarsely, for their loss.
+    return Compared(talk.weights, expected, 5e-4)
 
 
 ORACLES: dict[str, Callable[[Star, StarTalk], Compared]] = {

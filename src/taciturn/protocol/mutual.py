@@ -326,11 +326,11 @@ def sized_answer(answer: EncryptedAnswer, entries: int) -> EncryptedAnswer:
 
 LOSSES = 2
 """The passes whose loss is opened: the last ones."""
-OPENED_BITS = 3
+OPENED_BITS = 2
 """Further digits of Bob's numbers in these passes.
 
-A mean loss is then off by about 1e-5, where the tolerance of convergence is 1e-4 or more. Alice's
-roundings weigh eight times as much in a residue, at random: that hardly moves two steps.
+A mean loss is then off by about 2e-5, where the tolerance of convergence is 1e-4 or more. Alice's
+roundings weigh four times as much in a residue, at random: that hardly moves two steps.
 """
 NOISE_BITS = 16
 _DIGIT_BITS = 30
