@@ -603,7 +603,7 @@ class Settings(TableSettings, Protection):
     compare_optimum: Annotated[
         bool | None,
         _run(
-            "`newton`: train in one place and find the optimum too, to compare (default: for up to "
+            "`newton`: also fit the pooled data and its optimum, to compare (default: for up to "
             "1,000 columns and 50 million values).",
             detail="It takes as long as the training where there are many columns, and no estimate "
             "includes it",
