@@ -158,7 +158,7 @@ def test_the_runbook_runs_as_it_is_written(folder, terminals):
         assert {"455", "512"} <= {*re.findall(r"\d+", said)}, said
     lists = [AlignedRows.read(folder / f"{role}.aligned.csv", "id") for role in ROLES]
     common = set(tables[0].series) & set(tables[1].series)
-    assert lists[0].own == lists[1].own == RowIds.from_values(sorted(common))
+    assert lists[0].own_ids == lists[1].own_ids == RowIds.from_values(sorted(common))
 
     for code, said in both(terminals, dry_run):
         assert code == 0, said

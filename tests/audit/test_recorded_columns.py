@@ -104,8 +104,8 @@ def test_a_recording_that_goes_on_after_a_stop_holds_his_keys(tmp_path):
     live: list[BobObservation] = []
     assert record(tmp_path, noting(live)).records
     # One for the training, one for the held-out rows.
-    assert len(Transcript.load(tmp_path / "bob.transcript").kept) == 2
-    assert not Transcript.load(tmp_path / "alice.transcript").kept
+    assert len(Transcript.load(tmp_path / "bob.transcript").persisted) == 2
+    assert not Transcript.load(tmp_path / "alice.transcript").persisted
     seen = view_of(tmp_path).observations
     assert values(seen[-1]) == values(live[-1])
     assert [event.iteration for event in seen] == list(range(4))

@@ -63,7 +63,7 @@ def test_of_several_he_is_at_chance(options, alices):
 @pytest.mark.parametrize("alices", [1, 2])
 def test_so_it_is_where_he_decrypts(alices):
     training = made(alices, mechanism="sealed", scheme="bfv", key_bits=128, **PASSES)
-    assert training.bob.kept
+    assert training.bob.persisted
     assert tried(training).noticed is (alices == 1)
 
 

@@ -107,7 +107,7 @@ def test_an_older_file_of_that_name_is_replaced(recorded):
 def test_what_the_recorder_kept_is_chained_and_is_no_frame(tmp_path):
     path = tmp_path / "kept"
     with TranscriptFile(path, HEADER) as file:
-        file.kept(b"a key")
+        file.persisted(b"a key")
         file(*RECORDS[0])
     assert Transcript.load(path) == Transcript(HEADER, RECORDS[:1], {}, (b"a key",))
     with refused(TranscriptError):

@@ -36,11 +36,11 @@ def test_a_list_comes_back_as_it_was_written(tmp_path, name, column):
     path = tmp_path / name
     listed(*SPELLED).write(path, column)
     rows = AlignedRows.read(path, column)
-    assert rows.own.series.to_list() == rows.common.series.to_list() == SPELLED
+    assert rows.own_ids.series.to_list() == rows.common.series.to_list() == SPELLED
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     listed("Ann", "CY", common=("ann", "cy")).write(path, column)
     rows = AlignedRows.read(path, column)
-    assert rows.own == RowIds.from_values(["Ann", "CY"])
+    assert rows.own_ids == RowIds.from_values(["Ann", "CY"])
     assert rows.common == RowIds.from_values(["ann", "cy"])
 
 
@@ -50,7 +50,7 @@ def test_ids_with_spaces_at_their_ends_need_parquet(tmp_path):
         require_room(tmp_path / "rows.csv", ids)
     require_room(tmp_path / "rows.parquet", ids)
     AlignedRows(ids, ids).write(tmp_path / "rows.parquet", "id")
-    assert AlignedRows.read(tmp_path / "rows.parquet", "id").own == ids
+    assert AlignedRows.read(tmp_path / "rows.parquet", "id").own_ids == ids
 
 
 @pytest.mark.parametrize(

@@ -311,7 +311,7 @@ def test_a_checkpoint_holds_what_two_links_have_not_confirmed(tmp_path):
     journal.received(1, b"uno", 1)
     journal.checkpoint(Checkpoint(2, 0, b"state"), {2: b"two"}, [(Checkpoint(1, 1), {1: b"eins"})])
     journal.sent(2, b"zwei", 1)
-    journal.kept(b"kept")
+    journal.persisted(b"kept")
     journal.close()
     again = Journal(tmp_path / "journal", KEY)
     resumed = again.resume()
@@ -321,7 +321,7 @@ def test_a_checkpoint_holds_what_two_links_have_not_confirmed(tmp_path):
         A,
         Checkpoint(2, 0, b"state"),
         {2: b"two"},
-        kept=[b"kept"],
+        persisted=[b"kept"],
         further=[Past(past.meta, C, Checkpoint(1, 1), {1: b"eins"}, sent=[b"zwei"])],
     )
     wires = [Wire(), Wire()]
@@ -371,7 +371,7 @@ def test_a_journal_of_two_parties_is_read_and_written_as_it_always_was(tmp_path)
     journal.met(A)
     journal.checkpoint(Checkpoint(5, 4, b"state"), {5: b"five"})
     journal.received(5, b"cinque")
-    journal.kept(b"kept")
+    journal.persisted(b"kept")
     journal.sent(6, b"six")
     journal.done(b"done")
     journal.close()

@@ -158,11 +158,11 @@ class _Sampler:
 
     def batches(self) -> FloatArray:
         enough = max(BATCH_ROWS, LEAST_ITERATIONS * self.terms.longest_product)
-        hers, his = self._inputs(self.terms, min(self.rows, enough))
+        alice_inputs, bob_inputs = self._inputs(self.terms, min(self.rows, enough))
         train = ALICE[self.terms.conversation]
-        alices = {name: train(inputs) for name, inputs in hers.items()}
+        alices = {name: train(inputs) for name, inputs in alice_inputs.items()}
         watch = _Watch(BATCH_SECONDS)
-        watch.run(alices, BOB[self.terms.conversation](his))
+        watch.run(alices, BOB[self.terms.conversation](bob_inputs))
         return watch.extended(self.iterations) + self._scoring()
 
     def _scoring(self) -> FloatArray:
@@ -170,15 +170,18 @@ class _Sampler:
         watch, key, grid = _Watch(np.inf), bytes(32), self.terms.score_grid
         for columns in self.alices:
             for rows in filter(None, (self.rows, self.held_out)):
-                hers, his = self._table(columns, rows), self._table(self.bob, rows)
-                none, nothing = (np.zeros(len(table.columns)) for table in (hers, his))
+                alice_table, bob_table = self._table(columns, rows), self._table(self.bob, rows)
+                none, nothing = (np.zeros(len(table.columns)) for table in (alice_table, bob_table))
                 watch.run(
-                    {ONLY: answer_rows(RevealedResponder(none, key, grid), hers)},
-                    ask_rows(RevealedRequester(nothing), his),
+                    {ONLY: answer_rows(RevealedResponder(none, key, grid), alice_table)},
+                    ask_rows(RevealedRequester(nothing), bob_table),
                 )
             if self.held_out:
                 # Before the training the sides compare which rows are held out.
-                watch.run({ONLY: compare_held_out("alice", hers)}, compare_held_out("bob", his))
+                watch.run(
+                    {ONLY: compare_held_out("alice", alice_table)},
+                    compare_held_out("bob", bob_table),
+                )
         return watch.last
 
     def whole_tables(self) -> FloatArray:
@@ -204,9 +207,12 @@ class _Sampler:
         # The last pass is none like the others; with shared scores the last two open a loss.
         unlike = LOSSES if self.terms.mechanism.shares_scores else 1
         few = agreed.with_rounds(min(agreed.rounds, PASSES - 1 + unlike))
-        hers, his = self._inputs(replace(self.terms, agreement=few), rows)
+        alice_inputs, bob_inputs = self._inputs(replace(self.terms, agreement=few), rows)
         watch = _Watch(np.inf)
-        watch.run({name: alice_program(one) for name, one in hers.items()}, bob_program(his))
+        watch.run(
+            {name: alice_program(inputs) for name, inputs in alice_inputs.items()},
+            bob_program(bob_inputs),
+        )
         return watch.extended(agreed.rounds, unlike)
 
     def _growth(self, rows: int) -> FloatArray:
@@ -230,12 +236,12 @@ class _Sampler:
         names = tuple(terms.agreement.parties or [ONLY])
         identities = {name: KeyIdentity.simulated(name, self.entropy.fork(name)) for name in names}
         # Scores after each epoch are not counted: on made-up labels they could end the training.
-        his = self._table(self.bob, rows)
+        bob_table = self._table(self.bob, rows)
         # Columns that stand in for a peer's have no intercept, which costs nothing.
-        changes = {"evaluate": "end", "patience": None, "intercept": bool(his.free)}
+        changes = {"evaluate": "end", "patience": None, "intercept": bool(bob_table.free)}
         agreed = terms.agreement.model_copy(update=changes)
         if agreed.parties:
-            pins = {name: fingerprint(one.public_key) for name, one in identities.items()}
+            pins = {name: fingerprint(identity.public_key) for name, identity in identities.items()}
             agreed = agreed.model_copy(update={"parties": pins})
         terms = replace(terms, agreement=agreed)
         # A sample fits into memory as well or as badly as the whole table.
@@ -252,7 +258,7 @@ class _Sampler:
             for name, columns in zip(names, self.alices, strict=True)
         }
         bob = BobInputs.without_budget(
-            his,
+            bob_table,
             _labels(rows),
             terms,
             self.entropy.fork("bob"),

@@ -167,11 +167,11 @@ class _Room:
         values = table.values[:_LOOKED_AT]
         if not terms.mechanism.shares_weights:
             few = [taken for column in values.T if (taken := _level_bits(column)) is not None]
-            others = len(table.columns) - len(few)
+            remaining = len(table.columns) - len(few)
             # The lowest digits of one column of any values lie over the next.
             return cls(
-                min(others, 1) + _fitting(few, _REAL_BITS),
-                max(others, math.ceil(sum(few) / _REAL_BITS), 1),
+                min(remaining, 1) + _fitting(few, _REAL_BITS),
+                max(remaining, math.ceil(sum(few) / _REAL_BITS), 1),
             )
         scales = _scales(terms, rows, table)
         bits, room = _shared_bits(values, scales), scales.modulus_bits

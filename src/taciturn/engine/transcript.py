@@ -60,13 +60,13 @@ class Transcript:
     """A whole conversation in memory.
 
     ``header`` and ``footer`` are the writer's. ``records`` are the frames of the first link,
-    ``further`` those of each further link, and ``kept`` what the recorder kept for itself.
+    ``further`` those of each further link, and ``persisted`` what the recorder saved for itself.
     """
 
     header: Header = field(repr=False)
     records: Records = field(repr=False)
     footer: Header = field(default_factory=dict, repr=False)
-    kept: tuple[bytes, ...] = field(default=(), repr=False)
+    persisted: tuple[bytes, ...] = field(default=(), repr=False)
     further: tuple[Records, ...] = field(default=(), repr=False)
 
     def frames(self, sender: Role) -> Iterator[bytes]:
@@ -191,7 +191,7 @@ class TranscriptFile:
         further = _FURTHER + 2 * (link - 1) if link else 0
         self._write(further + _SENDERS.index(sender), frame)
 
-    def kept(self, data: bytes) -> None:
+    def persisted(self, data: bytes) -> None:
         """Writes what the recorder keeps for itself."""
         self._write(_KEPT, data)
 
@@ -280,7 +280,7 @@ def _read(stream: BinaryIO) -> Transcript:
     text = _take_text(stream, size)
     link = hashlib.sha256(text).digest()
     links: dict[int, list[tuple[Role, bytes]]] = defaultdict(list)
-    kept: list[bytes] = []
+    persisted: list[bytes] = []
     read = 0
     while (kind := _take(stream, 1)[0]) != _END:
         (length,) = struct.unpack("<I", _take(stream, 4))
@@ -290,7 +290,7 @@ def _read(stream: BinaryIO) -> Transcript:
         link = hashlib.sha256(link + _RECORD.pack(kind, length) + frame).digest()
         read += 1
         if kind == _KEPT:
-            kept.append(frame)
+            persisted.append(frame)
         else:
             link_number, sender = divmod(kind - _FURTHER, 2) if kind > _KEPT else (-1, kind)
             links[link_number + 1].append((_SENDERS[sender], frame))
@@ -300,7 +300,7 @@ def _read(stream: BinaryIO) -> Transcript:
     if count != read or last != hashlib.sha256(link + footer).digest() or stream.read(1):
         raise TranscriptError("the transcript is altered: its hash chain does not close")
     first, *further = (tuple(links[number]) for number in range(max(links, default=0) + 1))
-    return Transcript(_parse(text), first, _parse(footer), tuple(kept), tuple(further))
+    return Transcript(_parse(text), first, _parse(footer), tuple(persisted), tuple(further))
 
 
 def _take_text(stream: BinaryIO, size: int) -> bytes:

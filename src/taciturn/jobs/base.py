@@ -267,5 +267,7 @@ def simulate_job(
 
     # On one thread the same numbers come out on every machine.
     with one_thread():
-        theirs, his = run_star(alices, bob, tap=count, observe=observe)
-    return Simulated(theirs, his, bytes_to_alice=sent["bob"], bytes_to_bob=sent["alice"])
+        alice_results, bob_result = run_star(alices, bob, tap=count, observe=observe)
+    return Simulated(
+        alice_results, bob_result, bytes_to_alice=sent["bob"], bytes_to_bob=sent["alice"]
+    )

@@ -92,7 +92,7 @@ class JournaledSession:
     """
 
     meeting: Meeting
-    kept: SessionState
+    state: SessionState
     publisher: MetricsPublisher
     budget: BudgetCheck
     policy: CheckpointPolicy
@@ -142,7 +142,7 @@ class JournaledSession:
 
         def frozen(at: TrainingState) -> bytes:
             # The checkpoint before this one is on the disk: what it does not name is of no use.
-            self.kept.array_store.sweep()
+            self.state.array_store.sweep()
             values = freeze(at)
             self.publisher.checkpointed()
             return json.dumps(values).encode()
@@ -182,11 +182,11 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
         """Run the program and write its results; what depends on labels is left for ``assess``."""
 
     @abstractmethod
-    def to_record(self, outcome: O, kept: SessionState) -> bytes:
+    def to_record(self, outcome: O, state: SessionState) -> bytes:
         """The outcome for the journal."""
 
     @abstractmethod
-    def from_record(self, record: bytes, kept: SessionState) -> O:
+    def from_record(self, record: bytes, state: SessionState) -> O:
         """The outcome from the journal."""
 
     @abstractmethod
@@ -213,29 +213,29 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
         log = session.log
         with _telling(session, job.purpose):
             self.require_accepted()
-        with state_folder(config) as kept:
-            for warning in kept.warnings:
+        with state_folder(config) as state:
+            for warning in state.warnings:
                 log("warning", about=warning)
-            past = self._past(config, kept, log)
+            past = self._past(config, state, log)
             budget = self.budget(past.meta.charge_name)
             if past.done is None:
                 with _telling(session, job.purpose):
                     budget.require()
             with (
                 self.at_work(config, log) if past.done is None else nullcontext(),
-                session.meet(job.purpose, past, kept.journal) as meeting,
+                session.meet(job.purpose, past, state.journal) as meeting,
             ):
                 if past.done is None:
                     policy = CheckpointPolicy(
                         config.state.checkpoint_iterations, config.state.checkpoint_seconds
                     )
-                    journaled = JournaledSession(meeting, kept, publisher, budget, policy)
+                    journaled = JournaledSession(meeting, state, publisher, budget, policy)
                     with _discarding_misfits(journaled, log):
                         outcome = self.execute(journaled)
                     # Before the farewell: a stop during it must not run the program again.
-                    kept.journal.done(self.to_record(outcome, kept))
+                    state.journal.done(self.to_record(outcome, state))
                 else:
-                    outcome = self.from_record(past.done, kept)
+                    outcome = self.from_record(past.done, state)
                     log("this side has already finished; confirming to the peer")
                 # The farewell is no part of the figures.
                 publisher.follow(partial(_figures_of, outcome))
@@ -244,8 +244,8 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
                 # From here on what is done, and how long it takes, may depend on labels.
                 session.close()
                 outcome = self.assess(outcome, KeyedEntropy(past.meta.entropy))
-                kept.journal.done(self.to_record(outcome, kept))
-            kept.clear()
+                state.journal.done(self.to_record(outcome, state))
+            state.clear()
             if not confirmed:
                 log("the peer has not confirmed the last message; run again if it lacks it")
             return self.conclude(outcome, confirmed=confirmed)
@@ -303,6 +303,6 @@ def _discarding_misfits(session: JournaledSession, log: Log) -> Iterator[None]:
     except (RemoteProtocolError, PeerStopped) as problem:
         code = problem.code if isinstance(problem, PeerStopped) else problem.exit_code
         if code in _MISFITS and not session.begun:
-            session.kept.journal.discard()
+            session.state.journal.discard()
             log("the sides do not fit; the next run starts a new session")
         raise

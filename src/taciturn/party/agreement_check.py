@@ -75,10 +75,10 @@ class Verifier:
     ca: str
 
     @classmethod
-    def from_credentials(cls, own: Credentials, ca: Path) -> Verifier:
+    def from_credentials(cls, credentials: Credentials, ca: Path) -> Verifier:
         """A side with these credentials."""
-        roots = tuple(x509.load_pem_x509_certificates(own.authority))
-        return cls(own.name, own.fingerprint, roots, str(ca))
+        roots = tuple(x509.load_pem_x509_certificates(credentials.authority))
+        return cls(credentials.name, credentials.fingerprint, roots, str(ca))
 
 
 def require_signed(config: PartyConfig, now: datetime | None = None) -> dict[str, Signer]:
@@ -89,10 +89,12 @@ def require_signed(config: PartyConfig, now: datetime | None = None) -> dict[str
     agreement = config.agreement_file
     if agreement is None:
         return {}
-    own, ca = credentials_of(config), config.path(config.link.ca)
-    own_side(config, agreement, own)
+    credentials, ca = credentials_of(config), config.path(config.link.ca)
+    own_side(config, agreement, credentials)
     at = now or datetime.now(UTC)
-    return verified(agreement, Verifier.from_credentials(own, ca), at, all_sides=config.signed)
+    return verified(
+        agreement, Verifier.from_credentials(credentials, ca), at, all_sides=config.signed
+    )
 
 
 def peer_fingerprints(config: PartyConfig) -> dict[str, str]:
@@ -112,26 +114,26 @@ def require_begun_in_time(config: PartyConfig, now: datetime | None = None) -> N
         require_in_time(config.agreement_file, now or datetime.now(UTC))
 
 
-def own_side(config: PartyConfig, agreement: AgreementFile, own: Credentials) -> AgreedSide:
+def own_side(config: PartyConfig, agreement: AgreementFile, credentials: Credentials) -> AgreedSide:
     """This side's part of an agreement."""
     sides = [side for side in agreement.sides if side.role == config.role]
-    side = next((one for one in sides if one.name == own.name), None)
+    side = next((candidate for candidate in sides if candidate.name == credentials.name), None)
     if side is None:
-        names = " or ".join(one.name for one in sides)
+        names = " or ".join(candidate.name for candidate in sides)
         raise SignatureError(
             f"the agreement's {config.role} is {names}, and this side's certificate names "
-            f"{own.name}",
+            f"{credentials.name}",
             where=agreement.path,
             hint="name this side's own certificate in [link], or ask for a proposal with its name",
         )
-    if side.fingerprint not in (None, own.fingerprint):
+    if side.fingerprint not in (None, credentials.fingerprint):
         raise SignatureError(
-            f"the agreement has the key {str(side.fingerprint)[:16]}… for {own.name}, and this "
-            f"side's certificate has {own.fingerprint[:16]}…",
+            f"the agreement has the key {str(side.fingerprint)[:16]}… for {credentials.name}, "
+            f"and this side's certificate has {credentials.fingerprint[:16]}…",
             where=agreement.path,
             hint="name the certificate that was agreed on in [link], or ask for a new proposal",
         )
-    expected = {one.name for one in config.side.counterparts(agreement)}
+    expected = {candidate.name for candidate in config.side.counterparts(agreement)}
     if set(config.peers) != expected:
         raise SignatureError(
             f"the agreement is with {', '.join(sorted(expected))}, and this side's peer is "
@@ -221,11 +223,11 @@ def verified(
                 where=agreement.path,
                 hint=f"have it signed there: taciturn sign {Path(agreement.path).name} FILE",
             )
-    own = signers.get(verifier.name)
-    if own is not None and own.fingerprint != verifier.fingerprint:
+    signer = signers.get(verifier.name)
+    if signer is not None and signer.fingerprint != verifier.fingerprint:
         raise SignatureError(
             f"{verifier.name} signed the agreement with another key than it has now: "
-            f"{_short(own.fingerprint)}, and the key is {_short(verifier.fingerprint)}",
+            f"{_short(signer.fingerprint)}, and the key is {_short(verifier.fingerprint)}",
             where=agreement.path,
             hint=f"a renewed certificate may keep its key; with a new key, {_AGAIN}",
         )
@@ -277,7 +279,7 @@ class _Examined:
 
     def _chain(self) -> list[x509.Certificate]:
         try:
-            chain = [x509.load_der_x509_certificate(part) for part in self.signature.chain]
+            chain = [x509.load_der_x509_certificate(encoded) for encoded in self.signature.chain]
             actual = certificate_fingerprint(chain[0])
         except Exception:  # what is unsupported has classes of its own
             raise self._wrong(
@@ -290,75 +292,89 @@ class _Examined:
             )
         return chain
 
-    def _require_value(self, own: x509.Certificate) -> None:
-        one = self.signature
-        octets = own.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    def _require_value(self, certificate: x509.Certificate) -> None:
+        signature = self.signature
+        octets = certificate.public_key().public_bytes(
+            Encoding.DER, PublicFormat.SubjectPublicKeyInfo
+        )
         try:
-            verify(octets, one.value, statement(one.digest, one.role, one.name, one.time))
+            verify(
+                octets,
+                signature.value,
+                statement(signature.digest, signature.role, signature.name, signature.time),
+            )
         except CryptoError:
             raise self._wrong(
-                f"the signature of {one.name} is not by its key, or its name, role, time or digest "
-                "was changed"
+                f"the signature of {signature.name} is not by its key, or its name, role, time or "
+                "digest was changed"
             ) from None
 
     def _require_this_agreement(self) -> None:
-        one, text = self.signature, self.agreement.canonical()
-        if text_digest(one.text) != one.digest:
-            raise self._wrong(f"the text in the signature of {one.name} is not the one it signed")
-        if one.text == text:
+        signature, text = self.signature, self.agreement.canonical()
+        if text_digest(signature.text) != signature.digest:
+            raise self._wrong(
+                f"the text in the signature of {signature.name} is not the one it signed"
+            )
+        if signature.text == text:
             return
         with suppress(ValueError, TypeError, KeyError, RecursionError):
-            if (other := json.loads(one.text)["id"]) != self.agreement.id:
+            if (other := json.loads(signature.text)["id"]) != self.agreement.id:
                 raise self._wrong(
-                    f"the signature of {one.name} is of another agreement: {str(other)[:80]}, and "
-                    f"this one is {self.agreement.id}"
+                    f"the signature of {signature.name} is of another agreement: "
+                    f"{str(other)[:80]}, and this one is {self.agreement.id}"
                 )
-        changes = differences(one.text, text, "when signed", "now")
+        changes = differences(signature.text, text, "when signed", "now")
         # Equal values in two spellings, such as 1 and 1.0, are two texts.
         words = "; ".join(changes) or "a number is spelled otherwise"
         raise self._wrong(
-            f"the agreement was changed after {one.name} signed it: {words}",
-            hint=f"restore what {one.name} signed; or, if the change is wanted, {_AGAIN}",
+            f"the agreement was changed after {signature.name} signed it: {words}",
+            hint=f"restore what {signature.name} signed; or, if the change is wanted, {_AGAIN}",
         )
 
     def _side(self) -> AgreedSide:
-        one = self.signature
+        signature = self.signature
         for side in self.agreement.sides:
-            if (side.name, side.role) == (one.name, one.role):
+            if (side.name, side.role) == (signature.name, signature.role):
                 return side
         raise self._wrong(
-            f"{one.name} has signed the agreement as {one.role}, and is not that side of it",
+            f"{signature.name} has signed the agreement as {signature.role}, and is not "
+            "that side of it",
             hint="remove that block [[signature]]",
         )
 
-    def _require_name(self, own: x509.Certificate) -> None:
+    def _require_name(self, certificate: x509.Certificate) -> None:
         named = ""
         # What a certificate says of itself may be no certificate's language.
         with suppress(CertificateError, ValueError):
-            named = party_name(own, Path(self.agreement.path))
+            named = party_name(certificate, Path(self.agreement.path))
         if named != self.signature.name:
             raise self._wrong(
                 f"the certificate in the signature of {self.signature.name} names "
                 f"{named[:80] or 'nobody'}"
             )
 
-    def _require_time(self, own: x509.Certificate, now: datetime) -> None:
-        one = self.signature
-        if one.time > now + CLOCK_SLACK:
+    def _require_time(self, certificate: x509.Certificate, now: datetime) -> None:
+        signature = self.signature
+        if signature.time > now + CLOCK_SLACK:
             raise self._wrong(
-                f"{one.name} signed on {day(one.time)}, which is still to come",
+                f"{signature.name} signed on {day(signature.time)}, which is still to come",
                 hint="check the clocks of both machines",
             )
-        if one.time > self.agreement.valid_until:
+        if signature.time > self.agreement.valid_until:
             raise self._wrong(
-                f"{one.name} signed on {day(one.time)}, when the agreement was over: it was valid "
-                f"until {day(self.agreement.valid_until)}",
+                f"{signature.name} signed on {day(signature.time)}, after the agreement had "
+                f"expired on {day(self.agreement.valid_until)}",
                 hint=_AGAIN,
             )
         # As it was then: a renewed certificate does not undo what its predecessor signed.
-        if not own.not_valid_before_utc <= one.time <= own.not_valid_after_utc:
+        if (
+            not certificate.not_valid_before_utc
+            <= signature.time
+            <= certificate.not_valid_after_utc
+        ):
             raise self._wrong(
-                f"the certificate of {one.name} was not valid on {day(one.time)}, when it signed"
+                f"the certificate of {signature.name} was not valid on "
+                f"{day(signature.time)}, when it signed"
             )
 
 

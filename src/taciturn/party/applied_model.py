@@ -218,12 +218,12 @@ _MOST_NAMED = 8
 class NewRows:
     """Rows to score, in the order of the file.
 
-    ``own`` has their ids as the file spells them; ``table`` those by which both sides know the
+    ``own_ids`` are as the file spells them; ``table`` those by which both sides know the
     rows. ``listed`` says which of them both sides have, in the order of the common ids; None where
     that is still to be found out.
     """
 
-    own: RowIds
+    own_ids: RowIds
     table: FeatureTable
     where: str
     listed: IndexArray | None = None

@@ -770,9 +770,9 @@ def section_settings(section: str) -> dict[str, Setting]:
     model = SECTIONS[section]
     known = declared(model, Agreement, Settings, Pins, NamedAgreement)
     # A section's own before those that a simulation takes too.
-    own = [name for name in model.model_fields if name in model.__annotations__]
-    rest = [name for name in model.model_fields if name not in own]
-    names = [*own, *rest] if model is DataSection else [*model.model_fields]
+    defined = [name for name in model.model_fields if name in model.__annotations__]
+    inherited = [name for name in model.model_fields if name not in defined]
+    names = [*defined, *inherited] if model is DataSection else [*model.model_fields]
     names = [*AGREEMENT_KEYS] if model is Agreement else names
     names += (*DERIVED, *NAMING) if model is Agreement else ()
     return {name: known[name] for name in names if name not in UNWRITTEN}
@@ -788,8 +788,8 @@ def file_default(section: str, name: str) -> object:
         return None
     model = NamedAgreement if section == "agreement" and name in NAMING else SECTIONS[section]
     if model is Agreement and name in ALSO_SIMULATED:
-        own = getattr(OWN_DATA_DEFAULTS, name, None)
-        return Settings.model_fields[name].default if own is None else own
+        default = getattr(OWN_DATA_DEFAULTS, name, None)
+        return Settings.model_fields[name].default if default is None else default
     field = model.model_fields[name]
     return None if field.is_required() else field.default
 
@@ -1038,7 +1038,7 @@ class PartyConfig:
         held = {"agreement": dict(agreement.agreement)}
         if agreement.study is not None:
             held["study"] = dict(agreement.study)
-        return {**{name: part for name, part in sections.items() if name != "study"}, **held}
+        return {**{name: section for name, section in sections.items() if name != "study"}, **held}
 
     def _section(self, kind: type[S], sections: dict[str, Any], name: str) -> S:
         return kind.from_mapping(sections.get(name, {}), syntax=self.syntax.within(name))
@@ -1048,8 +1048,8 @@ class PartyConfig:
         for section in (self.data, self.output, self.privacy, self.serve):
             for name, setting in declared(type(section), Settings).items():
                 field = type(section).model_fields.get(name)
-                others = setting.owner not in ("", self.role)
-                if others and field is not None and getattr(section, name) != field.default:
+                foreign = setting.owner not in ("", self.role)
+                if foreign and field is not None and getattr(section, name) != field.default:
                     raise ConfigError(
                         f"{hyphenated(name)} is for {setting.owner.title()} alone to set",
                         setting=name,

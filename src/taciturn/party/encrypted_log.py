@@ -240,9 +240,9 @@ def _altered(number: int, path: Path) -> StateError:
 def _read_all(stream: BinaryIO, count: int) -> bytes:
     parts = []
     while count:
-        part = stream.read(count)
-        if not part:
+        chunk = stream.read(count)
+        if not chunk:
             break
-        parts.append(part)
-        count -= len(part)
+        parts.append(chunk)
+        count -= len(chunk)
     return b"".join(parts)

@@ -85,7 +85,7 @@ def open_endpoint(
 
 @contextmanager
 def _opened(
-    config: PartyConfig, own: Credentials, announce: Announce, keys: Mapping[str, str]
+    config: PartyConfig, credentials: Credentials, announce: Announce, keys: Mapping[str, str]
 ) -> Iterator[Endpoints]:
     link, log = config.link, Log.from_config(config, announce)
     limits = Limits(dead_after=link.keepalive_seconds)
@@ -96,7 +96,7 @@ def _opened(
 
         hub = Hub(
             link.listen,
-            own,
+            credentials,
             pins={peer: keys.get(peer) for peer in config.peers},
             limits=limits,
             on_refused=on_change(lambda reason: log("refused a connection", reason=reason)),
@@ -116,7 +116,7 @@ def _opened(
         files = config.path(link.certificate), config.path(link.key)
         pin = KeyPin(keys[config.peer], *files)
     endpoint = DialEndpoint(
-        str(link.connect), own, peer=config.peer, pin=pin, limits=limits, on_failed=waits
+        str(link.connect), credentials, peer=config.peer, pin=pin, limits=limits, on_failed=waits
     )
     announce(f"connecting to {config.peer} at {link.connect}")
     try:

@@ -86,8 +86,8 @@ class Past:
     """What a journal says of the session so far; frames are those of the first link.
 
     ``pending`` are frames from before the checkpoint that the peer has not confirmed, by number;
-    ``sent``, ``received`` and ``kept`` are since the checkpoint. ``done`` is the result, None where
-    the program has not ended. ``further`` is the same of each further link.
+    ``sent``, ``received`` and ``persisted`` are since the checkpoint. ``done`` is the
+    result, None where the program has not ended. ``further`` is the same of each further link.
     """
 
     meta: Meta
@@ -96,7 +96,7 @@ class Past:
     pending: dict[int, bytes] = field(default_factory=dict, repr=False)
     sent: list[bytes] = field(default_factory=list, repr=False)
     received: list[bytes] = field(default_factory=list, repr=False)
-    kept: list[bytes] = field(default_factory=list, repr=False)
+    persisted: list[bytes] = field(default_factory=list, repr=False)
     done: bytes | None = field(default=None, repr=False)
     further: list[Past] = field(default_factory=list, repr=False)
 
@@ -152,7 +152,9 @@ class Journal:
 
     def _open(self, past: Past, encrypted_log: EncryptedLog) -> None:
         self._encrypted_log, self._meta = encrypted_log, past.meta
-        self._peers = {place: one.peer for place, one in enumerate([past, *past.further])}
+        self._peers = {
+            place: link_past.peer for place, link_past in enumerate([past, *past.further])
+        }
 
     def met(self, peer: bytes, link: int = 0) -> None:
         """Notes the peer's name for the session; where there are several, on which link."""
@@ -170,7 +172,7 @@ class Journal:
         # Not settled: a frame that is lost with the machine was not confirmed, and is sent again.
         self._append(_RECEIVED, _NUMBER.pack(number) + frame, link)
 
-    def kept(self, data: bytes) -> None:
+    def persisted(self, data: bytes) -> None:
         """Notes what the program wants remembered; what is said next may depend on it."""
         # Settled with the next frame that is sent.
         self._append(_KEPT, data)
@@ -193,11 +195,11 @@ class Journal:
         encrypted_log, meta = self._encrypted_log, self._meta
         if encrypted_log is None or meta is None:
             raise StateError("a journal that was not started has no checkpoints")
-        first, *others = (
-            Past(meta, self._peers.get(place, UNKNOWN), *one)
-            for place, one in enumerate([(point, pending), *further])
+        first, *further_pasts = (
+            Past(meta, self._peers.get(place, UNKNOWN), *link_state)
+            for place, link_state in enumerate([(point, pending), *further])
         )
-        past = replace(first, further=others)
+        past = replace(first, further=further_pasts)
         self._encrypted_log = EncryptedLog.create(self._path, self._key, _opening(past))
         self._unsynced = False
         # The former file is whole until the new one has its name.
@@ -232,8 +234,8 @@ def _of_link(link: int, record: bytes) -> bytes:
 
 def _opening(past: Past) -> list[bytes]:
     records = [bytes([_META]) + past.meta.to_bytes()]
-    for link, one in enumerate([past, *past.further]):
-        records += [_of_link(link, record) for record in _opening_of_link(one)]
+    for link, link_past in enumerate([past, *past.further]):
+        records += [_of_link(link, record) for record in _opening_of_link(link_past)]
     return records
 
 
@@ -254,7 +256,7 @@ def _past_of(records: list[bytes], path: Path) -> Past:
     for record in records[1:]:
         kind, body = record[0], record[1:]
         if kind == _KEPT:
-            past.kept.append(body)
+            past.persisted.append(body)
         elif kind == _DONE:
             past.done = body
         elif kind == _LINK and len(body) > 1:

@@ -492,10 +492,10 @@ class Link:
         channel.send(
             _OPENING.pack(_OPEN, VERSION, self._purpose, self._mine, self._peer, self._received)
         )
-        theirs = channel.receive(timeout)
-        if theirs[:1] == bytes([_FAIL]):
-            raise _stopped(theirs)
-        self._accept(theirs)
+        opening = channel.receive(timeout)
+        if opening[:1] == bytes([_FAIL]):
+            raise _stopped(opening)
+        self._accept(opening)
         for number, frame in list(self._unconfirmed.items()):
             self._say(channel, number, frame)
 

@@ -158,9 +158,9 @@ class Figures:
         """What a checkpoint keeps of it."""
         return {"curve": self.curve, "losses": self._losses}
 
-    def restore(self, kept: dict[str, Any]) -> None:
+    def restore(self, record: dict[str, Any]) -> None:
         """Resumes from a checkpoint."""
-        self.curve, self._losses = list(kept["curve"]), list(kept["losses"])
+        self.curve, self._losses = list(record["curve"]), list(record["losses"])
 
     def _remaining(self) -> float | None:
         """Seconds left at the pace since the first progress; None before there is one."""

@@ -66,9 +66,9 @@ def model_share(
 
 def save_model(share: ModelShare, path: Path, log: Log) -> None:
     """Writes the model; one of an earlier session keeps a name of its own."""
-    kept = archive_model(path, share.session)
-    if kept is not None:
-        log("earlier model kept", file=kept.name)
+    archived = archive_model(path, share.session)
+    if archived is not None:
+        log("earlier model kept", file=archived.name)
     share.save(path)
 
 
@@ -88,11 +88,11 @@ def keep_scores(
         else ScoredRows(np.nan_to_num(scores), labels.values)
         for scores, labels in ((train, tables.labels), (held_out, tables.held_out_labels))
     )
-    kept, path = StoredScores(session, *sets), scores_path(model)
-    if kept.train is None and kept.held_out is None:
+    stored, path = StoredScores(session, *sets), scores_path(model)
+    if stored.train is None and stored.held_out is None:
         return
     try:
-        kept.save(path)
+        stored.save(path)
     except OutputError as problem:
         log("warning", about=f"{problem.message}: the model will have no page")
 

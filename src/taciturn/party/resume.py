@@ -93,7 +93,7 @@ class _CheckpointWriter:
         self._journal.checkpoint(
             Checkpoint(*counts, self._freeze(state)),
             pending,
-            [(Checkpoint(*others), frames) for others, frames in further],
+            [(Checkpoint(*fields), frames) for fields, frames in further],
         )
         self._passed, self._crossed, self._last = 0, crossed, time.monotonic()
 
@@ -107,13 +107,13 @@ class _JournalReplay:
 
     def __init__(self, past: Past, peers: Sequence[str]) -> None:
         pasts = {peer: past.link(place) for place, peer in enumerate(peers)}
-        self._sent = {peer: deque(one.sent) for peer, one in pasts.items()}
-        self._received = {peer: deque(one.received) for peer, one in pasts.items()}
-        self._kept = deque(past.kept)
+        self._sent = {peer: deque(peer_past.sent) for peer, peer_past in pasts.items()}
+        self._received = {peer: deque(peer_past.received) for peer, peer_past in pasts.items()}
+        self._persisted = deque(past.persisted)
 
     @property
     def over(self) -> bool:
-        return not (self._holds_frames or self._kept)
+        return not (self._holds_frames or self._persisted)
 
     @property
     def _holds_frames(self) -> bool:
@@ -137,7 +137,7 @@ class _JournalReplay:
         return before
 
     def remembered(self) -> bytes | None:
-        return self._kept.popleft() if self._kept else None
+        return self._persisted.popleft() if self._persisted else None
 
     def heard(self, peer: str) -> bytes | None:
         """What was received then; None where it is still to come."""
@@ -204,10 +204,10 @@ def run_program(
     def keep(data: bytes) -> bytes:
         before = playback.remembered()
         if before is None and journal is not None:
-            journal.kept(data)
-        kept = data if before is None else before
-        hooks.note(kept)
-        return kept
+            journal.persisted(data)
+        persisted = data if before is None else before
+        hooks.note(persisted)
+        return persisted
 
     driver = Driver(role, program, {peer: partial(speak, peer) for peer in links}, seen, keep)
     try:

@@ -44,22 +44,22 @@ class FeatureRole:
                 hint="write the name in Bob's certificate",
             )
 
-    def require_certificate(self, config: PartyConfig, own: Credentials) -> None:
+    def require_certificate(self, config: PartyConfig, credentials: Credentials) -> None:
         """Insist that one of several Alices has the agreed name and key."""
         # Loaded here: settings are read without it.
         from taciturn.transport.tls import pin_mismatch
 
-        where, pin = str(config.path(config.link.certificate)), config.parties.get(own.name)
+        where, pin = str(config.path(config.link.certificate)), config.parties.get(credentials.name)
         if pin is None:
             names = ", ".join(config.parties)
             raise CertificateError(
-                f"the certificate names {own.name}, and the parties are {names}",
+                f"the certificate names {credentials.name}, and the parties are {names}",
                 where=where,
                 hint=Hint("name this side's own certificate, or add it to {parties} on all sides"),
             )
-        if pin != own.fingerprint:
+        if pin != credentials.fingerprint:
             raise CertificateError(
-                f"{own.name}: {pin_mismatch(own.fingerprint, pin)}",
+                f"{credentials.name}: {pin_mismatch(credentials.fingerprint, pin)}",
                 where=where,
                 hint=Hint(
                     "name this side's own certificate; or have its fingerprint, which taciturn "
@@ -72,11 +72,11 @@ class FeatureRole:
         return name if config.parties else self.role
 
     def agreed_sides(
-        self, config: PartyConfig, own: AgreedSide, peer_key: str | None
+        self, config: PartyConfig, own_side: AgreedSide, peer_key: str | None
     ) -> tuple[AgreedSide, ...]:
         """The sides of an agreement that she proposes: Bob, and all Alices in their order."""
-        others = _alices(config)
-        alices = {**others, own.name: own}.values() if others else [own]
+        pinned = _alices(config)
+        alices = {**pinned, own_side.name: own_side}.values() if pinned else [own_side]
         return (AgreedSide(BOB, config.peer, peer_key), *alices)
 
     def counterparts(self, agreement: AgreementFile) -> tuple[AgreedSide, ...]:
@@ -134,11 +134,11 @@ class LabelRole:
                 hint=Hint("write {listen} in place of {connect}", listen="0.0.0.0:9443"),
             )
 
-    def require_certificate(self, config: PartyConfig, own: Credentials) -> None:
+    def require_certificate(self, config: PartyConfig, credentials: Credentials) -> None:
         """Refuse Bob a certificate of one of the Alices."""
-        if own.name in config.parties:
+        if credentials.name in config.parties:
             raise CertificateError(
-                f"Bob's certificate names {own.name}, which is one of the Alices",
+                f"Bob's certificate names {credentials.name}, which is one of the Alices",
                 where=str(config.path(config.link.certificate)),
                 hint="give each side its own certificate",
             )
@@ -148,10 +148,13 @@ class LabelRole:
         return self.role
 
     def agreed_sides(
-        self, config: PartyConfig, own: AgreedSide, peer_key: str | None
+        self, config: PartyConfig, own_side: AgreedSide, peer_key: str | None
     ) -> tuple[AgreedSide, ...]:
         """The sides of an agreement that he proposes: he, and the only Alice or all of them."""
-        return (own, *(_alices(config).values() or [AgreedSide("alice", config.peer, peer_key)]))
+        return (
+            own_side,
+            *(_alices(config).values() or [AgreedSide("alice", config.peer, peer_key)]),
+        )
 
     def counterparts(self, agreement: AgreementFile) -> tuple[AgreedSide, ...]:
         """The sides of an agreement that he talks to: the Alices."""

@@ -78,8 +78,8 @@ class Meeting:
 
     def name_with(self, peer: str) -> str:
         """One name of the session for this side and one of its peers."""
-        own, other = self.links[peer].names
-        first, second = (own, other) if self.role == "alice" else (other, own)
+        own_name, peer_name = self.links[peer].names
+        first, second = (own_name, peer_name) if self.role == "alice" else (peer_name, own_name)
         return _digest(first + second)
 
     def connect(self) -> None:
@@ -220,12 +220,12 @@ def _tend(links: Mapping[str, Link], waited_for: str) -> None:
 
 def _at_once(act: Callable[[Link], None], links: Iterable[Link]) -> None:
     """Does something with all links at a time: one that hangs must not hold the others up."""
-    first, *others = links
-    if not others:
+    first, *further = links
+    if not further:
         act(first)
         return
-    with ThreadPoolExecutor(1 + len(others), thread_name_prefix="taciturn-links") as pool:
-        list(pool.map(act, [first, *others]))
+    with ThreadPoolExecutor(1 + len(further), thread_name_prefix="taciturn-links") as pool:
+        list(pool.map(act, [first, *further]))
 
 
 def tellable(problem: object) -> tuple[int, str]:

@@ -47,7 +47,7 @@ class EncryptedArrayStore:
 
     def __init__(self, folder: Path, key: bytes) -> None:
         self._folder, self._key = folder, key
-        self._kept: dict[str, dict[str, Any]] = {}
+        self._references: dict[str, dict[str, Any]] = {}
         self._named: set[str] = set()
 
     def put(self, name: str, values: FloatArray) -> Any:  # noqa: ANN401 - JSON
@@ -55,27 +55,31 @@ class EncryptedArrayStore:
         if values.nbytes < LEAST_BYTES:
             return INLINE.put(name, values)
         self._named.add(name)
-        if name not in self._kept:
+        if name not in self._references:
             with encrypted_log.reporting_write_errors(self._folder):
                 self._folder.mkdir(mode=0o700, exist_ok=True)
             records = (block.astype("<f8").tobytes() for _, block in row_blocks(values))
             sealed = EncryptedLog.create(self._folder / name, self._key, records)
             sealed.close()
-            kept = {"file": name, "salt": sealed.salt.hex(), "length": len(values)}
-            self._kept[name] = kept
-        return self._kept[name]
+            reference = {"file": name, "salt": sealed.salt.hex(), "length": len(values)}
+            self._references[name] = reference
+        return self._references[name]
 
-    def get(self, kept: Any) -> Load:  # noqa: ANN401 - JSON
+    def get(self, reference: Any) -> Load:  # noqa: ANN401 - JSON
         """What reads an array back; StateError where its file is missing or another one."""
-        if isinstance(kept, str):
-            return INLINE.get(kept)
-        name, salt, length = str(kept["file"]), bytes.fromhex(kept["salt"]), int(kept["length"])
+        if isinstance(reference, str):
+            return INLINE.get(reference)
+        name, salt, length = (
+            str(reference["file"]),
+            bytes.fromhex(reference["salt"]),
+            int(reference["length"]),
+        )
         path = self._folder / name
         if not path.exists():
             raise _unfit(path, "is missing")
         if encrypted_log.salt_of(path) != salt:
             raise _unfit(path, "is not the one that the checkpoint names")
-        self._kept[name] = kept
+        self._references[name] = reference
         self._named.add(name)
         return partial(self._read, path, length)
 
@@ -85,12 +89,14 @@ class EncryptedArrayStore:
             for path in self._folder.iterdir():
                 if path.name not in self._named:
                     path.unlink()
-        self._kept = {name: kept for name, kept in self._kept.items() if name in self._named}
+        self._references = {
+            name: reference for name, reference in self._references.items() if name in self._named
+        }
         self._named = set()
 
     def clear(self) -> None:
         """Removes all files: the training is over, or another one begins."""
-        self._kept, self._named = {}, set()
+        self._references, self._named = {}, set()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _read(self, path: Path, length: int) -> FloatArray:

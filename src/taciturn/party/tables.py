@@ -83,11 +83,11 @@ _PART_ROWS = 1 << 18
 class AlignedRows:
     """The common rows of one side's table.
 
-    ``own`` has their ids as the table spells them, ``common`` as both sides know them, in the same
+    ``own_ids`` are as the table spells them, ``common`` as both sides know them, in the same
     order.
     """
 
-    own: RowIds
+    own_ids: RowIds
     common: RowIds
     where: str = ""
 
@@ -104,13 +104,15 @@ class AlignedRows:
         # An id may be spelled NA: nothing stands for a missing value here.
         frame = read_frame(path, text=(id_column, second), dialect=Dialect(na_values=()))
         require_column(frame.columns, id_column, "id", where=str(path))
-        own = _ids(frame[id_column], path)
-        return cls(own, _ids(frame[second], path) if second in frame.columns else own, str(path))
+        own_ids = _ids(frame[id_column], path)
+        return cls(
+            own_ids, _ids(frame[second], path) if second in frame.columns else own_ids, str(path)
+        )
 
     def write(self, path: Path, id_column: str) -> None:
         """Writes the list, whole or not at all, for its owner's eyes."""
-        columns = {id_column: self.own.series}
-        if self.common != self.own:
+        columns = {id_column: self.own_ids.series}
+        if self.common != self.own_ids:
             columns[_second(id_column)] = self.common.series
         with private_file(path) as stream:
             for part in _written(pl.DataFrame(columns), path.suffix):
@@ -119,7 +121,7 @@ class AlignedRows:
     def rows_of(self, table: RowIds) -> IndexArray:
         """Where these rows stand in a table, in the list's order."""
         hint = "restore the table, or align again on both sides: taciturn align"
-        return table.rows_of(self.own, where=self.where, hint=hint)
+        return table.rows_of(self.own_ids, where=self.where, hint=hint)
 
 
 def require_kind(path: Path, setting: str = "aligned") -> None:
@@ -272,21 +274,21 @@ class PartyTables:
         return (*self.preparation.notes, *self.remarks)
 
 
-def load_tables(config: PartyConfig, kept: PreparedCache | None = None) -> PartyTables:
+def load_tables(config: PartyConfig, cache: PreparedCache | None = None) -> PartyTables:
     """Reads and prepares a party's table.
 
-    ``kept`` is where a large table is kept as it was prepared, and taken from if nothing changed;
-    where absent its files last for as long as it is in use.
+    ``cache`` holds large prepared tables between runs. Without one their files last as long as
+    the tables are in use.
     """
     with rendering_errors_as(config.syntax):
-        return _load(config, kept)
+        return _load(config, cache)
 
 
-def _load(config: PartyConfig, kept: PreparedCache | None) -> PartyTables:
+def _load(config: PartyConfig, cache: PreparedCache | None) -> PartyTables:
     passing = _passing(config)
-    converted = passing if kept is None else Scratch(kept.path.with_name("converted"))
+    converted = passing if cache is None else Scratch(cache.path.with_name("converted"))
     try:
-        return _loaded(config, kept, passing, converted.folder)
+        return _loaded(config, cache, passing, converted.folder)
     finally:
         # What lies there is gigabytes that nobody would look for; what is in use has no name.
         passing.clear()
@@ -294,7 +296,7 @@ def _load(config: PartyConfig, kept: PreparedCache | None) -> PartyTables:
 
 
 def _loaded(
-    config: PartyConfig, kept: PreparedCache | None, passing: Scratch, converted: Path | None
+    config: PartyConfig, cache: PreparedCache | None, passing: Scratch, converted: Path | None
 ) -> PartyTables:
     raw = raw_table(config, converted)
     train, rest, held_out_ids = chosen_rows(config, raw.ids)
@@ -307,8 +309,8 @@ def _loaded(
     del raw
     chosen = [train, rest] if len(rest.rows) else [train]
     key = _key(config, sources, chosen)
-    recalled = None if kept is None else kept.recall(key, [rows.ids for rows in chosen])
-    plan, tables = recalled or _prepared(config, columns, settings, chosen, key, kept, passing)
+    recalled = None if cache is None else cache.recall(key, [rows.ids for rows in chosen])
+    plan, tables = recalled or _prepared(config, columns, settings, chosen, key, cache, passing)
     like = label_name_notes(columns) if labels is None else leakage_notes(tables[0], labels)
     return PartyTables(
         train=tables[0],
@@ -339,19 +341,19 @@ def _prepared(
     settings: PrepareSettings,
     chosen: list[ChosenRows],
     key: str,
-    kept: PreparedCache | None,
+    cache: PreparedCache | None,
     passing: Scratch,
 ) -> tuple[Preparation, list[FeatureTable]]:
-    room = None if kept is None else kept.room()
-    if kept is None or room is None:
+    room = None if cache is None else cache.room()
+    if cache is None or room is None:
         # Files without a name, which last for as long as they are in use.
         chosen, room = [replace(rows, name="") for rows in chosen], passing
     intercept = config.side.intercept(config)
     try:
         plan, tables = fit_and_prepare(columns, settings, chosen, intercept=intercept, scratch=room)
-        if kept is not None and room is not passing:
+        if cache is not None and room is not passing:
             names = (rows.name for rows in chosen)
-            kept.keep(key, room, plan, dict(zip(names, tables, strict=True)))
+            cache.keep(key, room, plan, dict(zip(names, tables, strict=True)))
     except BaseException:
         room.clear()
         raise
@@ -383,10 +385,10 @@ def chosen_rows(config: PartyConfig, ids: RowIds) -> tuple[ChosenRows, ChosenRow
 
     The third are the table's own names of the others.
     """
-    own, common, places = ids, ids, None
+    own_ids, common, places = ids, ids, None
     if config.data.aligned is not None:
         listed = AlignedRows.read(config.path(config.data.aligned), config.data.id)
-        own, common, places = listed.own, listed.common, listed.rows_of(ids)
+        own_ids, common, places = listed.own_ids, listed.common, listed.rows_of(ids)
     # By id on both sides: files may list the rows in any order.
     order = common.series.arg_sort().to_numpy().astype(np.int64)
     held = held_out_rows(common, config.agreed["held_out"], config.agreed["split_seed"])[order]
@@ -397,7 +399,7 @@ def chosen_rows(config: PartyConfig, ids: RowIds) -> tuple[ChosenRows, ChosenRow
         ChosenRows(common.take(rows), rows if places is None else places[rows], name)
         for name, rows in (("train", train), ("held-out", rest))
     )
-    return next(chosen), next(chosen), own.take(rest)
+    return next(chosen), next(chosen), own_ids.take(rest)
 
 
 def _labels(labels: LabelTable | None, chosen: ChosenRows) -> LabelTable | None:

@@ -136,10 +136,10 @@ def _samples(snapshot: Standing) -> Iterator[tuple[str, Labels, float]]:
     yield "started_timestamp_seconds", side, snapshot.started
     yield "written_timestamp_seconds", side, snapshot.written
     for peer, link in snapshot.links.items():
-        one = {"role": identity.role, "peer": peer}
-        yield "link_up", one, link.state == "connected"
-        yield "connections_total", one, link.connections
-        yield "reconnections_total", one, max(0, link.connections - 1)
+        labels = {"role": identity.role, "peer": peer}
+        yield "link_up", labels, link.state == "connected"
+        yield "connections_total", labels, link.connections
+        yield "reconnections_total", labels, max(0, link.connections - 1)
     if snapshot.checkpoint is not None:
         yield "checkpoint_timestamp_seconds", side, snapshot.checkpoint
     if snapshot.figures is not None:

@@ -180,7 +180,7 @@ def template(name: str, trial: Trial) -> str:
     # Where it cannot be otherwise, a side is shown what it has to accept.
     if side.exposes(chosen):
         privacy = (side.accept, *privacy)
-    own = {
+    lines_by_section = {
         "data": page.lines("data", (*_TABLE, *only.get("data", ()), *_PREPARATION), **columns),
         "link": page.lines("link", (way, *credentials, *_SECONDS), **{way: address}),
         "state": page.lines("state", _STATE),
@@ -191,7 +191,9 @@ def template(name: str, trial: Trial) -> str:
     }
     head = f'# taciturn party {name}.toml\n# {side.who}\nrole = "{role}"\n\n'
     agreed = f"{_AGREEMENT_HEAD}{_section('agreement', agreement)}{_parties(trial)}\n"
-    sections = "\n".join(_section(title, lines) for title, lines in own.items() if lines)
+    sections = "\n".join(
+        _section(title, lines) for title, lines in lines_by_section.items() if lines
+    )
     return f"{head}{agreed}{_OWN_HEAD}{sections}"
 
 
@@ -240,8 +242,8 @@ def _commented(code: str, comment: str) -> str:
     start = f"{code:<{_COMMENT_AT - 2}}  "
     width = _WIDTH - max(len(start) + 2, len(_CONTINUED))
     # A name such as label-rr stays in one piece.
-    first, *others = wrap(comment, width, break_on_hyphens=False)
-    return "\n".join([f"{start}# {first}", *(f"{_CONTINUED}{rest}" for rest in others)])
+    first, *continued = wrap(comment, width, break_on_hyphens=False)
+    return "\n".join([f"{start}# {first}", *(f"{_CONTINUED}{line}" for line in continued)])
 
 
 def write_templates(folder: Path, trial: Trial) -> list[Path]:

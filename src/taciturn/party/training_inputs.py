@@ -139,11 +139,11 @@ class TrainingInputs:
 
 def party_terms(config: PartyConfig, tables: PartyTables) -> Terms:
     """The terms of a party's training, from its file and its table."""
-    known, own = config.alice_columns, len(tables.train.columns)
+    known, width = config.alice_columns, len(tables.train.columns)
     with rendering_errors_as(config.syntax):
         require_agreed_rows(config, tables.train.rows)
-        require_agreed_columns(config, own)
-    return terms_for(config, own if known is None else known, tables.train.rows)
+        require_agreed_columns(config, width)
+    return terms_for(config, width if known is None else known, tables.train.rows)
 
 
 def require_agreed_rows(config: PartyConfig, rows: int) -> None:
@@ -159,8 +159,8 @@ def require_agreed_rows(config: PartyConfig, rows: int) -> None:
 
 def require_agreed_columns(config: PartyConfig, columns: int) -> None:
     """Insists that the only Alice has as many prepared columns as was agreed."""
-    agreed, own = config.alice_columns, config.side.agreed_width(config, columns)
-    if None not in (agreed, own) and agreed != own:
+    agreed, width = config.alice_columns, config.side.agreed_width(config, columns)
+    if None not in (agreed, width) and agreed != width:
         raise AgreementError(
             f"alice-columns is {agreed}, and her prepared table has {columns}",
             setting="alice_columns",

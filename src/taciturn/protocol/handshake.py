@@ -83,17 +83,17 @@ def wire_form(hello: Hello) -> Hello:
     return replace(hello, ids_digest=hashlib.sha256(text.encode()).hexdigest())
 
 
-def same_ids(ours: Hello, theirs: Hello) -> bool:
+def same_ids(hello: Hello, peer_hello: Hello) -> bool:
     """Whether the peer, whose greeting came over the wire, speaks of this side's rows."""
-    return theirs.ids_digest == wire_form(replace(ours, role=theirs.role)).ids_digest
+    return peer_hello.ids_digest == wire_form(replace(hello, role=peer_hello.role)).ids_digest
 
 
-def shake_hands(ours: Hello) -> Program[Hello]:
+def shake_hands(hello: Hello) -> Program[Hello]:
     """Exchanges and compares greetings; returns the peer's, or raises ``AgreementError``."""
-    yield from send(wire_form(ours))
-    theirs = yield from receive(Hello)
-    compare(ours, theirs)
-    return theirs
+    yield from send(wire_form(hello))
+    peer_hello = yield from receive(Hello)
+    compare(hello, peer_hello)
+    return peer_hello
 
 
 def open_training(
@@ -108,10 +108,10 @@ def open_training(
     ``magnitude_bits`` is the size of the values, where the conversation needs it. Raises
     ``AgreementError`` where versions, roles, terms, rows or columns differ.
     """
-    ours = greeting(role, terms.agreement.canonical(), features, magnitude_bits)
-    hello = yield from shake_hands(ours)
-    peer.require(hello)
-    return hello
+    own_hello = greeting(role, terms.agreement.canonical(), features, magnitude_bits)
+    peer_hello = yield from shake_hands(own_hello)
+    peer.require(peer_hello)
+    return peer_hello
 
 
 def group_terms(terms: Terms, features: FeatureTable) -> str:
@@ -128,44 +128,44 @@ def group_terms(terms: Terms, features: FeatureTable) -> str:
     return canonical_json(agreed)
 
 
-def compare(ours: Hello, theirs: Hello) -> None:
+def compare(hello: Hello, peer_hello: Hello) -> None:
     """Compares this side's greeting with the peer's; ``AgreementError`` where they differ."""
     # The version first: what the other fields mean depends on it.
-    if theirs.version != ours.version:
+    if peer_hello.version != hello.version:
         raise AgreementError(
-            f"the peer speaks protocol {theirs.version}, this side {ours.version}",
+            f"the peer speaks protocol {peer_hello.version}, this side {hello.version}",
             hint="install the same version of taciturn on both sides",
         )
-    require_roles(ours.role, theirs.role)
-    if theirs.terms != ours.terms:
-        named = differences(ours.terms, theirs.terms) or ["spelled differently"]
+    require_roles(hello.role, peer_hello.role)
+    if peer_hello.terms != hello.terms:
+        named = differences(hello.terms, peer_hello.terms) or ["spelled differently"]
         raise AgreementError("the settings of the two sides differ: " + "; ".join(named))
     # Before the digests, which would differ as well: a count says more.
-    if theirs.rows != ours.rows:
+    if peer_hello.rows != hello.rows:
         raise AgreementError(
-            f"this side has {ours.rows} rows, the peer {theirs.rows}",
+            f"this side has {hello.rows} rows, the peer {peer_hello.rows}",
             hint="both tables must hold the same rows in the same order: align them first",
         )
-    if not same_ids(ours, theirs):
+    if not same_ids(hello, peer_hello):
         raise AgreementError(
             "the row ids, or their order, differ between the two sides",
             hint="both tables must hold the same rows in the same order: align them first",
         )
-    if not 0 <= theirs.magnitude_bits <= MAX_MAGNITUDE_BITS:
+    if not 0 <= peer_hello.magnitude_bits <= MAX_MAGNITUDE_BITS:
         raise RemoteProtocolError(
-            f"the peer's features are said to need {theirs.magnitude_bits} bits",
+            f"the peer's features are said to need {peer_hello.magnitude_bits} bits",
             hint="scale or clip the features",
         )
-    if not 0 <= theirs.columns <= MAX_COLUMNS:
-        raise RemoteProtocolError(f"the peer's table is said to have {theirs.columns} columns")
+    if not 0 <= peer_hello.columns <= MAX_COLUMNS:
+        raise RemoteProtocolError(f"the peer's table is said to have {peer_hello.columns} columns")
 
 
-def require_roles(ours: str, theirs: str) -> None:
+def require_roles(role: str, peer_role: str) -> None:
     """Refuses a peer that does not have the other role."""
-    if {ours, theirs} != {"alice", "bob"}:
+    if {role, peer_role} != {"alice", "bob"}:
         raise AgreementError(
-            f"both sides are {ours}"
-            if ours == theirs
+            f"both sides are {role}"
+            if role == peer_role
             else "the peer's role is neither alice nor bob",
             hint="one side holds the labels (bob), the other only features (alice)",
         )

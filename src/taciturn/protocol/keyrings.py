@@ -19,8 +19,8 @@ from taciturn.rng import Entropy
 class OwnKeys:
     """The owner's side: makes, offers and keeps its keys.
 
-    ``read`` restores a key from bytes. ``single_use`` makes a key for each vector. ``kept`` is the
-    one key of a training that is resumed.
+    ``read`` restores a key from bytes. ``single_use`` makes a key for each vector. ``saved_key`` is
+    the key of a training that is resumed.
     """
 
     def __init__(
@@ -29,11 +29,11 @@ class OwnKeys:
         read: Callable[[bytes], SecretKey],
         *,
         single_use: bool,
-        kept: bytes = b"",
+        saved_key: bytes = b"",
     ) -> None:
         self.single_use = single_use
         self._make, self._read = make, read
-        self._key: SecretKey | None = read(kept) if kept else None
+        self._key: SecretKey | None = read(saved_key) if saved_key else None
 
     def open(self, entropy: Entropy, peers: Sequence[str] = (ONLY,)) -> Program[None]:
         """Offers the one key, before the first vector; to all peers, if there are several."""
@@ -46,9 +46,9 @@ class OwnKeys:
             return self._key
         key = self._make(entropy)
         # Whatever a scheme draws its keys from: after a stop it is this one.
-        kept = yield from persist(key.to_bytes())
-        if kept != key.to_bytes():
-            key = self._read(kept)
+        saved_key = yield from persist(key.to_bytes())
+        if saved_key != key.to_bytes():
+            key = self._read(saved_key)
         for peer in peers:
             offer = KeyOffer(PublicBytes(key.public.to_bytes()))
             yield from with_peer(peer, send(offer))
@@ -64,16 +64,16 @@ class OwnKeys:
 class PeerKeys:
     """The peer's side: receives the owner's keys.
 
-    ``read`` refuses a key with another uniform half. ``single_use`` and ``kept`` are as in
+    ``read`` refuses a key with another uniform half. ``single_use`` and ``saved_key`` are as in
     ``OwnKeys``.
     """
 
     def __init__(
-        self, read: Callable[[bytes], PublicKey], *, single_use: bool, kept: bytes = b""
+        self, read: Callable[[bytes], PublicKey], *, single_use: bool, saved_key: bytes = b""
     ) -> None:
         self.single_use = single_use
         self._read = read
-        self._key: PublicKey | None = read(kept) if kept else None
+        self._key: PublicKey | None = read(saved_key) if saved_key else None
 
     def open(self) -> Program[None]:
         """Receives the one key, before the first vector."""

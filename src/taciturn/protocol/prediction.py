@@ -60,14 +60,14 @@ class ModelName:
 
 def meet(role: Role, model: ModelName, features: FeatureTable) -> Program[Hello]:
     """The greeting for a prediction of new rows; ``AgreementError`` if models or rows differ."""
-    ours = greeting(role, model.canonical(), features)
-    yield from send(wire_form(ours))
-    theirs = yield from receive(Hello)
+    hello = greeting(role, model.canonical(), features)
+    yield from send(wire_form(hello))
+    peer_hello = yield from receive(Hello)
     # What differs is said here in words for models and new rows; the rest is said below.
-    if theirs.version == ours.version and theirs.role != ours.role:
-        _require_same(ours, theirs)
-    compare(ours, theirs)
-    return theirs
+    if peer_hello.version == hello.version and peer_hello.role != hello.role:
+        _require_same(hello, peer_hello)
+    compare(hello, peer_hello)
+    return peer_hello
 
 
 def alignment_terms(normalisation: Normalisation, model: ModelName) -> str:
@@ -86,14 +86,14 @@ def other_model(apart: Sequence[str]) -> AgreementError:
     )
 
 
-def _require_same(ours: Hello, theirs: Hello) -> None:
-    if theirs.terms != ours.terms:
-        raise other_model(differences(ours.terms, theirs.terms))
-    if theirs.rows != ours.rows or not same_ids(ours, theirs):
+def _require_same(hello: Hello, peer_hello: Hello) -> None:
+    if peer_hello.terms != hello.terms:
+        raise other_model(differences(hello.terms, peer_hello.terms))
+    if peer_hello.rows != hello.rows or not same_ids(hello, peer_hello):
         counts = (
-            f"this side has {ours.rows} rows, the peer {theirs.rows}"
-            if theirs.rows != ours.rows
-            else f"both have {ours.rows} rows, and not the same ids"
+            f"this side has {hello.rows} rows, the peer {peer_hello.rows}"
+            if peer_hello.rows != hello.rows
+            else f"both have {hello.rows} rows, and not the same ids"
         )
         raise AgreementError(
             f"the rows to score are not the same on both sides: {counts}",
@@ -125,23 +125,23 @@ def shared_terms(terms: Terms, scales: Scales, purpose: str) -> str:
 class ScoringSide:
     """What a side of a scoring conversation has, whose kind of model is that of its class.
 
-    ``stated`` must be alike on both sides. ``own`` is this side's share of its own weights, in
+    ``stated`` must be alike on both sides. ``own_share`` is this side's share of its weights, in
     whose coordinates its rows are; None where it has them in clear.
     """
 
     stated = PREDICTION_TERMS
     chunk_rows = CHUNK_ROWS
-    own: WeightShare | None = None
+    own_share: WeightShare | None = None
 
     def whitened(self, features: FeatureTable) -> FeatureTable:
         """Rows in the coordinates of the weights."""
-        return whitened_rows(features, None if self.own is None else self.own.whitening)
+        return whitened_rows(features, None if self.own_share is None else self.own_share.whitening)
 
     def size_of(self, features: FeatureTable) -> int:
         """The size to state, in bits: at least that of the training, for few or small rows too."""
-        if self.own is None:
+        if self.own_share is None:
             return 0
-        return max(self.own.magnitude_bits, magnitude_bits(features.largest))
+        return max(self.own_share.magnitude_bits, magnitude_bits(features.largest))
 
 
 def require_columns(hello: Hello, shared: int) -> None:

@@ -32,7 +32,7 @@ class ArrayStore(Protocol):
         A name stands for one array as long as the training lasts.
         """
 
-    def get(self, kept: Any) -> Load:  # noqa: ANN401 - JSON
+    def get(self, reference: Any) -> Load:  # noqa: ANN401 - JSON
         """What reads an array back, from what ``put`` gave; ``StateError`` where it has changed."""
 
 
@@ -48,9 +48,9 @@ class InlineArrays:
         """The array as text, in two thirds of the room that hexadecimal digits take."""
         return base64.b64encode(values.astype("<f8").tobytes()).decode("ascii")
 
-    def get(self, kept: Any) -> Load:  # noqa: ANN401 - JSON
+    def get(self, reference: Any) -> Load:  # noqa: ANN401 - JSON
         """Reads it back."""
-        values = np.frombuffer(base64.b64decode(kept, validate=True), "<f8").astype(np.float64)
+        values = np.frombuffer(base64.b64decode(reference, validate=True), "<f8").astype(np.float64)
         return lambda: values
 
 
@@ -114,7 +114,7 @@ class SearchState:
             "held-out": self.held_out,
             "opened": [bits_of(values) for values in self.opened],
         }
-        kept = {
+        references = {
             # The last array is that of the last pass.
             kind: [
                 array_store.put(f"{kind}-{number}", values)
@@ -122,14 +122,14 @@ class SearchState:
             ]
             for kind, arrays in kinds.items()
         }
-        return {**kept, "position": _hex(self.position)}
+        return {**references, "position": _hex(self.position)}
 
     @classmethod
     def from_json(cls, values: dict[str, Any], array_store: ArrayStore) -> SearchState:
         """Reads it back."""
 
         def shelved(kind: str) -> LazyArrays:
-            return LazyArrays([array_store.get(kept) for kept in values[kind]])
+            return LazyArrays([array_store.get(reference) for reference in values[kind]])
 
         return cls(
             shelved("direction"),
@@ -138,7 +138,7 @@ class SearchState:
             _floats(values["position"]),
             cast(
                 "Sequence[IntArray]",
-                LazyArrays([_bits(array_store.get(kept)) for kept in values["opened"]]),
+                LazyArrays([_bits(array_store.get(reference)) for reference in values["opened"]]),
             ),
         )
 
@@ -293,7 +293,7 @@ class TrainingState:
                 if values["mutual"] is None
                 else MutualState.from_json(values["mutual"]),
                 widths=tuple(map(int, values["widths"])),
-                sizes=tuple((int(one), int(two)) for one, two in values["sizes"]),
+                sizes=tuple((int(size), int(spread)) for size, spread in values["sizes"]),
                 pairwise_masks=None
                 if values["circle"] is None
                 else PairwiseMasks.from_json(values["circle"]),

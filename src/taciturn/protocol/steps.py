@@ -83,10 +83,10 @@ def receive(expected: type[M]) -> Program[M]:
 
 def persist(data: bytes) -> Program[bytes]:
     """Bytes that must be the same if this program is run again: these, or those of then."""
-    kept = yield Persist(data)
-    if not isinstance(kept, bytes):
+    saved = yield Persist(data)
+    if not isinstance(saved, bytes):
         raise LocalProtocolError("the driver does not say what it keeps")
-    return kept
+    return saved
 
 
 def emit(event: Event) -> Program[None]:

@@ -49,8 +49,8 @@ class Terms:
     @property
     def conversation(self) -> str:
         """Which pair of programs trains: the mechanism's own, or the one of whole tables."""
-        own = self.mechanism.conversation
-        return f"{own}-table" if self.whole_table else own
+        name = self.mechanism.conversation
+        return f"{name}-table" if self.whole_table else name
 
     @property
     def whole_table(self) -> bool:

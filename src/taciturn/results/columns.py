@@ -173,7 +173,9 @@ def mean_adversary(seats: Sequence[BobSeat]) -> BobSeat:
     findings = mean_columns([seat.findings for seat in seats])
     canary = mean_columns(canaries) if len(canaries) == len(seats) else None
     tried = [seat.separation for seat in seats if seat.separation is not None]
-    return BobSeat(findings, canary, max(tried, key=lambda one: one.noticed, default=None))
+    return BobSeat(
+        findings, canary, max(tried, key=lambda separation: separation.noticed, default=None)
+    )
 
 
 def mean_columns(parts: Sequence[ColumnFindings]) -> ColumnFindings:
@@ -182,9 +184,11 @@ def mean_columns(parts: Sequence[ColumnFindings]) -> ColumnFindings:
     if len(parts) == 1:
         return first
     controls = tuple(
-        ColumnControl(one.name, _mean_fit(same), fmean(control.recovered for control in same))
-        for one in first.controls
-        for same in [[c for part in parts for c in part.controls if c.name == one.name]]
+        ColumnControl(
+            first_control.name, _mean_fit(same), fmean(control.recovered for control in same)
+        )
+        for first_control in first.controls
+        for same in [[c for part in parts for c in part.controls if c.name == first_control.name]]
     )
     attacks = tuple(
         _mean_score(
@@ -214,7 +218,7 @@ def _mean_score(scores: Sequence[ColumnScore]) -> ColumnScore:
 
         low, high = t_interval([score.recovered for score in scores])
     means: dict[str, Any] = {
-        name: fmean(getattr(one, name) for one in scores)
+        name: fmean(getattr(score, name) for score in scores)
         for name in ("recovered", "seconds", "values")
     }
     return replace(
@@ -229,7 +233,7 @@ def _mean_score(scores: Sequence[ColumnScore]) -> ColumnScore:
 
 
 def _mean_fit(parts: Sequence[ColumnControl] | Sequence[ColumnScore]) -> float | None:
-    fits = [one.r2 for one in parts if one.r2 is not None]
+    fits = [fit.r2 for fit in parts if fit.r2 is not None]
     return fmean(fits) if fits else None
 
 
@@ -247,7 +251,10 @@ def conclude_columns(
     without = f"recovered {100 * most:.1f} %" + (f", R2 {max(fits):.2f}" if fits else "")
     if above:
         # Of equal ones, the one that leaves less open.
-        best = max(above, key=lambda one: (one.recovered, one.ambiguity == "none", one.r2 or 0.0))
+        best = max(
+            above,
+            key=lambda finding: (finding.recovered, finding.ambiguity == "none", finding.r2 or 0.0),
+        )
         fit = "" if best.r2 is None else f", R2 {best.r2:.2f}"
         left = "" if best.ambiguity == "none" else f", up to {best.ambiguity}"
         return True, (

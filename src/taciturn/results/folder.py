@@ -404,7 +404,7 @@ def read_manifest(path: Path) -> Manifest:
 
 def _require_plain(file: Path, manifest: Manifest) -> None:
     """Refuse names that lead out of the folder."""
-    names = [one.name for one in manifest.files]
+    names = [listed.name for listed in manifest.files]
     if len(names) > MOST_FILES or any(
         name in ("", ".", "..", MANIFEST) or "/" in name or os.sep in name or "\0" in name
         for name in names

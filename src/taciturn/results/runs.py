@@ -118,12 +118,16 @@ class Runs(Result, Generic[R]):
             seconds=fmean(run.seconds for run in runs),
             bytes_to_alice=fmean(run.bytes_to_alice for run in runs),
             bytes_to_bob=fmean(run.bytes_to_bob for run in runs),
-            max_weight_difference=max((one for one in apart if one is not None), default=None),
+            max_weight_difference=max(
+                (difference for difference in apart if difference is not None), default=None
+            ),
             weight_bound=max(bounds) if len(bounds) == len(runs) else None,
             train=_means([run.train for run in runs]),
             test=_means([run.test for run in runs]),
             centralised=_means([run.centralised for run in runs if run.centralised is not None]),
-            bob_alone=None if None in alone else _means([one for one in alone if one is not None]),
+            bob_alone=None
+            if None in alone
+            else _means([metrics for metrics in alone if metrics is not None]),
             partner_adds=_mean_added([run.partner_adds for run in runs]),
             converged=_all([run.converged for run in runs]),
             diverged=any(run.diverged for run in runs),
@@ -132,7 +136,7 @@ class Runs(Result, Generic[R]):
     def shared(self, getter: Callable[[R], V]) -> tuple[V, str]:
         """A value of the runs, and its scope: empty where all runs agree, else the first run."""
         parts = [getter(run) for run in self.runs]
-        return parts[0], "" if all(one == parts[0] for one in parts) else self.scope(0)
+        return parts[0], "" if all(part == parts[0] for part in parts) else self.scope(0)
 
     def scope(self, number: int) -> str:
         """Name of one of several runs."""
@@ -163,11 +167,11 @@ class Runs(Result, Generic[R]):
         made = [record.get(name) for name in _MADE]
         if not all(value is None or isinstance(value, str) for value in made):
             raise refusal("version, command or audited", "is not a text")
-        own = {name: value for name, value in record.items() if name not in _MADE}
-        listed = own.get("runs")
+        fields_given = {name: value for name, value in record.items() if name not in _MADE}
+        listed = fields_given.get("runs")
         if not isinstance(listed, list):
-            return cls((read(cls.run_kind, own),), *made)
-        if len(listed) < 2 or own.get("seeds") != len(listed):
+            return cls((read(cls.run_kind, fields_given),), *made)
+        if len(listed) < 2 or fields_given.get("seeds") != len(listed):
             raise refusal("runs", "does not hold as many as seeds says")
         runs = [read(cls.run_kind, run, f"runs[{number}]") for number, run in enumerate(listed)]
         return cls(tuple(runs), *made)
@@ -259,8 +263,8 @@ class Runs(Result, Generic[R]):
             **f.ledger_values(ledger),
             **f.cost_values(means.seconds, iterations, means.bytes_to_alice, means.bytes_to_bob),
         }
-        own = {"mechanism": first.mechanism, "epsilon": first.epsilon, "solver": first.solver}
-        settings = {**bare.settings, **own}
+        training = {"mechanism": first.mechanism, "epsilon": first.epsilon, "solver": first.solver}
+        settings = {**bare.settings, **training}
         return (replace(bare, entry=entry, values=values, settings=settings, result=self),)
 
 

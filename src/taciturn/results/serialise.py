@@ -283,7 +283,11 @@ def _read(hint: Any, value: Any, place: str) -> Any:  # noqa: ANN401 - any type 
         return {name: _read(arguments[1], item, f"{place}.{name}") for name, item in value.items()}
     if hint is object or (origin is Literal and value in arguments):
         return value
-    if isinstance(hint, type) and issubclass(hint, Enum) and value in [one.value for one in hint]:
+    if (
+        isinstance(hint, type)
+        and issubclass(hint, Enum)
+        and value in [member.value for member in hint]
+    ):
         return hint(value)
     # The type itself: true is no number, although Python counts it among them.
     if hint in _PLAIN and type(value) is hint:
@@ -359,7 +363,7 @@ def _schema(hint: Any, shared: dict[str, Any], *, empty: bool = False) -> dict[s
     if origin is Mapping:
         return {"type": "object", "additionalProperties": _schema(arguments[1], shared)}
     if origin is Literal or issubclass(hint, Enum):
-        return {"enum": list(arguments) or [one.value for one in hint]}
+        return {"enum": list(arguments) or [member.value for member in hint]}
     name = "Number" if hint is float else hint.__name__
     if name not in shared:
         shared[name] = NUMBER if hint is float else object_schema(hint, shared)

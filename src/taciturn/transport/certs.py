@@ -73,8 +73,8 @@ def make_certificates(folder: Path, names: Sequence[str], *, days: int = 90) -> 
     made = TrialCertificates(folder / AUTHORITY, folder / AUTHORITY_KEY, parties, expires)
     files = {made.authority: pem(issuer.certificate), made.authority_key: key_pem(issuer.key)}
     for name, certificate, key in parties:
-        signed, own = issue(issuer, name, start, expires)
-        files[certificate], files[key] = pem(signed), key_pem(own)
+        signed, private_key = issue(issuer, name, start, expires)
+        files[certificate], files[key] = pem(signed), key_pem(private_key)
     _write_new(folder, files)
     return made
 

@@ -124,9 +124,9 @@ class KeyPin:
         None where nobody answers within ``timeout`` seconds, or the authority does not vouch for
         the server.
         """
-        own = self.certificate, self.key
+        own_files = self.certificate, self.key
         try:
-            with tls_connection(address, authority, timeout, own) as secured:
+            with tls_connection(address, authority, timeout, own_files) as secured:
                 octets = secured.getpeercert(binary_form=True)
             return None if octets is None else x509.load_der_x509_certificate(octets)
         except (OSError, ValueError):

@@ -266,8 +266,11 @@ class PeerEndpoint:
             if arrival > self._newest_arrival:
                 older = self._newest
                 # The same process calls again where its link broke, which is not noticed here yet.
-                others = caller != self._newest_caller and "" not in (caller, self._newest_caller)
-                if others and older is not None and older.alive:
+                another_caller = caller != self._newest_caller and "" not in (
+                    caller,
+                    self._newest_caller,
+                )
+                if another_caller and older is not None and older.alive:
                     return False
                 self._newest, self._handed_out = channel, False
                 self._newest_arrival, self._newest_caller = arrival, caller

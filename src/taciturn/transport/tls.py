@@ -67,9 +67,9 @@ class CertificateSummary:
 
 def show_certificate(path: Path) -> CertificateSummary:
     """Summary of a certificate file, with the fingerprint that an agreement pins."""
-    own = read_certificates(path)[0]
+    leaf = read_certificates(path)[0]
     return CertificateSummary(
-        party_name(own, path), path, certificate_fingerprint(own), own.not_valid_after_utc
+        party_name(leaf, path), path, certificate_fingerprint(leaf), leaf.not_valid_after_utc
     )
 
 
@@ -97,9 +97,9 @@ def load_credentials(
     """
     at = now or datetime.now(UTC)
     chain, roots = read_certificates(certificate), read_certificates(authority)
-    own = chain[0]
+    leaf = chain[0]
     key_pem = read_file(key, "private key")
-    _check_key(key, key_pem, certificate, own)
+    _check_key(key, key_pem, certificate, leaf)
     for signed in chain:
         _check_dates(signed, certificate, at)
     for root in roots:
@@ -116,15 +116,15 @@ def load_credentials(
             where=str(certificate),
             hint="both parties' certificates must come from that authority",
         )
-    _check_purposes(own, certificate)
+    _check_purposes(leaf, certificate)
     late = [
-        f"the certificate of {_subject(one)} expires on {_day(one.not_valid_after_utc)}"
-        for one in (*chain, *roots)
-        if one.not_valid_after_utc - at < EXPIRES_SOON
+        f"the certificate of {_subject(listed)} expires on {_day(listed.not_valid_after_utc)}"
+        for listed in (*chain, *roots)
+        if listed.not_valid_after_utc - at < EXPIRES_SOON
     ]
     return Credentials(
-        name=party_name(own, certificate),
-        expires=own.not_valid_after_utc,
+        name=party_name(leaf, certificate),
+        expires=leaf.not_valid_after_utc,
         warnings=(*late, *_key_warnings(key)),
         certificate=_joined(chain),
         key=key_pem,

@@ -44,7 +44,7 @@ class Several:
             tables.labels,
             BOB,
             self.talk.transcript,
-            kept=self.talk.kept,
+            persisted=self.talk.kept,
         )
 
 

@@ -77,7 +77,7 @@ def test_predictions_are_alices_part_of_the_scores():
     assert np.abs(made.view.predictions - hers).max() < 2.0**-12 + 1e-5
 
 
-def kept_by(program: Program[PartyResult], kept: list[bytes]) -> Program[PartyResult]:
+def kept_by(program: Program[PartyResult], persisted: list[bytes]) -> Program[PartyResult]:
     """The same program; notes what it wants remembered."""
     answer = None
     while True:
@@ -85,7 +85,7 @@ def kept_by(program: Program[PartyResult], kept: list[bytes]) -> Program[PartyRe
             step = program.send(answer)
         except StopIteration as done:
             return cast(PartyResult, done.value)
-        kept += [step.data] if isinstance(step, Persist) else []
+        persisted += [step.data] if isinstance(step, Persist) else []
         answer = yield step
 
 
@@ -97,11 +97,13 @@ def test_an_encrypted_run_is_read_with_the_keys_that_were_kept():
     terms, entropy = replace(terms, agreement=agreed), RunEntropy.for_seed(3)
     ledger = Ledger(plain.view.labels.rows, mechanism(agreed).assumption)
     alices, bob = programs(plain.outcome.data, terms, entropy, ledger)
-    kept: list[bytes] = []
+    persisted: list[bytes] = []
     recorder = Recorder()
-    run_pair(alices[ONLY], kept_by(bob, kept), tap=recorder)
-    assert kept
-    view = replace(plain.view, agreement=agreed, conversation=recorder.finish({}), kept=tuple(kept))
+    run_pair(alices[ONLY], kept_by(bob, persisted), tap=recorder)
+    assert persisted
+    view = replace(
+        plain.view, agreement=agreed, conversation=recorder.finish({}), persisted=tuple(persisted)
+    )
     seen = view.observations
     assert all(same(now, then) for now, then in zip(seen, plain.live, strict=True))
 

@@ -72,7 +72,7 @@ def test_all_sides_write_the_same_list_and_know_their_own_counts(tmp_path):
     furnish(tmp_path, people)
     ends = star(tmp_path, people)
     for name in people:
-        assert list_of(tmp_path, name).own == RowIds.from_values(["bea", "eve"]), ends
+        assert list_of(tmp_path, name).own_ids == RowIds.from_values(["bea", "eve"]), ends
         assert ends[name]["common"] == 2
         assert ends[name]["peer_confirmed"]
         assert ends[name]["configured"]

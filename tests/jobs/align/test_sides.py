@@ -100,7 +100,7 @@ def test_both_sides_write_the_same_list(tmp_path):
     people(tmp_path, ["cy", "ann", "bea", "eve"], ["eve", "dan", "bea", "cy", "fay"])
     alice, bob = both(tmp_path).records
     hers, his = lists(tmp_path)
-    assert hers.own == his.own == RowIds.from_values(["bea", "cy", "eve"])
+    assert hers.own_ids == his.own_ids == RowIds.from_values(["bea", "cy", "eve"])
     assert (alice["ids"], alice["peer_ids"], alice["common"]) == (4, 5, 3)
     assert (bob["ids"], bob["peer_ids"], bob["common"]) == (5, 4, 3)
     assert alice["peer_confirmed"]
@@ -118,8 +118,8 @@ def test_spellings_that_normalise_alike_train_together(tmp_path):
     both(tmp_path, normalise_ids=("case", "case")).records  # noqa: B018
     hers, his = lists(tmp_path)
     assert hers.common == his.common
-    assert hers.own.series[0].isupper()
-    assert his.own == his.common
+    assert hers.own_ids.series[0].isupper()
+    assert his.own_ids == his.common
     for role in ROLES:
         write_config(tmp_path, role, data={"aligned": f"{role}.aligned.csv"})
     sides = [alone(tmp_path, role).prepared() for role in ROLES]
@@ -135,11 +135,11 @@ def test_the_list_goes_where_it_was_asked_to(tmp_path):
     assert bob["added"] == ['aligned = "bob.aligned.csv"']
     assert alice["configured"]
     assert bob["configured"]
-    assert AlignedRows.read(tmp_path / "common/rows.csv", "id").own == RowIds.from_values(["b"])
+    assert AlignedRows.read(tmp_path / "common/rows.csv", "id").own_ids == RowIds.from_values(["b"])
     alice, bob = both(tmp_path, out={"alice": tmp_path / "other.parquet"}).records
     assert not alice["configured"]
     assert alice["to_add"] == ['aligned = "other.parquet"']
-    assert AlignedRows.read(tmp_path / "other.parquet", "id").own == RowIds.from_values(["b"])
+    assert AlignedRows.read(tmp_path / "other.parquet", "id").own_ids == RowIds.from_values(["b"])
 
 
 def test_the_list_and_the_normalisation_are_named_in_the_partys_file(tmp_path):
@@ -198,7 +198,7 @@ def test_new_rows_are_aligned_for_a_prediction_and_any_number_may_match(tmp_path
     assert (alice["common"], alice["match"], bob["ids"]) == (1, 1 / 3, 3)
     assert alice["file"] == str(tmp_path / "new-alice.aligned.csv")
     assert (alice["configured"], alice["added"], alice["to_add"]) == (False, [], [])
-    assert AlignedRows.read(tmp_path / "new-bob.aligned.csv", "id").own == RowIds.from_values(
+    assert AlignedRows.read(tmp_path / "new-bob.aligned.csv", "id").own_ids == RowIds.from_values(
         ["n4"]
     )
 
@@ -254,7 +254,7 @@ def test_a_broken_link_ends_both_sides_and_they_can_begin_anew(tmp_path, frame):
     assert all(isinstance(end, ConnectionLost) for end in (ends.alice, ends.bob)), ends
     assert not (tmp_path / "alice.aligned.csv").exists()
     both(tmp_path).records  # noqa: B018
-    assert len(lists(tmp_path)[0].own) == 2
+    assert len(lists(tmp_path)[0].own_ids) == 2
 
 
 def hostile(rows: int) -> Program[None]:
@@ -308,7 +308,7 @@ def test_elements_lie_in_files_without_a_name_and_leftovers_are_removed(tmp_path
     both(tmp_path, watch={"alice": Callbacks(observe=look)}).records  # noqa: B018
     assert there == [[]]
     assert not any(state.exists() for state in states(tmp_path))
-    assert lists(tmp_path)[0].own == RowIds.from_values(sorted(some(20, 40)))
+    assert lists(tmp_path)[0].own_ids == RowIds.from_values(sorted(some(20, 40)))
 
 
 # --- real processes ------------------------------------------------------------------------------
@@ -391,5 +391,5 @@ def test_many_ids_on_each_side(tmp_path, count):
         )
         assert peak < 1.5e9
     one, two = lists(tmp_path)
-    assert one.own == two.own
-    assert one.own.series.is_sorted()
+    assert one.own_ids == two.own_ids
+    assert one.own_ids.series.is_sorted()

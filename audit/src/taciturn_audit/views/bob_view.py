@@ -55,8 +55,8 @@ class BobView:
     """Complete knowledge of a semi-honest Bob.
 
     His randomness is part of a view by definition. The conversation has neither header nor footer.
-    ``budget`` is the limit of his ledger, which may have ended the training. ``kept`` is what his
-    program had remembered: keys that his randomness does not determine. ``predictions`` are Alice's
+    ``budget`` is the limit of his ledger, which may have ended the training. ``persisted`` is what
+    his program saved: keys that his randomness does not determine. ``predictions`` are Alice's
     part of the scores in a joint prediction of the same rows with the finished model, and hold his
     part too where ``predicts_whole``, since he does not know his weights. ``passes`` leaves only
     what he saw in this many passes or epochs; None is all. ``used`` are the labels that the
@@ -69,7 +69,7 @@ class BobView:
     entropy: KeyedEntropy = field(repr=False)
     conversation: Transcript = field(repr=False)
     budget: float | None = None
-    kept: tuple[bytes, ...] = field(default=(), repr=False)
+    persisted: tuple[bytes, ...] = field(default=(), repr=False)
     predictions: FloatArray | None = field(default=None, repr=False)
     predicts_whole: bool = False
     passes: int | None = None
@@ -88,7 +88,7 @@ class BobView:
     ) -> BobView:
         """The view of a session between machines that he recorded."""
         agreement, entropy = own_header(transcript, "bob", features)
-        if not transcript.kept and KeyOffer in map(kind_of, transcript.frames("bob")):
+        if not transcript.persisted and KeyOffer in map(kind_of, transcript.frames("bob")):
             raise TranscriptError(
                 "the transcript does not hold Bob's keys: an earlier version recorded it",
                 hint="record a session again",
@@ -100,7 +100,7 @@ class BobView:
             entropy,
             Transcript({}, transcript.records, further=transcript.further),
             budget,
-            transcript.kept,
+            transcript.persisted,
             held_out=held_out,
         )
 
@@ -192,7 +192,7 @@ class BobView:
             if isinstance(event, BobObservation):
                 seen.append(event)
 
-        remembered = iter(self.kept)
+        remembered = iter(self.persisted)
         # On one thread, as the session was: the same numbers.
         with np.errstate(over="ignore", invalid="ignore"), one_thread():
             result = replay(

@@ -57,7 +57,7 @@ def propose(
             f"the purpose has {len(purpose):,} characters, and {LONGEST_PURPOSE:,} are possible",
             setting="purpose",
         )
-    now, own = datetime.now(UTC).replace(microsecond=0), credentials_of(config)
+    now, credentials = datetime.now(UTC).replace(microsecond=0), credentials_of(config)
     until = valid_until or now + timedelta(days=VALID_DAYS)
     if not now < until <= now + timedelta(days=MOST_DAYS):
         raise ConfigError(
@@ -66,9 +66,9 @@ def propose(
             hint=Hint("use {valid_days}, say", valid_days=VALID_DAYS),
         )
     proposer = AgreedSide(
-        title=config.side.title(config, own.name),
-        name=own.name,
-        fingerprint=own.fingerprint,
+        title=config.side.title(config, credentials.name),
+        name=credentials.name,
+        fingerprint=credentials.fingerprint,
         label=None if hide_columns else config.data.label,
         columns=None if hide_columns else source_columns(tables),
         prepared=len(tables.preparation.columns),
@@ -110,8 +110,8 @@ def _agreed_values(config: PartyConfig, tables: PartyTables) -> dict[str, Any]:
     # TOML has no word for none.
     values.setdefault("held_out", 0)
     values["rows"] = tables.train.rows
-    own = config.side.agreed_width(config, len(tables.train.columns))
-    columns = config.alice_columns if own is None else own
+    width = config.side.agreed_width(config, len(tables.train.columns))
+    columns = config.alice_columns if width is None else width
     if columns is not None:
         values["alice_columns"] = columns
     if agreed.parties is not None:

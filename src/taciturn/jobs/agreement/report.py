@@ -325,14 +325,14 @@ def _trained(result: Review) -> b.Section:
 
 
 def _columns(side: SideRecord, result: Review) -> tuple[str, str]:
-    own = side.name == result.name
-    count = result.own_columns if own else side.prepared_columns
+    is_own = side.name == result.name
+    count = result.own_columns if is_own else side.prepared_columns
     if count is None and side.role == "alice" and len(result.peers) == 1:
         agreed = result.agreement.settings.get("alice-columns")
         count = agreed if isinstance(agreed, int) else None
     if side.columns is not None:
         names = ", ".join(side.columns)
-    elif own:
+    elif is_own:
         names = f"{', '.join(result.own_column_names)} (not disclosed to the other side)"
     else:
         names = "not disclosed"
@@ -378,7 +378,7 @@ def _rehearsed(check: CheckResult) -> list[b.Block]:
 
 
 def _verdicts(verdicts: tuple[AttackVerdict, ...]) -> b.Table:
-    rows = verdict_rows(sorted(verdicts, key=lambda one: _ORDER.index(one.verdict)))
+    rows = verdict_rows(sorted(verdicts, key=lambda verdict: _ORDER.index(verdict.verdict)))
     # Where nothing has to change, no room is left for it.
     wide = 4 if any(row[3] for row in rows) else 3
     label = "Attacks by Alice, the worst first"
@@ -509,7 +509,7 @@ def _appendix(agreed: AgreementRecord) -> list[b.Section]:
 
 def _value(value: object) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{key} {_value(part)}" for key, part in value.items())
+        return ", ".join(f"{key} {_value(item)}" for key, item in value.items())
     if isinstance(value, list | tuple):
         return ", ".join(map(_value, value))
     return plain(value) if value != "" else "(empty)"

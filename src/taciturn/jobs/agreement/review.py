@@ -112,8 +112,8 @@ def _check(config: PartyConfig, assumed: int | None, announce: Announce) -> Chec
 
 
 def _estimate(preview: TrainingPlan, assumed: int | None) -> Estimate | None:
-    config, own, held_out = preview.config, preview.tables.train, preview.tables.held_out
-    alices: Sequence[Columns] = [own]
+    config, table, held_out = preview.config, preview.tables.train, preview.tables.held_out
+    alices: Sequence[Columns] = [table]
     if assumed is not None:
         parties = len(config.parties) or 1
         alices = [max(1, (assumed + place) // parties) for place in range(parties)]
@@ -121,9 +121,9 @@ def _estimate(preview: TrainingPlan, assumed: int | None) -> Estimate | None:
         return None
     single = estimate_cost(
         preview.terms,
-        own.rows,
+        table.rows,
         alices,
-        1 if assumed is None else own,
+        1 if assumed is None else table,
         held_out=0 if held_out is None else held_out.rows,
         table_memory=config.compute.table_memory << 20,
         cores=config.compute.cores,

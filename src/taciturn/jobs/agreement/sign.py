@@ -178,18 +178,20 @@ def _setting_problems(
         )
 
 
-def _differences(own: PartyConfig, config: PartyConfig, tables: PartyTables) -> list[str]:
+def _differences(own_config: PartyConfig, config: PartyConfig, tables: PartyTables) -> list[str]:
     """Differences between this side's own file and the agreement of ``config``."""
-    named, read = own.agreement_file, config.agreement_file
+    named, read = own_config.agreement_file, config.agreement_file
     if named is not None and read is not None:
         # Two files: purpose, time and sides count too.
         changed = differences(named.canonical(), read.canonical())
         return [f"{named.path} is another agreement: {line}" for line in changed]
-    if named is None and not own.says_agreement:
+    if named is None and not own_config.says_agreement:
         return []
-    other = party_terms(own.first, load_tables(own)).agreement
+    other = party_terms(own_config.first, load_tables(own_config)).agreement
     here = party_terms(config.first, tables).agreement.model_copy(update={"file_digest": None})
-    studies = ["{}" if one.study is None else one.study.canonical() for one in (own, config)]
+    studies = [
+        "{}" if party.study is None else party.study.canonical() for party in (own_config, config)
+    ]
     return [*differences(other.canonical(), here.canonical()), *differences(*studies)]
 
 
@@ -198,25 +200,27 @@ def _differences(own: PartyConfig, config: PartyConfig, tables: PartyTables) -> 
 
 def sign_file(path: Path, config: PartyConfig) -> SignedAgreement:
     """Adds this side's signature to an agreement's file; one that is there is not replaced."""
-    own, lock = credentials_of(config), path.with_name(f".{path.name}.lock")
+    credentials, lock = credentials_of(config), path.with_name(f".{path.name}.lock")
     with reporting_write_errors(path, "agreement"), exclusive_lock(lock) as alone:
         if not alone:
             raise OutputError("another program is signing this agreement", where=str(path))
         try:
             # Once more: it may have been signed since it was read.
             agreement = AgreementFile.read(path)
-            side, reviewed = own_side(config, agreement, own), config.agreement_file
+            side, reviewed = own_side(config, agreement, credentials), config.agreement_file
             if reviewed is None or agreement.canonical() != reviewed.canonical():
                 raise SignatureError("the agreement was changed meanwhile", where=str(path))
             signers = signers_so_far(config, agreement)
             already = side.name in signers
             if not already:
-                agreement = _add(path, agreement, signed(agreement, own, side, datetime.now(UTC)))
+                agreement = _add(
+                    path, agreement, signed(agreement, credentials, side, datetime.now(UTC))
+                )
                 signers = signers_so_far(config, agreement)
         finally:
             lock.unlink(missing_ok=True)
     return SignedAgreement(
-        signed_by=own.name,
+        signed_by=credentials.name,
         file=str(path),
         already=already,
         agreement=record_of_agreement(agreement, signers),
@@ -238,7 +242,7 @@ def signed(
         time=time,
         digest=digest,
         fingerprint=credentials.fingerprint,
-        chain=tuple(part.public_bytes(Encoding.DER) for part in chain),
+        chain=tuple(certificate.public_bytes(Encoding.DER) for certificate in chain),
         text=text,
         value=signer(credentials).sign(statement(digest, side.role, credentials.name, time)),
     )
@@ -252,7 +256,7 @@ def signature_block(signature: Signature) -> str:
         "time": signature.time,
         "digest": signature.digest,
         "fingerprint": signature.fingerprint,
-        "certificate": [b64encode(part).decode() for part in signature.chain],
+        "certificate": [b64encode(certificate).decode() for certificate in signature.chain],
         "text": signature.text,
         "value": b64encode(signature.value).decode(),
     }
@@ -264,8 +268,8 @@ def _add(path: Path, agreement: AgreementFile, signature: Signature) -> Agreemen
     text, mode = path.read_text(encoding="utf-8"), stat.S_IMODE(path.stat().st_mode)
     longer = f"{text.rstrip()}\n\n{signature_block(signature)}"
     after = AgreementFile.parse(longer, str(path))
-    kept = after.signatures[: len(agreement.signatures)]
-    if replace(after, signatures=kept) != agreement:
+    earlier = after.signatures[: len(agreement.signatures)]
+    if replace(after, signatures=earlier) != agreement:
         # A file whose last lines are not where a block may follow.
         raise OutputError(
             "the signature cannot be added at the end of this file",

@@ -110,9 +110,11 @@ class Matches:
 
     def lacking(self, name: str) -> int:
         """Number of ids that this Alice lacks, and Bob and all others have."""
-        others = len(self.pairs) - 1
-        hers = self.holders[self.pairs[name].rows]
-        return int(np.count_nonzero(self.holders == others) - np.count_nonzero(hers == others))
+        other_count = len(self.pairs) - 1
+        holders = self.holders[self.pairs[name].rows]
+        return int(
+            np.count_nonzero(self.holders == other_count) - np.count_nonzero(holders == other_count)
+        )
 
 
 def match_each(
@@ -176,9 +178,9 @@ def tell_common(ids: RowIds, matches: Matches) -> Program[dict[str, Alignment]]:
 
 
 def _tell(match: Match, everywhere: BoolArray) -> Program[str]:
-    kept = everywhere[match.rows]
-    yield from send(CommonToAll(PublicBytes(np.packbits(kept).tobytes())))
-    _, digest = yield from _narrow(match, kept)
+    shared = everywhere[match.rows]
+    yield from send(CommonToAll(PublicBytes(np.packbits(shared).tobytes())))
+    _, digest = yield from _narrow(match, shared)
     return digest
 
 
@@ -229,12 +231,12 @@ class MatchRequirement:
 
     def require_pair(self, match: Alignment | Match) -> None:
         """Raise where two sides have too few ids in common."""
-        common, own = len(match.rows), len(self.ids)
+        common, own_count = len(match.rows), len(self.ids)
         if self.least is None:
             return
         if not common:
             raise self._nothing(match)
-        fraction = fraction_of_shortest(common, own, match.peer_ids)
+        fraction = fraction_of_shortest(common, own_count, match.peer_ids)
         if fraction >= self.least:
             return
         tried = self.spellings(common)
@@ -242,10 +244,12 @@ class MatchRequirement:
         if better == self.normalisation:
             way_out = "name the same kind of id on both sides; or "
         else:
-            way_out = f"{describe_spellings(tried, own)}: try {{normalise_ids}} on both sides; or "
+            way_out = (
+                f"{describe_spellings(tried, own_count)}: try {{normalise_ids}} on both sides; or "
+            )
         raise RowOrderError(
             f"only {common:,} ids are common, {fraction:.1%} of the shorter list, and "
-            f"min-overlap is {self.least:g}: {own:,} here, {match.peer_ids:,} there",
+            f"min-overlap is {self.least:g}: {own_count:,} here, {match.peer_ids:,} there",
             where=self.where,
             hint=Hint(
                 way_out + "if so few are right, write {min_overlap} under [data] on both sides",
@@ -255,13 +259,13 @@ class MatchRequirement:
         )
 
     def _nothing(self, match: Alignment | Match) -> RowOrderError:
-        own, tried = len(self.ids), self.spellings(0)
+        own_count, tried = len(self.ids), self.spellings(0)
         return RowOrderError(
-            f"the two sides have no id in common: {own} here, {match.peer_ids} there",
+            f"the two sides have no id in common: {own_count} here, {match.peer_ids} there",
             where=self.where,
             hint=Hint(
                 "name the same kind of id on both sides; a different spelling may need "
-                "{normalise_ids}" + (f" ({describe_spellings(tried, own)})" if tried else "")
+                "{normalise_ids}" + (f" ({describe_spellings(tried, own_count)})" if tried else "")
             ),
         )
 

@@ -58,8 +58,8 @@ def add_settings(path: Path, section: str, values: Mapping[str, str]) -> bool:
     """
     try:
         status = path.lstat()
-        own = stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid()
-        if not own or not os.access(path, os.W_OK):
+        is_own_file = stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid()
+        if not is_own_file or not os.access(path, os.W_OK):
             return False
         text = path.read_bytes().decode()
         before = tomllib.loads(text)
@@ -144,10 +144,10 @@ class AlignJob(Job[AlignmentResult]):
         chosen = self.normalisation or config.normalisation
         file = list_file(config, self.out, self.rows)
         table = config.table(self.rows)
-        own = table.ids(config.data.id)
-        require_room(file, own)
+        ids = table.ids(config.data.id)
+        require_room(file, ids)
         requirement = MatchRequirement(
-            chosen.apply(own),
+            chosen.apply(ids),
             chosen,
             config.data.min_overlap if self.rows is None else 0.0,
             f"column {config.data.id!r} of {table.where}",
@@ -155,7 +155,7 @@ class AlignJob(Job[AlignmentResult]):
         parties = config.parties
         terms = terms_among(chosen, parties) if parties else chosen.canonical()
         task = IntersectionTask(config.role, [*parties], requirement, terms)
-        return AlignSide(self, config, own, file, task)
+        return AlignSide(self, config, ids, file, task)
 
 
 @dataclass(slots=True)
@@ -189,10 +189,10 @@ class AlignSide(Side[Intersection, AlignmentResult]):
 
     def deliver(self, outcome: Intersection) -> None:
         """Write the list: the peer takes a confirmation for a list that is written."""
-        own = self.ids.take(outcome.rows)
+        own_ids = self.ids.take(outcome.rows)
         normalised = self.task.requirement.ids
-        common = own if normalised is self.ids else normalised.take(outcome.rows)
-        AlignedRows(own, common).write(self.file, self.config.data.id)
+        common = own_ids if normalised is self.ids else normalised.take(outcome.rows)
+        AlignedRows(own_ids, common).write(self.file, self.config.data.id)
 
     def conclude(self, outcome: Intersection, session: SessionFacts) -> AlignmentResult:
         """Name the list in the party's file where that can be done."""
@@ -200,7 +200,7 @@ class AlignSide(Side[Intersection, AlignmentResult]):
         session.log("aligned", rows=common, file=str(self.file))
         lines = self._lacking()
         added = self.job.out is None and self._add(lines, session.log)
-        parties = tuple(replace(one, name=one.name or session.peer) for one in outcome.shared)
+        parties = tuple(replace(party, name=party.name or session.peer) for party in outcome.shared)
         return AlignmentResult(
             role=session.role,
             peer=session.peer,

@@ -146,13 +146,13 @@ def common_to(
     elements: ElementBuckets, peers: ElementBuckets
 ) -> Iterator[tuple[IndexArray, ElementArray]]:
     """The rows of ``elements`` that ``peers`` has too, with their elements, bucket by bucket."""
-    for (theirs, _), (ours, rows) in zip(peers, elements, strict=True):
-        if not len(theirs):
+    for (peer_elements, _), (own_elements, rows) in zip(peers, elements, strict=True):
+        if not len(peer_elements):
             continue
         # Beyond the peer's last element there is no place to compare with.
-        places = np.minimum(np.searchsorted(theirs, ours), len(theirs) - 1)
-        common = theirs[places] == ours
-        yield rows[common], ours[common]
+        places = np.minimum(np.searchsorted(peer_elements, own_elements), len(peer_elements) - 1)
+        common = peer_elements[places] == own_elements
+        yield rows[common], own_elements[common]
 
 
 ALIGNMENT_VERSION = 1
@@ -253,16 +253,16 @@ def match_ids(
     if not 0 < len(ids) <= MAX_IDS:
         raise ShapeError(f"{len(ids)} ids cannot be aligned", hint=f"between 1 and {MAX_IDS:,} can")
     share = PublicBytes(entropy.fork("salt").token(SHARE_BYTES))
-    ours = AlignmentHello(ALIGNMENT_VERSION, role, terms, len(ids), share)
-    theirs = yield from _meet(ours)
-    salt = _joint_salt(ours, theirs)
+    hello = AlignmentHello(ALIGNMENT_VERSION, role, terms, len(ids), share)
+    peer_hello = yield from _meet(hello)
+    salt = _joint_salt(hello, peer_hello)
     blinder = _Blinder(Scalar.draw(entropy.fork("scalar")), _CONTEXT + salt, spread)
     order = entropy.fork("order").permutation(len(ids)).astype(np.uint32)
-    own, peers = _room_for(len(ids), theirs.rows, scratch)
-    yield from _exchange(ids, order, blinder, own, peers, report)
-    rows, digest = _common(own, peers, salt)
+    own_elements, peer_elements = _room_for(len(ids), peer_hello.rows, scratch)
+    yield from _exchange(ids, order, blinder, own_elements, peer_elements, report)
+    rows, digest = _common(own_elements, peer_elements, salt)
     yield from compare_lists(AlignmentEnd(len(rows), PublicBytes(digest)))
-    return Match(rows, theirs.rows, digest.hex(), salt, own, peers)
+    return Match(rows, peer_hello.rows, digest.hex(), salt, own_elements, peer_elements)
 
 
 def _room_for(own_ids: int, peers: int, scratch: Scratch) -> tuple[ElementBuckets, ElementBuckets]:
@@ -302,25 +302,25 @@ class _Blinder:
             raise RemoteProtocolError(f"among the peer's elements, {problem.message}") from None
 
 
-def _meet(ours: AlignmentHello) -> Program[AlignmentHello]:
-    yield from send(ours)
-    theirs = yield from receive(AlignmentHello)
-    if theirs.version != ours.version:
+def _meet(hello: AlignmentHello) -> Program[AlignmentHello]:
+    yield from send(hello)
+    peer_hello = yield from receive(AlignmentHello)
+    if peer_hello.version != hello.version:
         raise AgreementError(
-            f"the peer aligns by version {theirs.version}, this side by {ours.version}",
+            f"the peer aligns by version {peer_hello.version}, this side by {hello.version}",
             hint="install the same version of taciturn on both sides",
         )
-    require_roles(ours.role, theirs.role)
-    if theirs.terms != ours.terms:
-        raise _other_terms(differences(ours.terms, theirs.terms) or ["spelled differently"])
-    if not 0 < theirs.rows <= MAX_IDS:
+    require_roles(hello.role, peer_hello.role)
+    if peer_hello.terms != hello.terms:
+        raise _other_terms(differences(hello.terms, peer_hello.terms) or ["spelled differently"])
+    if not 0 < peer_hello.rows <= MAX_IDS:
         raise RemoteProtocolError(
-            f"the peer says it has {theirs.rows} ids",
+            f"the peer says it has {peer_hello.rows} ids",
             hint=f"between 1 and {MAX_IDS:,} are possible",
         )
-    if len(theirs.share) != SHARE_BYTES:
-        raise RemoteProtocolError(f"the peer's share of the salt has {len(theirs.share)} bytes")
-    return theirs
+    if len(peer_hello.share) != SHARE_BYTES:
+        raise RemoteProtocolError(f"the peer's share of the salt has {len(peer_hello.share)} bytes")
+    return peer_hello
 
 
 def _other_terms(apart: list[str]) -> AgreementError:
@@ -339,10 +339,10 @@ def _other_terms(apart: list[str]) -> AgreementError:
     )
 
 
-def _joint_salt(ours: AlignmentHello, peer_hello: AlignmentHello) -> bytes:
+def _joint_salt(hello: AlignmentHello, peer_hello: AlignmentHello) -> bytes:
     """Fresh, if one of the two shares is."""
-    alice, bob = (ours, peer_hello) if ours.role == "alice" else (peer_hello, ours)
-    terms = hashlib.sha256(ours.terms.encode()).digest()
+    alice, bob = (hello, peer_hello) if hello.role == "alice" else (peer_hello, hello)
+    terms = hashlib.sha256(hello.terms.encode()).digest()
     return hashlib.sha256(_SALT + terms + alice.share + bob.share).digest()
 
 
@@ -366,8 +366,8 @@ def _exchange(
         here, there = _due(turn, own_elements.count), _due(turn, peers.count)
         # In the last turns the side with fewer ids has none left, and still answers.
         if _size(there):
-            theirs = yield from receive(BlindedIds)
-            twice = blinder.elements(_expected(theirs, turn, _size(there)))
+            blinded = yield from receive(BlindedIds)
+            twice = blinder.elements(_expected(blinded, turn, _size(there)))
             yield from send(TwiceBlinded(turn, twice))
             peers.add(twice, np.arange(there.start, there.stop))
         yield from _send_ids(turn + 1, ahead)
@@ -449,13 +449,13 @@ def in_order_of_ids(ids: RowIds, rows: RowArray | IndexArray) -> IndexArray:
     return np.concatenate(ranked).astype(np.int64, copy=False)
 
 
-def compare_lists(ours: AlignmentEnd) -> Program[None]:
+def compare_lists(end: AlignmentEnd) -> Program[None]:
     """Compares what the two sides have come to."""
-    yield from send(ours)
-    theirs = yield from receive(AlignmentEnd)
-    if theirs != ours:
+    yield from send(end)
+    peer_end = yield from receive(AlignmentEnd)
+    if peer_end != end:
         raise AgreementError(
             "the two sides have different lists of common ids: "
-            f"{ours.common} here, {theirs.common} there",
+            f"{end.common} here, {peer_end.common} there",
             hint="run both sides again; if it happens again, one side deviates from the protocol",
         )

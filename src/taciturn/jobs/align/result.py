@@ -105,7 +105,9 @@ def _spellings(result: AlignmentResult) -> list[Block]:
     better = further(Normalisation.parse(result.normalise_ids), tried)
     way_out = f"; to try it, give --normalise-ids {better} on both sides"
     words = f"Of the spelling: {describe_spellings(tried, result.ids)}"
-    return [Paragraph(f"{words}{way_out if any(not one.merges for one in tried) else ''}.")]
+    return [
+        Paragraph(f"{words}{way_out if any(not spelling.merges for spelling in tried) else ''}.")
+    ]
 
 
 def _settings(result: AlignmentResult) -> list[Block]:

@@ -56,15 +56,18 @@ def align_ids(
     """
     chosen, root = normalisation or Normalisation(), entropy or KeyedEntropy.from_system()
     listen = None if tap is None else (lambda _, sender, frame: tap(sender, frame))
-    hers, his = _task("alice", (), alice, chosen, spread), _task("bob", (), bob, chosen, spread)
+    alice_task, bob_task = (
+        _task("alice", (), alice, chosen, spread),
+        _task("bob", (), bob, chosen, spread),
+    )
     end = simulate_job(
-        {ONLY: hers.program(root.fork("alice"))},
-        his.program(root.fork("bob")),
+        {ONLY: alice_task.program(root.fork("alice"))},
+        bob_task.program(root.fork("bob")),
         tap=listen,
         observe=observe,
     )
-    one, two = end.alices[ONLY].ends[ONLY], end.bob.ends[ONLY]
-    return AlignedPair(one, two, hers.requirement.ids.take(one.rows))
+    alice_match, bob_match = end.alices[ONLY].ends[ONLY], end.bob.ends[ONLY]
+    return AlignedPair(alice_match, bob_match, alice_task.requirement.ids.take(alice_match.rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,15 +103,15 @@ def align_lists(
     chosen, root = normalisation or Normalisation(), entropy or KeyedEntropy.from_system()
     names = tuple(alices)
     tasks = {name: _task("alice", names, ids, chosen, spread) for name, ids in alices.items()}
-    his = _task("bob", names, bob, chosen, spread)
+    bob_task = _task("bob", names, bob, chosen, spread)
     end = simulate_job(
         {name: task.program(root.fork(name)) for name, task in tasks.items()},
-        his.program(root.fork("bob")),
+        bob_task.program(root.fork("bob")),
         tap=tap,
         observe=observe,
     )
-    theirs = {name: one.ends[ONLY] for name, one in end.alices.items()}
-    return AlignedStar(theirs, end.bob.ends, his.requirement.ids.take(end.bob.rows))
+    matches = {name: alice_end.ends[ONLY] for name, alice_end in end.alices.items()}
+    return AlignedStar(matches, end.bob.ends, bob_task.requirement.ids.take(end.bob.rows))
 
 
 def _task(
@@ -134,14 +137,14 @@ def align_tables(
     ([('bea', 50), ('cy', 30)], [('bea', 1), ('cy', 0)])
     """
     chosen = Normalisation.parse(normalise_ids)
-    hers = [TableSource.at(table).frame(text=[alice_id]) for table in alices]
-    his = TableSource.at(bob).frame(text=[bob_id])
-    lists = [TableSource(frame).ids(alice_id) for frame in hers]
-    bobs = TableSource(his).ids(bob_id)
+    alice_frames = [TableSource.at(table).frame(text=[alice_id]) for table in alices]
+    bob_frame = TableSource.at(bob).frame(text=[bob_id])
+    lists = [TableSource(frame).ids(alice_id) for frame in alice_frames]
+    bobs = TableSource(bob_frame).ids(bob_id)
     if len(lists) == 1:
         pair = align_ids(lists[0], bobs, normalisation=chosen)
-        return [hers[0][pair.alice.rows]], his[pair.bob.rows]
+        return [alice_frames[0][pair.alice.rows]], bob_frame[pair.bob.rows]
     named = {f"alice-{number}": ids for number, ids in enumerate(lists, start=1)}
     aligned = align_lists(named, bobs, normalisation=chosen)
-    ends = zip(hers, aligned.alices.values(), strict=True)
-    return [frame[end.rows] for frame, end in ends], his[aligned.bob["alice-1"].rows]
+    ends = zip(alice_frames, aligned.alices.values(), strict=True)
+    return [frame[end.rows] for frame, end in ends], bob_frame[aligned.bob["alice-1"].rows]

@@ -45,5 +45,5 @@ class LabelSide(PredictionSide):
             threshold=self.threshold,
         )
         order = np.argsort(outcome.rows)
-        ids = tuple(self.rows.own.take(outcome.rows[order]).series.to_list())
+        ids = tuple(self.rows.own_ids.take(outcome.rows[order]).series.to_list())
         return Answer(result, ids, scored.scores[order], self.used.shift)

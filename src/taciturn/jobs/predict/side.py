@@ -108,7 +108,7 @@ class PredictionSide(Side[Predicted, Answer]):
             shared_weights=model.sealed,
             session=model.session,
             rows=len(outcome.rows),
-            ids=len(self.rows.own),
+            ids=len(self.rows.own_ids),
             peer_ids=outcome.peer_ids,
             normalise_ids=str(self.normalisation) if aligned else None,
             columns=len(model.columns),

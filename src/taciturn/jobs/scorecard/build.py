@@ -113,7 +113,7 @@ def model_report(
     rows whose labels may not be known.
     """
     scale, shift = request.scale, terms.log_odds_shift
-    scored = {name: one.scores for name, one in sets.items()}
+    scored = {name: rows.scores for name, rows in sets.items()}
     if new_scores is not None:
         scored[NEW] = new_scores
     bands = _bands(request.bands, next(iter(scored.values()), None), shift)
@@ -134,7 +134,7 @@ def model_report(
         rows=share.rows,
         threshold=threshold,
         judged=tuple(
-            judged_rows(name, one, bands, shift, request.costs) for name, one in sets.items()
+            judged_rows(name, rows, bands, shift, request.costs) for name, rows in sets.items()
         ),
         compared=tuple(
             ComparedScores(
@@ -156,7 +156,9 @@ def model_report(
         ),
         errors=coefficients.errors,
         errors_reason=coefficients.reason,
-        coefficients=tuple(one for side in sides for one in coefficient_tests(side, scale)),
+        coefficients=tuple(
+            coefficient for side in sides for coefficient in coefficient_tests(side, scale)
+        ),
         effects=tuple(
             effect for side in sides for effect in column_effects(side, scale, coefficients.labels)
         ),
@@ -289,15 +291,15 @@ def _scores(outcome: Outcome, bob: FeatureTable, alice: FeatureTable) -> FloatAr
 def _part(outcome: Outcome, role: str, table: FeatureTable, weights: FloatArray) -> ModelPart:
     columns = tuple(name for name in table.columns if name != INTERCEPT)
     rules = outcome.data.preparation.rules
-    own = Preparation(tuple(rule for rule in rules if {*rule.outputs} <= {*columns}))
-    if own.columns != columns:
+    prepared = Preparation(tuple(rule for rule in rules if {*rule.outputs} <= {*columns}))
+    if prepared.columns != columns:
         # The columns of a rule were parted: each stands for itself.
-        own = Preparation(tuple(NumericRule(name) for name in columns))
+        prepared = Preparation(tuple(NumericRule(name) for name in columns))
     share = ModelShare(
         role=role,
         columns=table.columns,
         weights=weights,
-        preparation=own,
+        preparation=prepared,
         agreement={},
         session="simulation",
         rows=table.rows,

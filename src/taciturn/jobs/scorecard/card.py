@@ -152,9 +152,17 @@ class ModelCard(Result):
         if self.coefficients is None:
             return []
         rows = []
-        for one in self.coefficients[:top]:
-            original = "says nothing" if one.original is None else f"{one.original:.6g}"
-            rows.append((one.column, f"{one.prepared:.6f}", f"{original}{' *' * one.clipped}"))
+        for coefficient in self.coefficients[:top]:
+            original = (
+                "says nothing" if coefficient.original is None else f"{coefficient.original:.6g}"
+            )
+            rows.append(
+                (
+                    coefficient.column,
+                    f"{coefficient.prepared:.6f}",
+                    f"{original}{' *' * coefficient.clipped}",
+                )
+            )
         name = "(this side's constant)" if self.intercept is None else "(intercept)"
         offset = self.original_offset or 0.0
         rows.append((name, f"{self.intercept or 0.0:.6f}", f"{offset:.6g}"))
@@ -171,11 +179,11 @@ class ModelCard(Result):
         rows = []
         names = ("training rows", "held-out rows", "the same, Bob alone")
         for key, name in zip(("train", "held_out", "bob_alone"), names, strict=True):
-            part = self.metrics.get(key)
-            if isinstance(part, Mapping):
-                shares = [part.get(figure) for figure in ("accuracy", "auc")]
+            metric = self.metrics.get(key)
+            if isinstance(metric, Mapping):
+                shares = [metric.get(figure) for figure in ("accuracy", "auc")]
                 written = [share(value) if isinstance(value, float) else NONE for value in shares]
-                rows.append((name, *written, _number(part.get("loss"), ".4f")))
+                rows.append((name, *written, _number(metric.get("loss"), ".4f")))
         headings = ("", "accuracy", "AUC", "log loss")
         return [b.table(headings, rows, label="Figures of the model")] if rows else []
 
@@ -311,8 +319,10 @@ def bound_errors(
     undercuts. ``rows`` is how many rows the model was fitted to; where they are others than these,
     what these tell is taken as many times.
     """
-    others = scores - _product(columns, weights)
-    matrix = information(columns, row_information(scores - fit.shift, fit.flip_epsilon), others)
+    other_scores = scores - _product(columns, weights)
+    matrix = information(
+        columns, row_information(scores - fit.shift, fit.flip_epsilon), other_scores
+    )
     return errors_of(covariance(matrix * (rows / len(scores))))[: columns.shape[1]]
 
 
@@ -380,7 +390,7 @@ def coefficient_tests(side: SideWeights, scale: Scale) -> tuple[CoefficientTest,
         test(name, place, unit, bounded)
         for place, (name, _, unit, bounded) in enumerate(prepared_columns(model))
     ]
-    rows.sort(key=lambda one: -abs(one.prepared))
+    rows.sort(key=lambda row: -abs(row.prepared))
     if model.intercept:
         rows.append(test(INTERCEPT, len(weights) - 1, 0.0, False))
     return tuple(rows)

@@ -154,7 +154,7 @@ def _bands(text: str) -> int | tuple[float, ...]:
     try:
         if text.isdecimal() and 1 <= int(text) <= MOST_BANDS:
             return int(text)
-        edges = tuple(float(part) for part in text.split(","))
+        edges = tuple(float(edge) for edge in text.split(","))
         if all(0 < edge < 1 for edge in edges) and list(edges) == sorted({*edges}):
             return edges
     except ValueError:

@@ -91,12 +91,15 @@ def _cards(report: ModelReport, rows: JudgedRows) -> b.Cards:
     ]
     # The newest comparison: that of new rows, where there are any.
     for compared in report.compared[-1:]:
-        one = compared.stability
+        stability = compared.stability
         card = b.Card(
             f"Stability of {compared.new} rows: PSI",
-            f"{one.psi:.3f}",
-            (f"against {compared.reference} rows", shared.RULE_WORDS[one.rule]),
-            {"by chance": f"{one.expected:.3f}", "same spread?": shared.p_words(one.p_value)},
+            f"{stability.psi:.3f}",
+            (f"against {compared.reference} rows", shared.RULE_WORDS[stability.rule]),
+            {
+                "by chance": f"{stability.expected:.3f}",
+                "same spread?": shared.p_words(stability.p_value),
+            },
             "Few rows give a PSI above 0 by chance alone.",
         )
         cards.append(card)
@@ -113,7 +116,7 @@ def _ranking(report: ModelReport, rows: JudgedRows) -> b.Section:
     )
     figures: list[b.Figure] = []
     if sets:
-        alt = "; ".join(f"{one.name}: AUC {share(one.metrics.auc)}" for one in sets)
+        alt = "; ".join(f"{judged.name}: AUC {share(judged.metrics.auc)}" for judged in sets)
         title = "Receiver operating characteristic"
         figures.append(b.Figure("roc", title, alt, plots.roc_svg(sets, "roc")))
     if rows.roc and rows.ks is not None:
@@ -129,7 +132,7 @@ def _ranking(report: ModelReport, rows: JudgedRows) -> b.Section:
             tuple(figures),
             caption="Left: true positive rate against false positive rate; the marks are where KS "
             "is reached. Right: both classes' distributions; KS is where they lie furthest apart.",
-            instead=tuple(_ks_facts(one, shift) for one in sets),
+            instead=tuple(_ks_facts(judged, shift) for judged in sets),
             summary="KS in numbers",
         )
     return b.Section("Ranking", "ranking", (block,), "Ranking")
@@ -219,7 +222,7 @@ def _bands(report: ModelReport, rows: JudgedRows) -> b.Section:
     blocks: tuple[b.Block, ...] = (
         figures,
         shared.bands_table(rows, report),
-        *_others(report, rows, lambda one: shared.bands_table(one, report)),
+        *_others(report, rows, lambda judged: shared.bands_table(judged, report)),
     )
     return b.Section(f"Score bands, {rows.name} rows", "bands", blocks, "Bands")
 
@@ -247,8 +250,8 @@ def _others(
     report: ModelReport, rows: JudgedRows, make: Callable[[JudgedRows], b.Block]
 ) -> list[b.Details]:
     """The same of the other sets of rows, folded."""
-    others = [judged for judged in report.judged if judged is not rows]
-    return [b.Details(f"The same of {other.name} rows", (make(other),)) for other in others]
+    other_rows = [judged for judged in report.judged if judged is not rows]
+    return [b.Details(f"The same of {other.name} rows", (make(other),)) for other in other_rows]
 
 
 def _stability(report: ModelReport) -> list[b.Section]:

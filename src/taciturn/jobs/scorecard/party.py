@@ -198,18 +198,18 @@ class _LabelSide:
         sets: dict[str, ScoredRows] = {}
         place, needed = scores_path(self.path), self.request.scores is None and whole is None
         if needed or place.exists():
-            kept = StoredScores.load(place)
+            stored = StoredScores.load(place)
         else:
-            kept = StoredScores(self.share.session)
+            stored = StoredScores(self.share.session)
             self.notes.append("There are no kept scores of this model's training beside it.")
-        if kept.session != self.share.session:
+        if stored.session != self.share.session:
             raise FileError(
                 "these are the scores of another training",
                 where=str(place),
                 hint="keep a model's file and its scores together",
             )
-        if kept.train is not None:
-            sets[TRAINING] = kept.train
+        if stored.train is not None:
+            sets[TRAINING] = stored.train
         elif whole is not None and self.tables is not None and self.tables.labels is not None:
             parts = zip(whole.parts, (*alice_tables, self.tables.train), strict=True)
             scores = np.sum([table.values @ part.weights for part, table in parts], axis=0)
@@ -221,8 +221,8 @@ class _LabelSide:
                 if self.share.sealed
                 else "Bob has no scores of the training rows."
             )
-        if kept.held_out is not None:
-            sets[HELD_OUT] = kept.held_out
+        if stored.held_out is not None:
+            sets[HELD_OUT] = stored.held_out
         return sets
 
     def _new_rows(self, path: Path) -> tuple[FloatArray, LabelArray | None]:

@@ -138,16 +138,16 @@ def lift_svg(rows: JudgedRows, name: str) -> str:
 def calibration_svg(sets: Sequence[JudgedRows], name: str) -> str:
     """Calibration curves: observed rates by predicted probability, with 95 % intervals."""
     groups = [group for rows in sets for group in rows.groups]
-    top = min(1.0, 1.08 * max([0.02, *(max(one.predicted, one.high) for one in groups)]))
+    top = min(1.0, 1.08 * max([0.02, *(max(group.predicted, group.high) for group in groups)]))
     with _drawn(name, "predicted probability", "observed rate", legend=3) as drawing:
         axes = drawing.axes
         _square(axes, top)
         for place, rows in enumerate(sets):
             interval = {"color": COLOURS[place], "alpha": 0.35, "linewidth": 3}
-            for one in rows.groups:
-                plot(axes, [one.predicted] * 2, [one.low, one.high], **interval)
-            across = [one.predicted for one in rows.groups]
-            observed = [one.observed for one in rows.groups]
+            for group in rows.groups:
+                plot(axes, [group.predicted] * 2, [group.low, group.high], **interval)
+            across = [group.predicted for group in rows.groups]
+            observed = [group.observed for group in rows.groups]
             plot(axes, across, observed, label=rows.name, **_line(place), **_marks(place, 7))
     return drawing.svg
 
@@ -182,7 +182,7 @@ def cost_svg(rows: JudgedRows, name: str) -> str:
     with _drawn(name, "rows called ones", "cost of a row", width=_WIDE, height=300) as drawing:
         axes, best = drawing.axes, rows.cheapest
         listed = [*rows.cutoffs, *([] if best is None else [best])]
-        listed.sort(key=lambda one: one.called)
+        listed.sort(key=lambda cutoff: cutoff.called)
         known = [(cutoff.called, cutoff.cost) for cutoff in listed if cutoff.cost is not None]
         _percent(axes, "x", 0.0, 1.0)
         axes.yaxis.grid(True, color=LINE)
@@ -227,15 +227,21 @@ def coefficients_svg(coefficients: Sequence[CoefficientTest], name: str) -> str:
     size = {"width": _WIDE, "height": 70 + 26 * len(coefficients)}
     with _drawn(name, "weight of the prepared column", "", **size) as drawing:
         axes = drawing.axes
-        for place, one in enumerate(coefficients):
-            known = not math.isnan(one.low)
-            clear = known and (one.low > 0 or one.high < 0)
+        for place, coefficient in enumerate(coefficients):
+            known = not math.isnan(coefficient.low)
+            clear = known and (coefficient.low > 0 or coefficient.high < 0)
             colour = COLOURS[0] if clear else MUTED
             if known:
-                plot(axes, [one.low, one.high], [place] * 2, color=colour, linewidth=2)
+                plot(
+                    axes,
+                    [coefficient.low, coefficient.high],
+                    [place] * 2,
+                    color=colour,
+                    linewidth=2,
+                )
             mark = {"marker": "o", "markersize": 8, "markeredgewidth": 2}
             fill = colour if clear else SURFACE
-            plot(axes, [one.prepared], [place], color=colour, markerfacecolor=fill, **mark)
+            plot(axes, [coefficient.prepared], [place], color=colour, markerfacecolor=fill, **mark)
         axes.xaxis.grid(True, color=LINE)
         axes.xaxis.set_major_locator(MaxNLocator(7))
         several = len({coefficient.side for coefficient in coefficients}) > 1

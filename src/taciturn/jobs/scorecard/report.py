@@ -209,17 +209,17 @@ def cutoffs_table(rows: JudgedRows, report: ModelReport) -> b.Table:
     listed.sort(key=lambda pair: (-pair[0].score, pair[1]))
     lines = [
         [
-            b.Span(f"{share(one.probability)}{mark}", "strong" if mark else ""),
-            share(one.called, 1),
-            f"{one.true_ones:,}",
-            f"{one.false_ones:,}",
-            f"{one.missed_ones:,}",
-            percent(one.sensitivity, 1),
-            percent(one.specificity, 1),
-            percent(one.precision, 1),
-            *((figure(one.cost),) if costly else ()),
+            b.Span(f"{share(cutoff.probability)}{mark}", "strong" if mark else ""),
+            share(cutoff.called, 1),
+            f"{cutoff.true_ones:,}",
+            f"{cutoff.false_ones:,}",
+            f"{cutoff.missed_ones:,}",
+            percent(cutoff.sensitivity, 1),
+            percent(cutoff.specificity, 1),
+            percent(cutoff.precision, 1),
+            *((figure(cutoff.cost),) if costly else ()),
         ]
-        for one, mark in listed
+        for cutoff, mark in listed
     ]
     return b.table(headings, lines, caption="Thresholds")
 
@@ -252,16 +252,17 @@ def p_words(value: float) -> str:
 
 def stability_blocks(compared: ComparedScores) -> list[b.Block]:
     """The stability of one set of rows against another."""
-    one = compared.stability
+    stability = compared.stability
     return [
         b.Heading(f"Stability: {compared.new} against {compared.reference} rows"),
         b.Facts(
             {
-                "PSI": f"{one.psi:.4f} ({RULE_WORDS[one.rule]})",
-                "by chance alone": f"{one.expected:.4f} on average, above {one.critical:.4f} once "
-                f"in twenty, of {one.reference_rows:,} and {one.new_rows:,} rows",
-                "same distribution?": f"chi-square {one.chi_square:.2f} with {one.degrees} degrees "
-                f"of freedom, {p_words(one.p_value)}",
+                "PSI": f"{stability.psi:.4f} ({RULE_WORDS[stability.rule]})",
+                "by chance alone": f"{stability.expected:.4f} on average, above "
+                f"{stability.critical:.4f} once in twenty, of "
+                f"{stability.reference_rows:,} and {stability.new_rows:,} rows",
+                "same distribution?": f"chi-square {stability.chi_square:.2f} with "
+                f"{stability.degrees} degrees of freedom, {p_words(stability.p_value)}",
             }
         ),
     ]
@@ -307,15 +308,21 @@ def coefficients_table(report: ModelReport, top: int) -> b.Table:
         *("per unit", "points per unit"),
     )
     lines = []
-    for one in shown(report, top):
-        p = NONE if math.isnan(one.p_value) else f"{one.p_value:.4f}"
-        test = (figure(one.error), figure(one.z, 2), "<0.0001" if one.p_value < 1e-4 else p)
+    for coefficient in shown(report, top):
+        p = NONE if math.isnan(coefficient.p_value) else f"{coefficient.p_value:.4f}"
+        test = (
+            figure(coefficient.error),
+            figure(coefficient.z, 2),
+            "<0.0001" if coefficient.p_value < 1e-4 else p,
+        )
         line = [
-            *([one.side] if several else []),
-            *(one.column, f"{one.prepared:.4f}"),
+            *([coefficient.side] if several else []),
+            *(coefficient.column, f"{coefficient.prepared:.4f}"),
             *(test if tested else ()),
-            NONE if one.original is None else f"{one.original:.4g}{' *' * one.clipped}",
-            NONE if one.points is None else f"{one.points:+.4g}",
+            NONE
+            if coefficient.original is None
+            else f"{coefficient.original:.4g}{' *' * coefficient.clipped}",
+            NONE if coefficient.points is None else f"{coefficient.points:+.4g}",
         ]
         lines.append(line)
     words = (0, 1) if several else (0,)
@@ -324,9 +331,9 @@ def coefficients_table(report: ModelReport, top: int) -> b.Table:
 
 def shown(report: ModelReport, top: int) -> list[CoefficientTest]:
     """The largest coefficients, side by side as they are, and every intercept."""
-    ranked = sorted(report.coefficients, key=lambda one: -abs(one.prepared))[:top]
-    kept = {id(one) for one in ranked}
-    return [coefficient for coefficient in report.coefficients if id(coefficient) in kept]
+    ranked = sorted(report.coefficients, key=lambda coefficient: -abs(coefficient.prepared))[:top]
+    listed = {id(coefficient) for coefficient in ranked}
+    return [coefficient for coefficient in report.coefficients if id(coefficient) in listed]
 
 
 def effect_table(effect: ColumnEffect) -> b.Table:

@@ -71,12 +71,12 @@ class RoundResponder:
     def held(self, asked: RowsRequest, verdicts: Sequence[Verdict]) -> Program[IndexArray]:
         """Tell Bob which rows she has, and return the places of the rows that are due."""
         yield from send(RowsHeld(asked.number, PublicBytes(bytes(verdicts))))
-        own = np.flatnonzero(np.array(verdicts) == Verdict.HELD).astype(np.int64)
+        held_rows = np.flatnonzero(np.array(verdicts) == Verdict.HELD).astype(np.int64)
         if not self.masks:
-            return own
+            return held_rows
         message = yield from receive(RowsDue)
         require_turn("RowsDue", message.number, asked.number)
-        if not np.isin(message.places, own).all():
+        if not np.isin(message.places, held_rows).all():
             raise RemoteProtocolError("the peer requests rows that this side does not have")
         return message.places
 
@@ -132,10 +132,10 @@ class FeatureSide(ServeSide[RoundResponder]):
 
     def open(self, entropy: Entropy) -> Program[RoundResponder]:
         """Greet Bob, and the other Alices, and agree on keys."""
-        used, ours, masks = self.used, self.hello, NO_MASKS
-        hello = yield from shake_hands(ours)
+        used, own_hello, masks = self.used, self.hello, NO_MASKS
+        hello = yield from shake_hands(own_hello)
         if used.parties:
-            size = ours.columns, ours.magnitude_bits
+            size = own_hello.columns, own_hello.magnitude_bits
             pairwise_masks = yield from join_group(
                 used.parties, self.terms, self._identity, entropy, *size
             )

@@ -138,7 +138,7 @@ class RequestBatcher:
         self.stats.connected, self.stats.reason = False, reason
         with self._changed:
             over = [request for request in self._waiting if request.is_over]
-            self._waiting = deque(one for one in self._waiting if not one.is_over)
+            self._waiting = deque(request for request in self._waiting if not request.is_over)
         for request in over:
             request.refuse("the partner is not connected")
 

@@ -82,7 +82,7 @@ class RoundRequester:
             {name: _verdicts(RowsAsked(number, text), len(ids)) for name in names}
         )
         verdicts = tuple(
-            next((one for one in said if one != Verdict.HELD), Verdict.HELD)
+            next((verdict for verdict in said if verdict != Verdict.HELD), Verdict.HELD)
             for said in zip(*answers.values(), strict=True)
         )
         due = np.flatnonzero(np.array(verdicts, dtype=np.int64) == Verdict.HELD).astype(np.int64)
@@ -221,7 +221,7 @@ class LabelSide(ServeSide[RoundRequester]):
         start, stats = time.perf_counter(), self.batcher.stats
         ids = [name for request in requests for name in request.ids]
         width = len(self.used.model.columns)
-        values = np.concatenate([np.empty((0, width)), *(one.values for one in requests)])
+        values = np.concatenate([np.empty((0, width)), *(request.values for request in requests)])
         result = meeting.run(requester.ask(ids, values))
         stats.rounds += 1
         stats.rows += len(result.due)

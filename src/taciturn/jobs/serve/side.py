@@ -46,7 +46,7 @@ C = TypeVar("C")
 class ServeSide(PreparedSide[None], Generic[C]):
     """A side that stays connected until ``stop`` is set; C is its conversation with the peer.
 
-    ``own`` is its share of its own weights; ``opened`` is what is to be closed at the end.
+    ``resources`` are closed at the end.
     """
 
     resources: ExitStack

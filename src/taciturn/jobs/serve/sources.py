@@ -79,7 +79,7 @@ class RowSource(Protocol):
 class ServedRows:
     """Prepared rows, made ready for the weights.
 
-    ``own`` is this side's share of its own weights, None where it has them in clear. ``common`` are
+    ``share`` is this side's share of its weights, None where it has them in clear. ``common`` are
     the rows that both sides have, None where any may be asked for. No value may exceed
     ``2^size``; 0 where the size does not matter.
     """

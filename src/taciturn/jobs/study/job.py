@@ -163,20 +163,22 @@ class StudySide(JournaledTraining[FinishedStudy, StudyRun]):
         """Train all models, and write them."""
         return _Models(self, session).run()
 
-    def to_record(self, outcome: FinishedStudy, kept: SessionState) -> bytes:
+    def to_record(self, outcome: FinishedStudy, state: SessionState) -> bytes:
         """The outcome for the journal."""
-        self._recall(outcome.trained, kept.results)
+        self._recall(outcome.trained, state.results)
         return json.dumps(record_of(outcome)).encode()
 
-    def from_record(self, record: bytes, kept: SessionState) -> FinishedStudy:
+    def from_record(self, record: bytes, state: SessionState) -> FinishedStudy:
         """The outcome from the journal."""
         finished = read(FinishedStudy, json.loads(record))
-        self._recall(finished.trained, kept.results)
+        self._recall(finished.trained, state.results)
         return finished
 
     def _recall(self, trained: tuple[TrainedModel, ...], array_store: EncryptedArrayStore) -> None:
         self._scores = {
-            one.number: array_store.get(one.scores) for one in trained if one.scores is not None
+            model.number: array_store.get(model.scores)
+            for model in trained
+            if model.scores is not None
         }
 
     def scores_of(self, model: StudyModel) -> FloatArray | None:
@@ -216,17 +218,17 @@ class _Models:
         self._side, self._session = side, session
         self._figures = Figures(None, side.plan.passes, side.log)
         session.follow(self._figures)
-        self._checkpoint, kept = session.checkpoint, session.kept
+        self._checkpoint, state = session.checkpoint, session.state
         self._state: TrainingState | None = None
         self._trained: list[TrainedModel] = []
         if self._checkpoint is not None:
-            self._trained = [read(TrainedModel, one) for one in self._checkpoint["trained"]]
-            for one in self._trained:
-                if one.scores is not None:
+            self._trained = [read(TrainedModel, record) for record in self._checkpoint["trained"]]
+            for model in self._trained:
+                if model.scores is not None:
                     # Now, rather than when the last model is trained.
-                    kept.results.get(one.scores)
+                    state.results.get(model.scores)
             self._state = TrainingState.from_bytes(
-                self._checkpoint["state"].encode(), kept.array_store
+                self._checkpoint["state"].encode(), state.array_store
             )
 
     def run(self) -> FinishedStudy:
@@ -271,7 +273,7 @@ class _Models:
 
     def _begin(self, training: StudyTraining) -> Program[PartyResult]:
         """The program of one training."""
-        side, session, scratch = self._side, self._session, self._session.kept.scratch
+        side, session, scratch = self._side, self._session, self._session.state.scratch
         body, self._checkpoint = self._checkpoint, None
         state, self._state = self._state, None
         entropy = session.entropy.fork(f"model {training.number}")
@@ -301,7 +303,9 @@ class _Models:
     def _advance(self, event: Progress | PartDone) -> None:
         """Report how far the whole study is; losses are the model's own."""
         plan, observe = self._side.plan, self._side.callbacks.observe
-        done = event.done + sum(one.passes for one in plan.trainings[: self._training.number])
+        done = event.done + sum(
+            training.passes for training in plan.trainings[: self._training.number]
+        )
         if isinstance(event, PartDone):
             observe(replace(event, done=done, total=plan.passes))
             return
@@ -331,7 +335,7 @@ class _Models:
             save_model(share, side.model_path(point.number), side.log)
         scores: object = result.held_out_scores
         if result.held_out_scores is not None:
-            array_store = self._session.kept.results
+            array_store = self._session.state.results
             scores = array_store.put(f"scores-{model.number}", result.held_out_scores)
         points = (point.get("train_loss") for point in self._losses.curve)
         losses = tuple(float(loss) for loss in points if loss is not None)
@@ -346,13 +350,13 @@ class _Models:
 
     def _freeze(self, at: TrainingState) -> dict[str, Any]:
         """What a checkpoint holds; long arrays are on the disk before it is."""
-        array_store = _Prefixed(self._session.kept.array_store, f"model-{self._training.number}-")
+        array_store = _Prefixed(self._session.state.array_store, f"model-{self._training.number}-")
         return {
             "number": self._training.number,
             "state": at.to_bytes(array_store).decode("ascii"),
             "ledger": None if self._bob is None else self._bob.ledger.to_json(),
             "losses": self._losses.to_json(),
-            "trained": [record_of(one) for one in self._trained],
+            "trained": [record_of(model) for model in self._trained],
         }
 
 
@@ -365,23 +369,23 @@ class _Prefixed:
     def put(self, name: str, values: FloatArray) -> Any:  # noqa: ANN401 - JSON
         return self.array_store.put(f"{self.prefix}{name}", values)
 
-    def get(self, kept: Any) -> LoadArray:  # noqa: ANN401 - JSON
-        return self.array_store.get(kept)
+    def get(self, reference: Any) -> LoadArray:  # noqa: ANN401 - JSON
+        return self.array_store.get(reference)
 
 
 def evaluated(side: StudySide, finished: FinishedStudy) -> StudyRun:
     """The result with all figures, which go into the models' files too."""
-    settings = [_evaluate(side, finished, one) for one in finished.run.study.settings]
+    settings = [_evaluate(side, finished, setting) for setting in finished.run.study.settings]
     run = replace(finished.run, study=StudyTable.from_settings(side.plan.study, settings))
     return run if run.study.best is None else _compared(side, run, run.study.best)
 
 
-def _evaluate(side: StudySide, finished: FinishedStudy, one: StudiedSetting) -> StudiedSetting:
-    *folds, whole = (model for model in side.plan.models if model.point.number == one.number)
+def _evaluate(side: StudySide, finished: FinishedStudy, setting: StudiedSetting) -> StudiedSetting:
+    *folds, whole = (model for model in side.plan.models if model.point.number == setting.number)
     trained = next(model for model in finished.trained if model.number == whole.number)
     arrived = assess_convergence(trained.losses)
     figures = (_metrics(side, model) for model in folds)
-    judged = one.judged(
+    judged = setting.judged(
         tuple(
             FoldFigures(model.scored, math.nan, math.nan, math.nan)
             if metrics is None
@@ -402,15 +406,17 @@ def _metrics(side: StudySide, model: StudyModel) -> Metrics | None:
     return evaluate(np.nan_to_num(scores), labels.values, model.terms.log_odds_shift)
 
 
-def _write(side: StudySide, model: StudyModel, one: StudiedSetting, diverged: bool | None) -> None:
+def _write(
+    side: StudySide, model: StudyModel, setting: StudiedSetting, diverged: bool | None
+) -> None:
     """Add the figures to the model's file, and leave Bob's scores beside it."""
     scores: FloatArray | None = side.scores_of(model)
     threshold = side.threshold_of(side.plan.labels_of(model), scores, model.terms)
     metrics: dict[str, Any] = {"threshold": record_of(threshold)}
-    if one.held_out is not None:
-        metrics["held_out"] = record_of(one.held_out)
-    metrics |= {"converged": one.converged, "diverged": diverged}
-    path = side.model_path(one.number)
+    if setting.held_out is not None:
+        metrics["held_out"] = record_of(setting.held_out)
+    metrics |= {"converged": setting.converged, "diverged": diverged}
+    path = side.model_path(setting.number)
     # A file that was moved meanwhile is not touched.
     with suppress(FileError):
         share = ModelShare.load(path)
@@ -424,7 +430,11 @@ def _compared(side: StudySide, run: StudyRun, best: int) -> StudyRun:
     from taciturn.protocol.bob.baseline import LabelPartyBaseline
 
     models = side.plan.models
-    model = next(one for one in models if one.point.number == best and one.fold is None)
+    model = next(
+        candidate
+        for candidate in models
+        if candidate.point.number == best and candidate.fold is None
+    )
     tables, scores = side.tables, side.scores_of(model)
     labels, truth = tables.labels, tables.held_out_labels
     if tables.held_out is None or labels is None or truth is None or scores is None:

@@ -158,18 +158,21 @@ def _terms_of(group: Sequence[StudyModel]) -> Terms:
 def opened_of_fold(trainings: Sequence[StudyTraining], fold: int) -> int:
     """How many scores of a training row all trainings open to Bob; ``fold`` is 0 without folds."""
     return sum(
-        one.opened.per_held_out_row if one.fold == fold else one.opened.per_row for one in trainings
+        training.opened.per_held_out_row if training.fold == fold else training.opened.per_row
+        for training in trainings
     )
 
 
 def opened_scores(trainings: Sequence[StudyTraining], folds: int) -> OpenedScores:
     """The scores that all trainings open to Bob: the most of one row, and those of all rows."""
-    whole = [one for one in trainings if one.fold is None]
+    whole = [training for training in trainings if training.fold is None]
     return OpenedScores(
         per_row=max(opened_of_fold(trainings, fold) for fold in range(max(folds, 1))),
-        per_held_out_row=sum(one.opened.per_held_out_row for one in whole if one.scored),
-        in_all=sum(one.opened.in_all for one in trainings),
-        sums=sum(one.opened.sums for one in trainings),
+        per_held_out_row=sum(
+            training.opened.per_held_out_row for training in whole if training.scored
+        ),
+        in_all=sum(training.opened.in_all for training in trainings),
+        sums=sum(training.opened.sums for training in trainings),
     )
 
 
@@ -180,7 +183,7 @@ def planned_ledger(
     # Only who pays for releases loads what counts them.
     from taciturn.protocol.bob.forecast import Planned, forecast_all
 
-    planned = [Planned(one.terms, one.rows, one.fold) for one in trainings]
+    planned = [Planned(training.terms, training.rows, training.fold) for training in trainings]
     return forecast_all(planned, folds, bob_columns, delta=delta)
 
 
@@ -227,8 +230,8 @@ class StudyPlan(TrainingPlan):
         models = study_models(study, folds, 0 if held_out is None else held_out.rows, terms)
         trainings = study_trainings(models)
         first = _of_all_rows(trainings)
-        own = settings[first.models[0].point.number]
-        return cls(own, tables, first.terms, study, settings, models, trainings, folds)
+        base = settings[first.models[0].point.number]
+        return cls(base, tables, first.terms, study, settings, models, trainings, folds)
 
     @property
     def passes(self) -> int:
@@ -269,7 +272,7 @@ class StudyPlan(TrainingPlan):
 
     def facts(self) -> dict[str, str]:
         """The study, and the terms of its models."""
-        agreed = "".join(one.terms.agreement.canonical() for one in self.trainings)
+        agreed = "".join(training.terms.agreement.canonical() for training in self.trainings)
         return {
             "study": self.study.canonical(),
             "terms of the study's models": sha256(agreed.encode()).hexdigest(),
@@ -283,7 +286,7 @@ class StudyPlan(TrainingPlan):
     def of_all(self, single: Estimate) -> Estimate:
         """Time and traffic of all trainings, by their passes over rows."""
         first = _of_all_rows(self.trainings)
-        share = sum(one.passes * one.rows for one in self.trainings)
+        share = sum(training.passes * training.rows for training in self.trainings)
         times = share / (first.passes * first.rows)
         return Estimate(
             iterations=self.passes,

@@ -58,8 +58,8 @@ def study_page(result: StudyRun | SimulatedStudy, made: str | None = None) -> b.
             "study",
             f"{by} of each combination",
             "; ".join(
-                f"{one.number}: {_values(one)}: {figure(getattr(one, table.rank_by))}"
-                for one in table.settings
+                f"{setting.number}: {_values(setting)}: {figure(getattr(setting, table.rank_by))}"
+                for setting in table.settings
             ),
             _svg(table),
         )
@@ -78,8 +78,8 @@ def study_page(result: StudyRun | SimulatedStudy, made: str | None = None) -> b.
     )
 
 
-def _values(one: StudiedSetting) -> str:
-    return ", ".join(f"{hyphenated(name)} {shown_value(v)}" for name, v in one.values.items())
+def _values(setting: StudiedSetting) -> str:
+    return ", ".join(f"{hyphenated(name)} {shown_value(v)}" for name, v in setting.values.items())
 
 
 def _subject(result: StudyRun | SimulatedStudy) -> str:
@@ -141,7 +141,7 @@ def _table(table: StudyTable, most: int | None) -> b.Table:
         headings += [_NAMES[table.rank_by], "behind", _NAMES[_other(table)]]
         headings += ["held-out AUC"] if settings[0].held_out is not None else []
         headings += ["converged"]
-    lines = [_line(one, table, names) for one in settings[:most]]
+    lines = [_line(setting, table, names) for setting in settings[:most]]
     caption = f"The best {len(lines)} of {len(settings)}" if len(lines) < len(settings) else ""
     texts = tuple(range(len(names) + 1))
     return b.table(headings, lines, caption=caption, label="Combinations", words=texts)
@@ -151,30 +151,30 @@ def _other(table: StudyTable) -> str:
     return "auc" if table.rank_by == "loss" else "loss"
 
 
-def _line(one: StudiedSetting, table: StudyTable, names: list[str]) -> tuple[b.Words, ...]:
-    best = one.number == table.best
-    number = b.Span(f"{one.number} best", "good") if best else b.Span(str(one.number))
-    cells: list[b.Words] = [number, *(shown_value(one.values[name]) for name in names)]
+def _line(setting: StudiedSetting, table: StudyTable, names: list[str]) -> tuple[b.Words, ...]:
+    best = setting.number == table.best
+    number = b.Span(f"{setting.number} best", "good") if best else b.Span(str(setting.number))
+    cells: list[b.Words] = [number, *(shown_value(setting.values[name]) for name in names)]
     if table.best is None:
         return tuple(cells)
     behind = "–"
-    if one.behind is not None and not best:
-        error = "" if one.behind_error is None else f" ± {figure(one.behind_error, 5)}"
-        behind = f"{figure(one.behind, 5)}{error}"
-    cells += [_figure(one, table.rank_by), behind, _figure(one, _other(table))]
-    cells += [share(one.held_out.auc)] if one.held_out is not None else []
-    cells += ["–" if one.converged is None else ("yes" if one.converged else "no")]
+    if setting.behind is not None and not best:
+        error = "" if setting.behind_error is None else f" ± {figure(setting.behind_error, 5)}"
+        behind = f"{figure(setting.behind, 5)}{error}"
+    cells += [_figure(setting, table.rank_by), behind, _figure(setting, _other(table))]
+    cells += [share(setting.held_out.auc)] if setting.held_out is not None else []
+    cells += ["–" if setting.converged is None else ("yes" if setting.converged else "no")]
     return tuple(cells)
 
 
-def _figure(one: StudiedSetting, name: str) -> str:
-    return share(one.auc) if name == "auc" else figure(one.loss, 5)
+def _figure(setting: StudiedSetting, name: str) -> str:
+    return share(setting.auc) if name == "auc" else figure(setting.loss, 5)
 
 
 def _reading(result: StudyRun | SimulatedStudy) -> Iterable[b.Block]:
     table = result.study
     if table.best is None:
-        known = any(one.loss is not None for one in table.settings)
+        known = any(setting.loss is not None for setting in table.settings)
         yield b.Paragraph(_UNRANKED if known else _FOR_ALICE, "warning" if known else "muted")
         return
     yield b.Paragraph(_ALIKE, "muted")
@@ -200,7 +200,7 @@ def _svg(table: StudyTable) -> str:
 
     from taciturn.report.plots import COLOURS, LINE, POINTS, plot, style, to_svg
 
-    shown = [one for one in table.by_rank if one.behind is not None][:MOST_DRAWN]
+    shown = [setting for setting in table.by_rank if setting.behind is not None][:MOST_DRAWN]
     with style():
         drawn = Figure((860 / POINTS, (80 + 24 * len(shown)) / POINTS), layout="constrained")
         axes = drawn.add_subplot()
@@ -209,16 +209,16 @@ def _svg(table: StudyTable) -> str:
         axes.set_xlabel(_NAMES[table.rank_by])
         axes.grid(True, axis="x", color=LINE, clip_on=False)
         axes.set_axisbelow(True)
-        names = [str(one.number) for one in shown]
+        names = [str(setting.number) for setting in shown]
         axes.set_yticks(range(len(shown)), labels=names)
         axes.set_ylabel("model")
         axes.invert_yaxis()
-        for place, one in enumerate(shown):
-            colour = COLOURS[1] if one.number == table.best else COLOURS[0]
-            folds = [getattr(fold, table.rank_by) for fold in one.folds or ()]
+        for place, setting in enumerate(shown):
+            colour = COLOURS[1] if setting.number == table.best else COLOURS[0]
+            folds = [getattr(fold, table.rank_by) for fold in setting.folds or ()]
             dots = {"marker": "o", "markersize": 5, "linestyle": "none", "alpha": 0.55}
             plot(axes, folds, [place] * len(folds), color=colour, **dots)
-            mean = getattr(one, table.rank_by)
+            mean = getattr(setting, table.rank_by)
             bar = {"marker": "|", "markersize": 16, "markeredgewidth": 3, "linestyle": "none"}
             plot(axes, [mean], [place], color=colour, **bar)
         return to_svg(drawn, "study")

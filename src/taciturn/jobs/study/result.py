@@ -93,15 +93,15 @@ class StudyTable:
         The first of those that rank alike is the best; none is where there are no figures.
         """
         rank_by = study.rank_by
-        known = [one for one in settings if math.isfinite(_worse(one, rank_by))]
-        best = min(known, key=lambda one: _worse(one, rank_by), default=None)
+        known = [setting for setting in settings if math.isfinite(_worse(setting, rank_by))]
+        best = min(known, key=lambda setting: _worse(setting, rank_by), default=None)
         return cls(
             folds=study.folds,
             rank_by=rank_by,
             models=study.models,
             choice_bits=math.log2(len(study.points)),
             settings=tuple(
-                one if best is None else _behind(one, best, rank_by) for one in settings
+                setting if best is None else _behind(setting, best, rank_by) for setting in settings
             ),
             best=None if best is None else best.number,
         )
@@ -109,13 +109,15 @@ class StudyTable:
     @property
     def best_setting(self) -> StudiedSetting | None:
         """The combination that ranks first."""
-        return next((one for one in self.settings if one.number == self.best), None)
+        return next((setting for setting in self.settings if setting.number == self.best), None)
 
     @property
     def by_rank(self) -> list[StudiedSetting]:
         """The combinations, the best first."""
         unknown = math.inf
-        return sorted(self.settings, key=lambda one: unknown if one.behind is None else one.behind)
+        return sorted(
+            self.settings, key=lambda setting: unknown if setting.behind is None else setting.behind
+        )
 
 
 class _StudyResult(Result):
@@ -245,37 +247,37 @@ def study_rows(table: StudyTable) -> GrowingTable:
     names = tuple(table.settings[0].values)
     rows = tuple(
         (
-            one.number,
-            *(str(one.values[name]) for name in names),
-            one.loss,
-            one.auc,
-            None if one.held_out is None else one.held_out.auc,
+            setting.number,
+            *(str(setting.values[name]) for name in names),
+            setting.loss,
+            setting.auc,
+            None if setting.held_out is None else setting.held_out.auc,
         )
-        for one in table.by_rank
+        for setting in table.by_rank
     )
     headings = ("model", *names, "log loss", "AUC", "held-out AUC")
     return GrowingTable("All combinations, the best first", headings, rows)
 
 
-def _worse(one: StudiedSetting | FoldFigures, rank_by: str) -> float:
+def _worse(figures: StudiedSetting | FoldFigures, rank_by: str) -> float:
     """The figure to rank by, of which less is better; infinity where there is none."""
-    figure = one.auc if rank_by == "auc" else one.loss
+    figure = figures.auc if rank_by == "auc" else figures.loss
     if figure is None or math.isnan(figure):
         return math.inf
     return -figure if rank_by == "auc" else figure
 
 
-def _behind(one: StudiedSetting, best: StudiedSetting, rank_by: str) -> StudiedSetting:
-    mean = _worse(one, rank_by) - _worse(best, rank_by)
+def _behind(setting: StudiedSetting, best: StudiedSetting, rank_by: str) -> StudiedSetting:
+    mean = _worse(setting, rank_by) - _worse(best, rank_by)
     if not math.isfinite(mean):
-        return one
+        return setting
     gaps = [
-        _worse(own, rank_by) - _worse(other, rank_by)
-        for own, other in zip(one.folds or (), best.folds or (), strict=True)
+        _worse(fold, rank_by) - _worse(best_fold, rank_by)
+        for fold, best_fold in zip(setting.folds or (), best.folds or (), strict=True)
     ]
     if len(gaps) < 2 or not all(map(math.isfinite, gaps)):
-        return replace(one, behind=mean)
-    return replace(one, behind=mean, behind_error=stdev(gaps) / math.sqrt(len(gaps)))
+        return replace(setting, behind=mean)
+    return replace(setting, behind=mean, behind_error=stdev(gaps) / math.sqrt(len(gaps)))
 
 
 def mean_of(folds: Sequence[FoldFigures], name: str) -> float:

@@ -71,11 +71,11 @@ def simulate_study(
     data = arrange(settings[study.points[0].number], raw, entropy.data)
     rows, held_out = data.labels_train.rows, data.labels_test.rows if data.held_out else 0
     folds = filled_folds(data.labels_train.ids, study.folds, str(base.seed or 0))
-    for number, own in settings.items():
+    for number, point_settings in settings.items():
         # The penalty of a fold is that of all training rows, also where it is a default.
-        if own.solver is not None and own.l2 is None:
-            penalty = SOLVERS[own.solver].default_l2(rows)
-            settings[number] = own.model_copy(update={"l2": penalty})
+        if point_settings.solver is not None and point_settings.l2 is None:
+            penalty = SOLVERS[point_settings.solver].default_l2(rows)
+            settings[number] = point_settings.model_copy(update={"l2": penalty})
     pins, columns = entropy.pins([name for name, _ in data.alices]), len(data.alice_train.columns)
 
     def terms(point: Point, rows: int) -> Terms:
@@ -84,19 +84,24 @@ def simulate_study(
     models = study_models(study, folds, held_out, terms)
     trainings = study_trainings(models)
     count = min(workers or usable_cores(), MOST_WORKERS, len(trainings))
-    requests = [_request(settings[one.models[0].point.number], one, base.seed) for one in trainings]
+    requests = [
+        _request(settings[training.models[0].point.number], training, base.seed)
+        for training in trainings
+    ]
     runs = _train(trainings, requests, to_bytes(data, folds), count, progress)
     first, bob_columns = runs[study.folds], len(data.bob_train.columns)
 
     def setting(point: Point) -> StudiedSetting:
-        own = [(model, runs[model.number]) for model in models if model.point == point]
-        whole = own[-1][1]
+        trained = [(model, runs[model.number]) for model in models if model.point == point]
+        whole = trained[-1][1]
         judged = StudiedSetting(
             number=point.number,
             values=point.values,
             columns=columns + bob_columns,
             converged=whole.converged,
-        ).judged(tuple(FoldFigures.from_metrics(run.test) for model, run in own[:-1]), whole.test)
+        ).judged(
+            tuple(FoldFigures.from_metrics(run.test) for model, run in trained[:-1]), whole.test
+        )
         return judged if data.held_out else replace(judged, held_out=None)
 
     return SimulatedStudy(
@@ -183,13 +188,13 @@ def _train(
 
 def _worker(stack: ExitStack, tables: bytes) -> Channel:
     """A process that has the tables; it ends with ``stack``."""
-    channel, theirs = Pipe()
-    with theirs:
+    channel, worker_end = Pipe()
+    with worker_end:
         # The module is found where this one was, and not in the folder one happens to be in.
         places = os.pathsep.join(entry for entry in sys.path if entry)
         process = subprocess.Popen(  # noqa: S603 - this program
-            [sys.executable, "-P", "-m", "taciturn.jobs.study.worker", str(theirs.fileno())],
-            pass_fds=[theirs.fileno()],
+            [sys.executable, "-P", "-m", "taciturn.jobs.study.worker", str(worker_end.fileno())],
+            pass_fds=[worker_end.fileno()],
             # Nothing that it prints may come between what this process prints.
             stdout=subprocess.DEVNULL,
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": places},

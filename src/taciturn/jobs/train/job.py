@@ -239,13 +239,13 @@ class TrainSide(JournaledTraining[FinishedTraining, PartyRun]):
         inputs, observe = self.plan.on(self.engine), self.callbacks.observe
         return TrainingTask.resume(inputs, session, self.log, observe, self._record).run()
 
-    def to_record(self, outcome: FinishedTraining, kept: SessionState) -> bytes:
+    def to_record(self, outcome: FinishedTraining, state: SessionState) -> bytes:
         """The outcome for the journal."""
-        return outcome.to_bytes(kept.array_store)
+        return outcome.to_bytes(state.array_store)
 
-    def from_record(self, record: bytes, kept: SessionState) -> FinishedTraining:
+    def from_record(self, record: bytes, state: SessionState) -> FinishedTraining:
         """The outcome from the journal."""
-        return FinishedTraining.from_bytes(record, kept.array_store, kept.scratch)
+        return FinishedTraining.from_bytes(record, state.array_store, state.scratch)
 
     def assess(self, outcome: FinishedTraining, entropy: KeyedEntropy) -> FinishedTraining:
         """Bob's figures, which go into his model's file too."""

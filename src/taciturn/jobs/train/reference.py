@@ -202,13 +202,13 @@ class SharedModel:
     def from_trained(cls, alices: Iterable[Trained], bob: BobTrained) -> SharedModel | None:
         """Both shares, where the training left any."""
         parties = tuple(alices)
-        hers = tuple(alice.share for alice in parties if alice.share is not None)
-        if not hers or bob.share is None:
+        alice_shares = tuple(alice.share for alice in parties if alice.share is not None)
+        if not alice_shares or bob.share is None:
             return None
-        his = None
+        bob_shares = None
         if parties[0].bob_share is not None and bob.bob_share is not None:
-            his = parties[0].bob_share, bob.bob_share
-        return cls(hers, bob.share, bob.suspected_wraps, his)
+            bob_shares = parties[0].bob_share, bob.bob_share
+        return cls(alice_shares, bob.share, bob.suspected_wraps, bob_shares)
 
     @property
     def scales(self) -> Scales:
@@ -221,15 +221,17 @@ class SharedModel:
         stops = np.cumsum([len(share.values) for share in self.alices])
         parts = np.split(self.bob.values, stops[:-1])
         pairs = zip(self.alices, parts, strict=True)
-        return np.concatenate([self._whole(hers, his) for hers, his in pairs])
+        return np.concatenate(
+            [self._whole(alice_share, bob_share) for alice_share, bob_share in pairs]
+        )
 
     @property
     def bob_weights(self) -> FloatArray | None:
         """Bob's weights, where neither party has them."""
         if self.of_bob is None:
             return None
-        hers, his = self.of_bob
-        return self._whole(his, hers.values)
+        alice_share, bob_share = self.of_bob
+        return self._whole(bob_share, alice_share.values)
 
     def _whole(self, owner: WeightShare, other: IntArray) -> FloatArray:
         """The weights of a party's columns, from both shares; the owner knows the coordinates."""

@@ -167,7 +167,8 @@ def _importance(result: PartyRun) -> list[Block]:
     if not columns:
         return []
     rows = [
-        (one.column, f"{one.weight:+.4f}", f"{one.importance:.4f}") for one in columns[:MOST_SHOWN]
+        (column.column, f"{column.weight:+.4f}", f"{column.importance:.4f}")
+        for column in columns[:MOST_SHOWN]
     ]
     blocks: list[Block] = [
         table(

@@ -185,8 +185,8 @@ class _Run:
         (alices, bobs), ledger, meter = self._converse(taps, batches)
         spoken = _Spoken(batches, ledger, meter, time.perf_counter() - start)
         for number, bob in enumerate(bobs.models):
-            hers = {name: alice.models[number] for name, alice in alices.items()}
-            yield replace(self, terms=terms.of_model(number))._outcome(hers, bob, spoken)
+            trained = {name: alice.models[number] for name, alice in alices.items()}
+            yield replace(self, terms=terms.of_model(number))._outcome(trained, bob, spoken)
 
     def _outcome(
         self, alices: dict[str, PartyResult], bobs: PartyResult, spoken: _Spoken
@@ -195,23 +195,27 @@ class _Run:
         ledger, meter, weights = spoken.ledger, spoken.meter, terms.agreement.class_weight
         bob = cast(BobTrained, bobs.trained)
         shared = SharedModel.from_trained([alice.trained for alice in alices.values()], bob)
-        own = np.concatenate([alice.trained.weights for alice in alices.values()])
-        hers = own if shared is None else shared.weights
-        his = bob.weights if shared is None or shared.bob_weights is None else shared.bob_weights
-        places = [place for _, place in data.alices] or [slice(0, len(hers))]
+        trained_weights = np.concatenate([alice.trained.weights for alice in alices.values()])
+        alice_weights = trained_weights if shared is None else shared.weights
+        bob_weights = (
+            bob.weights if shared is None or shared.bob_weights is None else shared.bob_weights
+        )
+        places = [place for _, place in data.alices] or [slice(0, len(alice_weights))]
         if terms.centred:
             # In the whole model Bob's intercept absorbs the means of all columns.
-            his = his.copy()
+            bob_weights = bob_weights.copy()
             for place, alice in zip(places, alices.values(), strict=True):
-                his[-1] += centring_offset(hers[place], alice.trained.means)
+                bob_weights[-1] += centring_offset(alice_weights[place], alice.trained.means)
         keys = (alice.noise_key for alice in alices.values())
         noise = tuple(zip(places, keys, strict=True))
         train = bobs.train_scores
         if train is None:
             grid = terms.score_grid
-            train = joint_scores(data.alice_train, data.bob_train, hers, his, grid, noise)
+            train = joint_scores(
+                data.alice_train, data.bob_train, alice_weights, bob_weights, grid, noise
+            )
         test = train if bobs.held_out_scores is None else bobs.held_out_scores
-        whole, wanted = np.concatenate([hers, his]), self.settings.compare_optimum
+        whole, wanted = np.concatenate([alice_weights, bob_weights]), self.settings.compare_optimum
         comparison = compare(data, terms, batches.rows, whole, wanted)
         labels, held_out, shift = data.labels_train, data.labels_test, terms.log_odds_shift
         alone = LabelPartyBaseline.fit(data.bob_train, labels, terms, self.entropy.bob).scores(
@@ -287,7 +291,9 @@ class _Run:
                 *ledger.notes(),
             ),
         )
-        return Outcome(result, terms, data, hers, his, train, noise, tuple(batches.rows))
+        return Outcome(
+            result, terms, data, alice_weights, bob_weights, train, noise, tuple(batches.rows)
+        )
 
     def _converse(
         self, taps: list[LinkTap], observe: _Batches
@@ -351,11 +357,13 @@ def _unhidden(terms: Terms, shared: SharedModel | None) -> tuple[str, ...]:
 def _weighing(class_weight: tuple[float, float] | None) -> list[str]:
     if class_weight is None:
         return []
-    zero, one = class_weight
-    known = f"a row of label 0 counts {zero:g}, one of label 1 {one:g}; both parties know it"
-    if not (zero and one):
+    negative, positive = class_weight
+    known = (
+        f"a row of label 0 counts {negative:g}, one of label 1 {positive:g}; both parties know it"
+    )
+    if not (negative and positive):
         return [known, "probabilities are none: the model has learnt from one class only"]
-    edge = zero / (zero + one)
+    edge = negative / (negative + positive)
     return [
         known,
         "probabilities are corrected for the class weights, which put the edge between the classes "

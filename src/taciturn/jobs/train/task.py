@@ -75,13 +75,13 @@ class FinishedTraining:
     def to_bytes(self, array_store: ArrayStore = INLINE) -> bytes:
         """The record; long arrays are kept in the array store."""
         scores = {"train": self.train_scores, "held_out": self.held_out_scores}
-        kept = {
+        arrays = {
             name: None if values is None else array_store.put(f"{name}-end", values)
             for name, values in scores.items()
         }
         rest = {"session": self.session, "assessed": self.assessed}
         opened = None if self.opened is None else _kept(self.opened, array_store)
-        record = {"run": record_of(self.run), **kept, **rest, "opened": opened}
+        record = {"run": record_of(self.run), **arrays, **rest, "opened": opened}
         return json.dumps(record).encode()
 
     @classmethod
@@ -91,13 +91,13 @@ class FinishedTraining:
         """Reads the record back; ``scratch`` holds the arrays of all passes."""
         values = json.loads(data)
         train, held_out = (
-            None if kept is None else array_store.get(kept)()
-            for kept in (values["train"], values["held_out"])
+            None if scores_reference is None else array_store.get(scores_reference)()
+            for scores_reference in (values["train"], values["held_out"])
         )
         run, session = read(PartyRun, values["run"]), values.get("session", "")
         # A record of an earlier version has none.
-        kept = values.get("opened")
-        opened = None if kept is None else _restored(kept, array_store, scratch)
+        opened_record = values.get("opened")
+        opened = None if opened_record is None else _restored(opened_record, array_store, scratch)
         return cls(run, train, held_out, session, values["assessed"], opened)
 
 
@@ -115,10 +115,13 @@ def _kept(opened: OpenedPasses, array_store: ArrayStore) -> dict[str, Any]:
     }
 
 
-def _restored(kept: dict[str, Any], array_store: ArrayStore, scratch: Scratch) -> OpenedPasses:
-    loads = [[array_store.get(one) for one in kept[kind]] for kind in ("direction", "opened")]
-    directions, scores = (_filled(one, scratch) for one in loads)
-    return OpenedPasses(tuple(directions), tuple(integers_of(scores)), *kept["bits"])
+def _restored(record: dict[str, Any], array_store: ArrayStore, scratch: Scratch) -> OpenedPasses:
+    loads = [
+        [array_store.get(reference) for reference in record[kind]]
+        for kind in ("direction", "opened")
+    ]
+    directions, scores = (_filled(arrays, scratch) for arrays in loads)
+    return OpenedPasses(tuple(directions), tuple(integers_of(scores)), *record["bits"])
 
 
 def _filled(loads: Sequence[Load], scratch: Scratch) -> FloatArray:
@@ -210,11 +213,11 @@ class TrainingTask:
     def run(self) -> FinishedTraining:
         """Train and write the model; what depends on labels is left for later."""
         inputs, session, recording = self.inputs, self.session, self.recording
-        body, array_store = session.checkpoint, session.kept.array_store
+        body, array_store = session.checkpoint, session.state.array_store
         state = (
             None if body is None else TrainingState.from_bytes(body["state"].encode(), array_store)
         )
-        program = inputs.program(session.entropy, self.bob, state, session.kept.scratch)
+        program = inputs.program(session.entropy, self.bob, state, session.state.scratch)
         with recording or nullcontext():
             result = session.execute(
                 program,
@@ -222,7 +225,7 @@ class TrainingTask:
                 self._freeze,
                 tap=recording or noop,
                 # What Alice saw is told without her key: it stays out of the file.
-                note=noop if recording is None or self.bob is None else recording.kept,
+                note=noop if recording is None or self.bob is None else recording.persisted,
             )
             self.figures.finish(result.trained)
             share = model_share(inputs, self.bob, result, session.meeting.name)
@@ -271,7 +274,7 @@ class TrainingTask:
     def _freeze(self, at: TrainingState) -> dict[str, Any]:
         """What a checkpoint holds; long arrays are on the disk before it is."""
         return {
-            "state": at.to_bytes(self.session.kept.array_store).decode("ascii"),
+            "state": at.to_bytes(self.session.state.array_store).decode("ascii"),
             "ledger": None if self.bob is None else self.bob.ledger.to_json(),
             "recorded": None if self.recording is None else self.recording.position(),
             "figures": self.figures.to_json(),

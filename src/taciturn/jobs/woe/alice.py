@@ -99,7 +99,9 @@ class DisclosedColumn:
 def answer(inputs: FeatureInputs) -> Program[tuple[DisclosedColumn, ...]]:
     """Sum Bob's encrypted labels in each bin; returns the columns as sent, with her own names."""
     _require_some(inputs.columns, inputs.size)
-    told_columns = tuple(DisclosedColumn(one, one.name, one.labels) for one in inputs.columns)
+    told_columns = tuple(
+        DisclosedColumn(column, column.name, column.labels) for column in inputs.columns
+    )
     if not inputs.names:
         told_columns = hidden(inputs.columns, inputs.entropy.fork("order of bins"))
     columns = [column.bins for column in told_columns]
@@ -148,8 +150,8 @@ def _renumbered(column: Bins, number: int, entropy: Entropy) -> DisclosedColumn:
     numbers = tuple(map(str, range(1, count + 1)))
     codes = order[column.codes]
     bins = Bins(f"alice.{number}", numbers, codes, ordered=False, merged=column.merged)
-    own = tuple(column.labels[place] for place in np.argsort(order).tolist())
-    return DisclosedColumn(bins, column.name, own)
+    labels = tuple(column.labels[place] for place in np.argsort(order).tolist())
+    return DisclosedColumn(bins, column.name, labels)
 
 
 def _require_some(columns: Sequence[Bins], size: TableSize) -> None:
@@ -193,16 +195,18 @@ def _answer_parts(
     ring, parts = terms.ring(rows), terms.parts(TableSize(rows, bins))
     left = np.zeros(bins, dtype=np.int64)
     for number, part in enumerate(parts):
-        own = entropy.fork(f"part {number}")
+        part_entropy = entropy.fork(f"part {number}")
         # Masks that add up to zero, so that no part's counts are told.
         last = number == len(parts) - 1
-        mask = ring.centred(-left) if last else ring.draw(bins, own.fork("masks"))
+        mask = ring.centred(-left) if last else ring.draw(bins, part_entropy.fork("masks"))
         left = ring.centred(left + mask)
         matrix = key.prepare(np.ascontiguousarray(whole[part].T, dtype=np.int64))
-        given = key.mask_of(mask, own.fork("multiples"))
-        key.stock(matrix, given, own)
+        given = key.mask_of(mask, part_entropy.fork("multiples"))
+        key.stock(matrix, given, part_entropy)
         sent = yield from _labels(number, part)
-        yield from send(BinSums(number, key.masked_product(matrix, sent.labels, given, own)))
+        yield from send(
+            BinSums(number, key.masked_product(matrix, sent.labels, given, part_entropy))
+        )
         yield from emit(RowsCounted(part.stop, rows))
 
 

@@ -216,10 +216,10 @@ def _beside_a_spike(values: FloatArray, bins: int) -> tuple[float, ...]:
     >>> _beside_a_spike(np.array([0.0] * 95 + [1.0, 2.0, 3.0, 4.0]), 3)
     (1.0, 2.5)
     """
-    others = values[values > values.min()]
+    rest = values[values > values.min()]
     if bins < 1:
-        return tuple(np.unique(others).tolist())
-    inner = np.percentile(others, np.linspace(0, 100, bins)[:-1])
+        return tuple(np.unique(rest).tolist())
+    inner = np.percentile(rest, np.linspace(0, 100, bins)[:-1])
     return tuple(np.unique(inner).tolist())
 
 
@@ -282,14 +282,14 @@ def _levels(cut: _Cut, sizes: IntArray, least: int) -> list[list[int]]:
     missing = _missing_place(cut)
     places = [place for place in range(cut.bins) if place != missing]
     ranked = sorted(places, key=lambda place: (int(sizes[place]), place))
-    others = [place for place in ranked if sizes[place] < least]
-    if cut.other is not None and cut.other not in others and others:
-        others.append(cut.other)
-    rest = [place for place in ranked if place not in others]
-    while others and rest and sizes[others].sum() < least:
-        others.append(rest.pop(0))
-    kept = [[place] for place in sorted(rest)]
-    return [*kept, sorted(others)] if others else kept
+    merged = [place for place in ranked if sizes[place] < least]
+    if cut.other is not None and cut.other not in merged and merged:
+        merged.append(cut.other)
+    rest = [place for place in ranked if place not in merged]
+    while merged and rest and sizes[merged].sum() < least:
+        merged.append(rest.pop(0))
+    single = [[place] for place in sorted(rest)]
+    return [*single, sorted(merged)] if merged else single
 
 
 def _with_missing(

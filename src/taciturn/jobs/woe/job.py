@@ -349,9 +349,11 @@ def _training_rows(config: PartyConfig) -> tuple[UserRows[Columns], ChosenRows, 
 
 
 def _terms(config: PartyConfig, rows: int) -> WoeTerms:
-    one = config.first
-    agreed = terms_for(one, one.alice_columns or 1, rows).agreement.canonical()
-    settings = one.settings()
+    session_config = config.first
+    agreed = terms_for(
+        session_config, session_config.alice_columns or 1, rows
+    ).agreement.canonical()
+    settings = session_config.settings()
     # Not the agreement's own: a mechanism that encrypts nothing has none there.
     return WoeTerms.for_scheme(scheme(settings.scheme), settings.key_bits, agreed)
 
@@ -371,8 +373,10 @@ def _agreed_columns(
 def _sized(given: DisclosedColumn, *, hidden: bool) -> WoeColumn:
     """A column as Alice described it, with her own names where those are hidden from Bob."""
     column = given.sized
-    own = (given.name, given.labels) if hidden else None
-    return WoeColumn.sized(column.name, column.labels, column.rows, own, ordered=column.ordered)
+    alice_names = (given.name, given.labels) if hidden else None
+    return WoeColumn.sized(
+        column.name, column.labels, column.rows, alice_names, ordered=column.ordered
+    )
 
 
 def _all_hidden(columns: tuple[WoeColumn, ...]) -> bool:

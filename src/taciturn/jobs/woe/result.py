@@ -281,9 +281,9 @@ def _summary(result: WoeResult) -> Iterable[b.Block]:
 
 def _bins_table(columns: Sequence[WoeColumn], result: WoeResult) -> b.Table:
     lines = [
-        (_name(column) if not number else "", *_cells(one))
+        (_name(column) if not number else "", *_cells(bin_))
         for column in columns
-        for number, one in enumerate(column.bins)
+        for number, bin_ in enumerate(column.bins)
     ]
     headings = ["column", "bin", "rows"]
     headings += [] if result.smoothing is None else ["ones", "rate", "WOE"]

@@ -146,5 +146,5 @@ def converse(
 
 def _wanted(raw: RawData) -> list[str]:
     settings = raw.settings
-    kept = raw.frame.columns if settings.keep is None else settings.keep
-    return [name for name in raw.frame.columns if name in kept and name not in settings.drop]
+    wanted = raw.frame.columns if settings.keep is None else settings.keep
+    return [name for name in raw.frame.columns if name in wanted and name not in settings.drop]

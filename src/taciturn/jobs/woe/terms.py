@@ -75,8 +75,8 @@ class WoeTerms:
 
     def canonical(self) -> str:
         """Canonical JSON that the two sides compare key by key."""
-        own = {"purpose": PURPOSE, "scheme": self.scheme.name, "key_bits": self.key_bits}
-        return canonical_json({**json.loads(self.agreed), **own})
+        terms = {"purpose": PURPOSE, "scheme": self.scheme.name, "key_bits": self.key_bits}
+        return canonical_json({**json.loads(self.agreed), **terms})
 
     def ring(self, rows: int) -> Wrapping:
         """The smallest ring in which every sum of ``rows`` labels has its own value."""
@@ -132,8 +132,8 @@ class SizedColumn:
             name, ordered = record["name"], record["ordered"]
         except (ValueError, KeyError, TypeError, RecursionError):
             raise RemoteProtocolError("the peer's description of a column is invalid") from None
-        texts = all(isinstance(one, str) and len(one) <= _MOST_WORDS for one in (name, *labels))
-        counts = all(type(one) is int and 0 < one <= rows for one in sizes)
+        texts = all(isinstance(word, str) and len(word) <= _MOST_WORDS for word in (name, *labels))
+        counts = all(type(size) is int and 0 < size <= rows for size in sizes)
         if not (texts and counts and isinstance(ordered, bool) and record.keys() == _KEYS):
             raise RemoteProtocolError("the peer's description of a column is invalid")
         if not 2 <= len(sizes) <= MOST_COLUMN_BINS or sum(sizes) != rows:

@@ -95,7 +95,7 @@ class LabelBudget(RowBudget[Mapping[Release, int]]):
                 numbers = np.unique(account.values(account.tags(ids.series)))
                 paid = [histories[number] for number in numbers.tolist()]
                 before.update(paid)
-                after.update(_paid_after(one, releases) for one in paid)
+                after.update(_paid_after(history, releases) for history in paid)
         return self._statement(before), self._statement(after)
 
     def accounts(self) -> tuple[LedgerAccount, ...]:
@@ -114,7 +114,7 @@ class LabelBudget(RowBudget[Mapping[Release, int]]):
                         ledger=self._statement(histories[number] for number in rows),
                     )
                 )
-        return tuple(sorted(listed, key=lambda one: (one.partner, one.label)))
+        return tuple(sorted(listed, key=lambda entry: (entry.partner, entry.label)))
 
     def account(self, records: Records) -> Account:
         """The account of the partner and the label; FileError where it has another key."""
@@ -139,17 +139,17 @@ class LabelBudget(RowBudget[Mapping[Release, int]]):
         histories = _histories(account)
         numbers, places = np.unique(before, return_inverse=True)
         former = [histories[number] for number in numbers.tolist()]
-        paid = [_paid_after(one, amount) for one in former]
+        paid = [_paid_after(history, amount) for history in former]
         self._require_within(former, paid)
         if not write:
             return before
         account.write_entry(_FACT, _KEY, key_name(self.key))
-        known = {one: number for number, one in histories.items() if number}
-        for one in paid:
-            if one not in known:
-                known[one] = len(known) + 1
-                account.write_entry(_HISTORY, str(known[one]), _text(one))
-        return np.array([known[one] for one in paid], np.int64)[places]
+        known = {history: number for number, history in histories.items() if number}
+        for history in paid:
+            if history not in known:
+                known[history] = len(known) + 1
+                account.write_entry(_HISTORY, str(known[history]), _text(history))
+        return np.array([known[history] for history in paid], np.int64)[places]
 
     def _require_within(self, before: Iterable[Paid], after: Iterable[Paid]) -> None:
         if self.limit is None:
@@ -218,7 +218,7 @@ def _histories(account: Account) -> dict[int, Paid]:
 def _text(paid: Paid) -> str:
     return json.dumps(
         [
-            [event.name, [getattr(event, part.name) for part in fields(event)], flips, times]
+            [event.name, [getattr(event, field.name) for field in fields(event)], flips, times]
             for (event, flips), times in paid
         ]
     )

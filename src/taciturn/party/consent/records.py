@@ -295,7 +295,7 @@ class Account:
         number = former[0][1] if former else len(entries)
         line = (record.id, number, kind, name, value)
         self._database.write("insert or replace into entries values (?, ?, ?, ?, ?)", [line])
-        record.entry_sum += _checksum(*line) - sum(_checksum(*one) for one in former)
+        record.entry_sum += _checksum(*line) - sum(_checksum(*entry) for entry in former)
 
     def _entries(self) -> list[tuple[int, int, str, str, str]]:
         query = "select * from entries where account = ? order by number"
@@ -426,8 +426,8 @@ class Account:
         edges = (16 * np.searchsorted(buckets[order], (written, written + 1))).T.tolist()
         lines = []
         for number, (start, end) in zip(self._ids(written), edges, strict=True):
-            part = content[start:end]
-            lines.append((number, part, _bucket_checksum(number, part)))
+            chunk = content[start:end]
+            lines.append((number, chunk, _bucket_checksum(number, chunk)))
         self._database.write("insert or replace into buckets values (?, ?, ?)", lines)
         record.rows += len(tags) - len(stored)
         record.bucket_sum += sum(line[2] for line in lines) - former_sum

@@ -83,7 +83,7 @@ class ServiceBudget:
             if write:
                 for account, tags, after in charges:
                     account.write_values(tags[allowed], after[allowed])
-        return [bool(one) for one in allowed]
+        return [bool(within) for within in allowed]
 
 
 class PartnerBudget:

@@ -45,11 +45,11 @@ def agree_seed(entropy: Entropy) -> Program[bytes]:
     require_length(bound, "seed commitment")
     share = draw_share(entropy)
     yield from send(BatchShare(share))
-    theirs = (yield from receive(BatchShare)).share
-    require_length(theirs, "seed share")
-    if seed_commitment(theirs) != bound:
+    bob_share = (yield from receive(BatchShare)).share
+    require_length(bob_share, "seed share")
+    if seed_commitment(bob_share) != bound:
         raise RemoteProtocolError("the peer's seed share does not match its commitment")
-    return joint_seed(share, theirs)
+    return joint_seed(share, bob_share)
 
 
 def join_group(
@@ -71,10 +71,10 @@ def join_group(
     if identity is None or identity.name not in parties:
         raise LocalProtocolError("this side is none of the parties of the agreement")
     stream = entropy.fork("circle")
-    own = ExchangeKey(stream.fork("exchange"))
+    exchange_key = ExchangeKey(stream.fork("exchange"))
     nonce = stream.fork("nonce").token(KEY_BYTES)
     introduction = Introduction(
-        PublicBytes(own.public),
+        PublicBytes(exchange_key.public),
         PublicBytes(commitment(identity.name, nonce)),
         PublicBytes(identity.public_key),
         spread_bits,
@@ -84,7 +84,7 @@ def join_group(
     place = members.names.index(identity.name)
     _require_herself(members.alices[place], introduction, columns, magnitude_bits)
     signed = members.signed_text(terms)
-    keys = _pair_keys(own, members, place, signed)
+    keys = _pair_keys(exchange_key, members, place, signed)
     yield from send(Endorsement(PublicBytes(nonce), PublicBytes(identity.sign(signed))))
     text = (yield from receive(Endorsements)).text
     seed = members.seed_of(SignedRoster.from_text(text, len(members.alices)), signed)
@@ -104,7 +104,9 @@ def _require_herself(
         raise RemoteProtocolError("the peer's roster does not say of this side what it said")
 
 
-def _pair_keys(own: ExchangeKey, members: Members, place: int, signed: bytes) -> tuple[bytes, ...]:
+def _pair_keys(
+    exchange_key: ExchangeKey, members: Members, place: int, signed: bytes
+) -> tuple[bytes, ...]:
     """The key in common with each other Alice, in the roster's order; none in her own place."""
 
     def with_member(number: int, member: Member) -> bytes:
@@ -114,7 +116,7 @@ def _pair_keys(own: ExchangeKey, members: Members, place: int, signed: bytes) ->
         # Bound to the roster: halves that are used in another session give another key.
         context = signed + f" {low} {high}".encode()
         try:
-            return own.common(bytes.fromhex(member.exchange_key), context)
+            return exchange_key.common(bytes.fromhex(member.exchange_key), context)
         except CryptoError as problem:
             raise RemoteProtocolError(f"{member.name}: {problem.message}") from None
 

@@ -131,12 +131,12 @@ class SealedResponder(ScoreResponder):
     """Scores from Alice's share of her weights."""
 
     answers_add_up = True
-    own: WeightShare
+    own_share: WeightShare
 
     def __init__(
         self, share: WeightShare, noise_key: bytes, terms: Terms, entropy: Entropy
     ) -> None:
-        self.own, self._terms, self._entropy = share, terms, entropy
+        self.own_share, self._terms, self._entropy = share, terms, entropy
         self.stated = shared_terms(terms, share.scales, "predict-sealed")
         self._noise = ScoreNoise(noise_key, share.values)
         self._keys: Keys
@@ -145,20 +145,20 @@ class SealedResponder(ScoreResponder):
 
     def require_hidden(self, size: int, rows: int, answers: int) -> None:
         """Refuse rows of which so many answers would tell more than their scores."""
-        columns = len(self.own.values)
-        ring = self.own.scales.ring(size, columns)
+        columns = len(self.own_share.values)
+        ring = self.own_share.scales.ring(size, columns)
         # The models of one search score the same rows.
         products = answers * self._terms.agreement.models
         self._terms.scheme.check_tables(ring, TableSize(rows, columns), products)
 
     def open(self, hello: Hello, size: int) -> Program[None]:
         """Agree on the seed of Bob's keys."""
-        ring = self.own.scales.ring(size, len(self.own.values))
+        ring = self.own_share.scales.ring(size, len(self.own_share.values))
         self._keys = Keys(self._terms, ring, (yield from agree_seed(self._entropy)))
 
     def answer(self, due: DueRows) -> Program[None]:
         """Send ``<X_A v + X_A u + e>``, filled up with random entries to the size of the block."""
-        scales, ring, rows = self.own.scales, self._keys.ring, len(due.values)
+        scales, ring, rows = self.own_share.scales, self._keys.ring, len(due.values)
         key, vector = yield from self._vector(due)
         entropy = self._entropy.fork(f"scores {due.number}")
         whole = scales.feature_grid.rounded(due.values)
@@ -166,14 +166,14 @@ class SealedResponder(ScoreResponder):
         if due.block is not None:
             whole = np.pad(whole, ((0, due.block - rows), (0, 0)))
             noise = np.pad(noise, (0, due.block - rows))
-        own = own_scores(ring, whole, self.own.values, due.masks, noise)
+        partial_scores = own_scores(ring, whole, self.own_share.values, due.masks, noise)
         # A vector of Bob's choice brings the rows into the entries of others, also of those that
         # only fill up: these say nothing.
-        own[rows:] = ring.draw(len(own) - rows, entropy.fork("padding"))
+        partial_scores[rows:] = ring.draw(len(partial_scores) - rows, entropy.fork("padding"))
         table = key.table(whole, 0)
         try:
             for part in self._terms.scheme.row_parts(table.size):
-                product = table.product(vector, own[part], entropy, part)
+                product = table.product(vector, partial_scores[part], entropy, part)
                 # Each as soon as it is there: Bob is at work on it while she is at the next.
                 yield from send(SealedScores(due.number, product))
         finally:
@@ -183,7 +183,7 @@ class SealedResponder(ScoreResponder):
         if due.block in self._vectors:
             return self._vectors[due.block]
         key = yield from self._keys.receive()
-        vector = yield from receive_weights(due.number, len(self.own.values))
+        vector = yield from receive_weights(due.number, len(self.own_share.values))
         if due.block is not None:
             self._vectors[due.block] = key, vector
         return key, vector
@@ -193,7 +193,7 @@ class MutualResponder(ScoreResponder):
     """Scores from Alice's shares: ``share`` of her own weights, ``bobs`` of Bob's."""
 
     chunk_rows = SEALED_CHUNK_ROWS
-    own: WeightShare
+    own_share: WeightShare
 
     def __init__(
         self,
@@ -203,7 +203,7 @@ class MutualResponder(ScoreResponder):
         terms: Terms,
         entropy: Entropy,
     ) -> None:
-        self.own, self._bobs, self._terms, self._entropy = share, bobs, terms, entropy
+        self.own_share, self._bobs, self._terms, self._entropy = share, bobs, terms, entropy
         self.stated = shared_terms(terms, share.scales, "predict-mutual")
         self._noise = ScoreNoise(noise_key, share.values, bobs.values)
         # The ring of products with her columns; his keys, and hers where he has columns.
@@ -214,8 +214,8 @@ class MutualResponder(ScoreResponder):
     def open(self, hello: Hello, size: int) -> Program[None]:
         """Agree on the seed of the keys."""
         require_columns(hello, len(self._bobs.values))
-        scales = self.own.scales
-        self._ring = scales.ring(size, len(self.own.values))
+        scales = self.own_share.scales
+        self._ring = scales.ring(size, len(self.own_share.values))
         seed = yield from agree_seed(self._entropy)
         self._theirs = peer_keys(self._terms, self._ring, key_seed(seed, "bob"))
         if hello.columns:
@@ -224,13 +224,13 @@ class MutualResponder(ScoreResponder):
 
     def answer(self, due: DueRows) -> Program[None]:
         """Send her part of the scores, her share of his weights and noise, under his mask."""
-        scales, number = self.own.scales, due.number
+        scales, number = self.own_share.scales, due.number
         whole = scales.feature_grid.nearest(due.values)
         noise = self._noise.draw(due.ids, whole.astype(np.int64), scales.score_unit)
         entropy = self._entropy.fork(f"scores {number}")
         masked = yield from self._ask_masked(len(whole), number, entropy)
         # Within the mask: no plaintext that Bob decrypts is without it.
-        mask = self._ring.centred(self._ring.product(whole, self.own.values) + masked + noise)
+        mask = self._ring.centred(self._ring.product(whole, self.own_share.values) + masked + noise)
         matrix = MaskedMatrix((yield from self._theirs.receive()), whole, mask)
         yield from exchange(2 * number + 1, None, matrix, entropy.fork("own"))
 
@@ -290,10 +290,10 @@ def report(
     held_out = inputs.scored_each_epoch
     if held_out is None:
         return False
-    grid, own = inputs.terms.score_grid, masks.fork(f"held out {iteration}")
+    grid, message_masks = inputs.terms.score_grid, masks.fork(f"held out {iteration}")
     noise = ScoreNoise.for_pass(inputs.noise_key, iteration)
     scores = held_out.values @ weights + noise.reals(held_out.ids, held_out.values, grid)
-    yield from send(scores_message(iteration, scores, grid, own))
+    yield from send(scores_message(iteration, scores, grid, message_masks))
     if inputs.terms.agreement.patience is None:
         return False
     verdict = yield from receive(EpochVerdict)

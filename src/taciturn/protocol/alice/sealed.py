@@ -32,16 +32,18 @@ class Keys(PeerKeys):
     """Bob's public key: one for the training, or a fresh one for each of his vectors.
 
     The uniform half of every key of his must come from ``seed``, the joint seed; None in a
-    conversation that agrees on none. ``kept`` is the key of a training that is resumed.
+    conversation that agrees on none. ``saved_key`` is the key of a resumed training.
     """
 
-    def __init__(self, terms: Terms, ring: Wrapping, seed: bytes | None, kept: bytes = b"") -> None:
+    def __init__(
+        self, terms: Terms, ring: Wrapping, seed: bytes | None, saved_key: bytes = b""
+    ) -> None:
         half = None if seed is None else key_seed(seed, "bob")
         bits = terms.agreement.key_bits
         super().__init__(
             lambda data: terms.scheme.read_public(data, bits, ring, half),
             single_use=bool(terms.agreement.fresh_keys),
-            kept=kept,
+            saved_key=saved_key,
         )
         self.ring, self.scheme = ring, terms.scheme
 
@@ -86,11 +88,11 @@ def answer_table_scores(
     """
     key = yield from keys.receive()
     table = prepared.under(key)
-    own = own_scores(keys.ring, prepared.whole, share, masks, noise)
+    partial_scores = own_scores(keys.ring, prepared.whole, share, masks, noise)
     weights = yield from receive_weights(turn.number, len(share))
     parts = keys.scheme.row_parts(table.size)
     for done, part in enumerate(parts, 1):
-        answer = table.product(weights, own[part], entropy, part)
+        answer = table.product(weights, partial_scores[part], entropy, part)
         # Each as soon as it is there: Bob is at work on it while she is at the next.
         yield from send(SealedScores(turn.number, answer))
         yield from turn.report(1, done, len(parts))
@@ -115,17 +117,17 @@ def own_scores(
     noise: IntArray | None = None,
 ) -> IntArray:
     """What Alice's own share adds to the scores of some rows, noise and masks included."""
-    own = ring.product(rows, share)
+    scores = ring.product(rows, share)
     if noise is not None:
-        own = ring.centred(own + noise)
-    return ring.centred(masks.over(own)) if masks else own
+        scores = ring.centred(scores + noise)
+    return ring.centred(masks.over(scores)) if masks else scores
 
 
 def revealed_share(ring: Wrapping, share: IntArray) -> Program[IntArray]:
     """Alice's weights in exact integers: Bob's share, which he reveals, and hers."""
-    theirs = (yield from receive(RevealedShare)).share.value
-    if len(theirs) != len(share):
+    bob_share = (yield from receive(RevealedShare)).share.value
+    if len(bob_share) != len(share):
         raise RemoteProtocolError(
-            f"the peer's weight share has {len(theirs)} entries, not {len(share)}"
+            f"the peer's weight share has {len(bob_share)} entries, not {len(share)}"
         )
-    return ring.centred(share + theirs)
+    return ring.centred(share + bob_share)

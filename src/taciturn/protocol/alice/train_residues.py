@@ -46,8 +46,8 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     for batch in plan.since(state.iteration):
         yield from emit(Boundary(state.at(batch.iteration, weights)))
         rows = features.values.take(batch.rows, axis=0)
-        scores, own = rows @ weights, masks.fork(f"scores {batch.iteration}")
-        yield from send(scores_message(batch.iteration, scores, terms.score_grid, own))
+        scores, message_masks = rows @ weights, masks.fork(f"scores {batch.iteration}")
+        yield from send(scores_message(batch.iteration, scores, terms.score_grid, message_masks))
         reply = yield from receive(ResidueReply)
         require_turn(type(reply).__name__, reply.iteration, batch.iteration)
         release = _released(reply, batch, terms)

@@ -51,8 +51,8 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     for batch in plan.since(state.iteration):
         yield from emit(Boundary(state.at(batch.iteration, weights)))
         rows = features.values.take(batch.rows, axis=0)
-        scores, own = rows @ weights, masks.fork(f"scores {batch.iteration}")
-        yield from send(scores_message(batch.iteration, scores, terms.score_grid, own))
+        scores, message_masks = rows @ weights, masks.fork(f"scores {batch.iteration}")
+        yield from send(scores_message(batch.iteration, scores, terms.score_grid, message_masks))
         # The range is known since the handshake, and the key's capacity checks it once more.
         matrix = key.prepare(grid.nearest(rows).T)
         total = yield from unmasked_product(key, matrix, batch.iteration, inputs.entropy)

@@ -61,7 +61,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     key = yield from keys.receive()
     state = replace(state, key=keys.to_bytes())
     held_out = inputs.scored_each_epoch
-    others = None if held_out is None else table.others(held_out, inputs.scratch)
+    held_out_table = None if held_out is None else table.others(held_out, inputs.scratch)
     passes, scales, product = terms.rounds, table.scales, np.empty(0, dtype=np.int64)
     prepared = EncodedTable(table.whole, inputs.table_memory)
     try:
@@ -82,15 +82,15 @@ def train(inputs: AliceInputs) -> Program[Trained]:
             if not last:
                 grid = terms.direction_grid
                 for part, scores in _scores(terms, table, table.whole, product, widest):
-                    own = masks.fork(f"scores {number} {part}")
-                    yield from send(scores_message(number, scores, grid, own))
-                if held_out is None or others is None:
+                    message_masks = masks.fork(f"scores {number} {part}")
+                    yield from send(scores_message(number, scores, grid, message_masks))
+                if held_out is None or held_out_table is None:
                     continue
                 noise = ScoreNoise.for_pass(inputs.noise_key, number)
-                drawn = noise.reals(held_out.ids, others, grid)
-                for part, scores in _scores(terms, table, others, product, widest, drawn):
-                    own = masks.fork(f"held out {number} {part}")
-                    yield from send(scores_message(number, scores, grid, own))
+                drawn = noise.reals(held_out.ids, held_out_table, grid)
+                for part, scores in _scores(terms, table, held_out_table, product, widest, drawn):
+                    message_masks = masks.fork(f"held out {number} {part}")
+                    yield from send(scores_message(number, scores, grid, message_masks))
     finally:
         prepared.close()
     return Trained(

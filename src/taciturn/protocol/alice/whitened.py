@@ -114,8 +114,8 @@ class WhitenedTable:
 
     def weights(self, product: IntArray) -> FloatArray:
         """The weights of the original columns, from their exact integers in these coordinates."""
-        own = product.astype(np.float64) * 2.0**-self.scales.weight_bits
-        return self.whitening.weights(own)
+        coefficients = product.astype(np.float64) * 2.0**-self.scales.weight_bits
+        return self.whitening.weights(coefficients)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,11 +38,11 @@ class LabelPartyBaseline:
         if features.columns:
             # One that diverges overflows; the base rate is then the better model.
             with np.errstate(over="ignore", invalid="ignore"):
-                own = cls(_fitted(features, labels, terms, entropy))
+                baseline = cls(_fitted(features, labels, terms, entropy))
                 weights = terms.agreement.class_weight
-                loss = training_loss(own.scores(features), labels.values, weights)
+                loss = training_loss(baseline.scores(features), labels.values, weights)
             if loss <= MOST_LOSS:
-                return own
+                return baseline
         ones = int(np.count_nonzero(labels.values))
         # Half a row more of either class: where one is absent there would be no odds.
         odds = math.log((ones + 0.5) / (labels.rows - ones + 0.5))

@@ -45,10 +45,10 @@ def agree_seed(entropy: Entropy) -> Program[bytes]:
     """The seed to which he contributes: bound first, told last."""
     share = draw_share(entropy)
     yield from send(BatchCommitment(seed_commitment(share)))
-    theirs = (yield from receive(BatchShare)).share
-    require_length(theirs, "seed share")
+    alice_share = (yield from receive(BatchShare)).share
+    require_length(alice_share, "seed share")
     yield from send(BatchShare(share))
-    return joint_seed(theirs, share)
+    return joint_seed(alice_share, share)
 
 
 def form_group(
@@ -131,9 +131,9 @@ def with_key(
         return state, scheme.read_secret(state.key, bits, capacity)
     key = scheme.generate(bits, capacity, inputs.entropy.fork("key"))
     # Whatever a scheme draws its keys from: after a stop it is this one.
-    kept = yield from persist(key.to_bytes())
-    if kept != key.to_bytes():
-        key = scheme.read_secret(kept, bits, capacity)
+    saved_key = yield from persist(key.to_bytes())
+    if saved_key != key.to_bytes():
+        key = scheme.read_secret(saved_key, bits, capacity)
     yield from send_all(inputs.partners, KeyOffer(PublicBytes(key.public.to_bytes())))
     return replace(state, key=key.to_bytes()), key
 

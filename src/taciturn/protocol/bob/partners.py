@@ -158,11 +158,11 @@ def released_product(
     entropy = inputs.entropy.fork(f"encryption {iteration}")
 
     def ask_product(partner: Partner) -> Program[MaskedProduct]:
-        own = partner.entropy(entropy)
-        vector = key.encrypt(encoded, partner.columns, own)
+        partner_entropy = partner.entropy(entropy)
+        vector = key.encrypt(encoded, partner.columns, partner_entropy)
         yield from send(EncryptedResidues(iteration, vector))
         # Before waiting, not after: Alice is at work on her product meanwhile.
-        key.stock(partner.columns, len(encoded), own)
+        key.stock(partner.columns, len(encoded), partner_entropy)
         answer = yield from masked_answer(iteration, partner.columns)
         return key.decrypt(answer, len(encoded))
 
@@ -214,8 +214,8 @@ def watch(
     if held_out is None:
         return losses, False
     names, grid, rows = inputs.partners, inputs.terms.score_grid, held_out.features.rows
-    theirs = yield from receive_all_scores(names, iteration, rows, grid)
-    scores = require_finite(theirs + held_out.features.values @ weights)
+    alice_scores = yield from receive_all_scores(names, iteration, rows, grid)
+    scores = require_finite(alice_scores + held_out.features.values @ weights)
     metrics = evaluate(scores, held_out.labels.values, inputs.terms.log_odds_shift)
     yield from emit(HeldOutSeen(iteration, metrics))
     losses = np.append(losses, metrics.loss)

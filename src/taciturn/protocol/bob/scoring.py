@@ -74,9 +74,11 @@ class RevealedRequester(ScoreRequester):
 
     def ask(self, number: int, values: FloatArray, block: int | None = None) -> Program[Scored]:
         """Add the Alices' partial scores to his."""
-        own = row_products(values, self._weights)
-        theirs = yield from receive_all_scores(self.names, number, len(own), self._grid)
-        return Scored(theirs + own)
+        bob_scores = row_products(values, self._weights)
+        alice_scores = yield from receive_all_scores(
+            self.names, number, len(bob_scores), self._grid
+        )
+        return Scored(alice_scores + bob_scores)
 
 
 class SealedRequester(ScoreRequester):
@@ -115,10 +117,12 @@ class SealedRequester(ScoreRequester):
         )
         scales = self._share.scales
         # Modulo t, where the masks of several Alices cancel.
-        theirs = scales.ring(1, 1).centred(reduce(operator.add, answers))
-        scores = row_products(values, self._weights) + scales.scores(theirs)
+        alice_scores = scales.ring(1, 1).centred(reduce(operator.add, answers))
+        scores = row_products(values, self._weights) + scales.scores(alice_scores)
         # Whatever the numbers are, he continues: an end here would tell that they are none.
-        return Scored(np.nan_to_num(scores), scales.suspected(theirs), scales.doubtful(theirs))
+        return Scored(
+            np.nan_to_num(scores), scales.suspected(alice_scores), scales.doubtful(alice_scores)
+        )
 
     def _ask(
         self, partner: Partner, number: int, rows: int, block: int | None
@@ -144,15 +148,15 @@ class SealedRequester(ScoreRequester):
 
 
 class MutualRequester(ScoreRequester):
-    """Scores from Bob's shares: ``alices`` of Alice's weights, ``own`` of his."""
+    """Scores from Bob's shares: of Alice's weights, and of his own."""
 
     chunk_rows = SEALED_CHUNK_ROWS
-    own: WeightShare
+    own_share: WeightShare
 
     def __init__(
-        self, alices: WeightShare, own: WeightShare, terms: Terms, entropy: Entropy
+        self, alices: WeightShare, bob_share: WeightShare, terms: Terms, entropy: Entropy
     ) -> None:
-        self._alices, self.own, self._terms, self._entropy = alices, own, terms, entropy
+        self._alices, self.own_share, self._terms, self._entropy = alices, bob_share, terms, entropy
         self.stated = shared_terms(terms, alices.scales, "predict-mutual")
         # The ring of products with her columns; his keys, and hers where he has columns.
         self._ring: Wrapping
@@ -161,13 +165,13 @@ class MutualRequester(ScoreRequester):
 
     def open(self, hellos: Mapping[str, Hello], size: int) -> Program[None]:
         """Agree on the seed of the keys."""
-        hello, scales, own = hellos[ONLY], self._alices.scales, len(self.own.values)
+        hello, scales, columns = hellos[ONLY], self._alices.scales, len(self.own_share.values)
         require_columns(hello, len(self._alices.values))
         self._ring = scales.ring(hello.magnitude_bits, len(self._alices.values))
         seed = yield from agree_seed(self._entropy)
         self._his = own_keys(self._terms, self._ring, key_seed(seed, "bob"))
-        if own:
-            other = scales.ring(size, own)
+        if columns:
+            other = scales.ring(size, columns)
             self._hers = peer_keys(self._terms, other, key_seed(seed, "alice"))
 
     def ask(self, number: int, values: FloatArray, block: int | None = None) -> Program[Scored]:
@@ -179,8 +183,8 @@ class MutualRequester(ScoreRequester):
         question = VectorRequest(
             (yield from self._his.offer(entropy)), self._alices.values, len(whole)
         )
-        theirs = yield from exchange(2 * number + 1, question, None, entropy.fork("hers"))
-        total = ring.centred(theirs - masks + ring.product(whole, self.own.values))
+        masked_scores = yield from exchange(2 * number + 1, question, None, entropy.fork("hers"))
+        total = ring.centred(masked_scores - masks + ring.product(whole, self.own_share.values))
         return Scored(scales.scores(total), scales.suspected(total), scales.doubtful(total))
 
     def _answer_masked(self, whole: FloatArray, number: int, entropy: Entropy) -> Program[IntArray]:
@@ -196,7 +200,7 @@ class MutualRequester(ScoreRequester):
 def score_requester(
     weights: FloatArray,
     share: WeightShare | None,
-    own: WeightShare | None,
+    bob_share: WeightShare | None,
     terms: Terms,
     entropy: Entropy,
     names: Sequence[str] = (ONLY,),
@@ -208,18 +212,18 @@ def score_requester(
     """
     if share is None:
         return RevealedRequester(weights, names, terms.score_grid)
-    if own is None:
+    if bob_share is None:
         partners = Partners.from_widths(names, widths or (len(share.values),))
         return SealedRequester(weights, share, terms, entropy, partners)
-    return MutualRequester(share, own, terms, entropy)
+    return MutualRequester(share, bob_share, terms, entropy)
 
 
 def ask_rows(requester: ScoreRequester, features: FeatureTable) -> Program[Scored]:
     """The log-odds of every row of a table, and how many may have wrapped."""
     table = requester.whitened(features)
     size = requester.size_of(table)
-    ours = greeting("bob", requester.stated, table, size)
-    hellos = yield from gather({name: shake_hands(ours) for name in requester.names})
+    hello = greeting("bob", requester.stated, table, size)
+    hellos = yield from gather({name: shake_hands(hello) for name in requester.names})
     yield from requester.open(hellos, size)
     scores, suspected_wraps = np.empty(table.rows), 0
     for number, rows in chunks(table.rows, requester.chunk_rows):

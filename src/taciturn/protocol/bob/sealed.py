@@ -36,17 +36,19 @@ class Keys(OwnKeys):
     """Bob's key: one for the training, or a fresh one for each of his vectors.
 
     The uniform half of each key is from ``seed``, the joint seed; None in a conversation that
-    agrees on none. ``kept`` is the key of a training that is resumed.
+    agrees on none. ``saved_key`` is the key of a resumed training.
     """
 
-    def __init__(self, terms: Terms, ring: Wrapping, seed: bytes | None, kept: bytes = b"") -> None:
+    def __init__(
+        self, terms: Terms, ring: Wrapping, seed: bytes | None, saved_key: bytes = b""
+    ) -> None:
         half = None if seed is None else key_seed(seed, "bob")
         scheme, bits = terms.scheme, terms.agreement.key_bits
         super().__init__(
             lambda entropy: scheme.generate(bits, ring, entropy.fork("key"), half),
             lambda data: scheme.read_secret(data, bits, ring),
             single_use=bool(terms.agreement.fresh_keys),
-            kept=kept,
+            saved_key=saved_key,
         )
         self.ring, self.scheme = ring, terms.scheme
 

@@ -320,8 +320,8 @@ class _HeldOutTracker:
         rows, mixture = self.held_out.features, solver.mixture
 
         def scored(place: slice) -> FloatArray:
-            theirs = mixture @ self.scores[: number + 1, place]
-            return np.nan_to_num(theirs + rows.values[place] @ solver.weights)
+            alice_scores = mixture @ self.scores[: number + 1, place]
+            return np.nan_to_num(alice_scores + rows.values[place] @ solver.weights)
 
         scores = np.concatenate(list(over_blocks(scored, rows.rows, self.scores, rows.values)))
         return evaluate(scores, self.held_out.labels.values, self.shift)

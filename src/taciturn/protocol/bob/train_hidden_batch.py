@@ -46,21 +46,21 @@ def train(inputs: BobInputs[Hybrid]) -> Program[BobTrained]:
         batch = draw_batch(mechanism.design, fewest, features.rows, entropy)
         redraws += batch.redraws
         yield from _offer(iteration, batch, mechanism, inputs.ledger)
-        theirs = yield from receive_scores(iteration, len(batch.asked))
+        alice_scores = yield from receive_scores(iteration, len(batch.asked))
         true, rows = batch.asked[batch.true], features.values.take(batch.asked, axis=0)
-        scores = require_finite(theirs + rows @ weights)[batch.true]
+        scores = require_finite(alice_scores + rows @ weights)[batch.true]
         residues = mechanism.residue(scores, inputs.labels.values[true]) if len(true) else scores
         encoded = _encoded(residues, batch, terms)
         yield from released_product(inputs, partners, key, encoded, true, iteration)
         pace = rate.at(iteration)
         step, shrink = np.zeros(len(batch.asked)), 1.0 - pace * penalty.l2
-        own = penalty.gradient(weights, features.free)
+        bob_gradient = penalty.gradient(weights, features.free)
         # The response may have turned every marked row to 0.
         if len(true):
             step[batch.true] = pace * residues / len(true)
-            own = own + gradient(rows[batch.true], residues)
-        yield from emit(BatchScored(iteration, batch.asked, theirs, step, shrink))
-        weights = weights - pace * own
+            bob_gradient = bob_gradient + gradient(rows[batch.true], residues)
+        yield from emit(BatchScored(iteration, batch.asked, alice_scores, step, shrink))
+        weights = weights - pace * bob_gradient
         yield from emit(Progress(iteration + 1, iterations, true, scores))
         if (iteration + 1) % per_epoch == 0:
             losses, stop = yield from watch(inputs, weights, losses, iteration)

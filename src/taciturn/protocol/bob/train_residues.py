@@ -56,7 +56,7 @@ def train(inputs: BobInputs[ResidueMechanism[Any]]) -> Program[BobTrained]:
     for batch in plan.since(state.iteration):
         yield from emit(Boundary(state.at(batch.iteration, weights, losses)))
         rows = features.values.take(batch.rows, axis=0)
-        theirs = yield from receive_all_scores(
+        alice_scores = yield from receive_all_scores(
             names, batch.iteration, len(batch.rows), terms.score_grid
         )
         # Asked before anything is drawn: Alice is told when the budget ended, and nothing else.
@@ -65,7 +65,10 @@ def train(inputs: BobInputs[ResidueMechanism[Any]]) -> Program[BobTrained]:
             return BobTrained(
                 weights, batch.iteration, StopReason.BUDGET, group_shape=state.group_shape
             )
-        scores, truth = require_finite(theirs + rows @ weights), inputs.labels.values[batch.rows]
+        scores, truth = (
+            require_finite(alice_scores + rows @ weights),
+            inputs.labels.values[batch.rows],
+        )
         ledger.charge(mechanism.event, batch.rows)
         message, released = release(batch, scores, truth)
         _require_charged(message.residues.event, mechanism)
@@ -74,9 +77,9 @@ def train(inputs: BobInputs[ResidueMechanism[Any]]) -> Program[BobTrained]:
         used = residue(scores, truth) if with_true else released
         pace = rate.at(batch.iteration)
         step, shrink = pace * released / len(batch.rows), 1.0 - pace * penalty.l2
-        yield from emit(BatchScored(batch.iteration, batch.rows, theirs, step, shrink))
-        own = gradient(rows, used) + penalty.gradient(weights, features.free)
-        weights = weights - pace * own
+        yield from emit(BatchScored(batch.iteration, batch.rows, alice_scores, step, shrink))
+        bob_gradient = gradient(rows, used) + penalty.gradient(weights, features.free)
+        weights = weights - pace * bob_gradient
         yield from emit(Progress(batch.iteration + 1, plan.iterations, batch.rows, scores))
         if plan.ends_epoch(batch):
             losses, stop = yield from watch(inputs, weights, losses, batch.iteration)

@@ -32,19 +32,19 @@ def train(inputs: BobInputs[GradientMechanism]) -> Program[BobTrained]:
     for batch in plan.since(state.iteration):
         yield from emit(Boundary(state.at(batch.iteration, weights, losses)))
         rows = features.values.take(batch.rows, axis=0)
-        theirs = yield from receive_all_scores(
+        alice_scores = yield from receive_all_scores(
             names, batch.iteration, len(batch.rows), terms.score_grid
         )
-        scores = require_finite(theirs + rows @ weights)
+        scores = require_finite(alice_scores + rows @ weights)
         residues = mechanism.residue(scores, inputs.labels.values[batch.rows])
         encoded = grid.encode(residues, 0)
         yield from released_product(inputs, partners, key, encoded, batch.rows, batch.iteration)
         pace = rate.at(batch.iteration)
         step = pace * residues / len(batch.rows)
         shrink = 1.0 - pace * penalty.l2
-        yield from emit(BatchScored(batch.iteration, batch.rows, theirs, step, shrink))
-        own = gradient(rows, residues) + penalty.gradient(weights, features.free)
-        weights = weights - pace * own
+        yield from emit(BatchScored(batch.iteration, batch.rows, alice_scores, step, shrink))
+        bob_gradient = gradient(rows, residues) + penalty.gradient(weights, features.free)
+        weights = weights - pace * bob_gradient
         yield from emit(Progress(batch.iteration + 1, plan.iterations, batch.rows, scores))
         if plan.ends_epoch(batch):
             losses, stop = yield from watch(inputs, weights, losses, batch.iteration)

@@ -85,12 +85,12 @@ class _Questions:
     def effect(self, number: int, direction: IntArray) -> Program[DirectionScores]:
         share, scales = (yield from self.masked_sum(number, direction)), self.scales
         exact = yield from self._ask_scores(number, share, self.shape.rows, "scores")
-        held_out, others = self.inputs.scored_each_epoch, np.empty(0, dtype=np.int64)
+        held_out, held_out_scores = self.inputs.scored_each_epoch, np.empty(0, dtype=np.int64)
         if held_out is not None:
             rows = held_out.features.rows
-            others = yield from self._ask_scores(number, share, rows, "held out")
+            held_out_scores = yield from self._ask_scores(number, share, rows, "held out")
         return DirectionScores(
-            scales.scores(exact), scales.scores(others), scales.suspected(exact), exact
+            scales.scores(exact), scales.scores(held_out_scores), scales.suspected(exact), exact
         )
 
     def masked_sum(self, number: int, direction: IntArray) -> Program[IntArray]:
@@ -120,9 +120,11 @@ class _Questions:
 
         def scored(partner: Partner) -> Program[IntArray]:
             turn = self._turn(partner, number) if label == "scores" else StepProgress(number)
-            size, hers = TableSize(rows, partner.columns), share[partner.place]
-            own = partner.entropy(entropy)
-            return (yield from ask_table_scores(self.keys, hers, size, turn, own))
+            size, weight_share = TableSize(rows, partner.columns), share[partner.place]
+            partner_entropy = partner.entropy(entropy)
+            return (
+                yield from ask_table_scores(self.keys, weight_share, size, turn, partner_entropy)
+            )
 
         answers = yield from self.partners.ask(scored)
         # Modulo t, where the masks of several Alices cancel.
