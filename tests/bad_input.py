@@ -24,7 +24,7 @@ import polars as pl
 from typer.exceptions import TyperException
 
 from taciturn import audit_session
-from taciturn.__main__ import execute, report
+from taciturn.__main__ import dispatch, report
 from taciturn.api import train
 from taciturn.data import NumericRule, Preparation
 from taciturn.engine import Transcript, TranscriptFile
@@ -1028,7 +1028,7 @@ def outcome(case: Case) -> Outcome:
     error = None
     with placed(case), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            code = execute(shlex.split(case.command))
+            code = dispatch(shlex.split(case.command))
         except Exception as problem:
             error, code = problem, report(problem)
     return Outcome(error, code, out.getvalue(), err.getvalue())

@@ -88,10 +88,10 @@ RESULTS = (
     "result.to_pandas()",
     "taciturn.check(**run, epochs=1)",
     # Long enough for a bar, however fast the machine: each event waits.
-    "import time, taciturn.engine.callbacks as callbacks\n"
-    "seen = callbacks.ProgressEstimate.advance\n"
+    "import time, taciturn.engine.progress as progress\n"
+    "seen = progress.ProgressEstimate.advance\n"
     "def slow(self, *far):\n    time.sleep(0.05)\n    seen(self, *far)\n"
-    "callbacks.ProgressEstimate.advance = slow\n"
+    "progress.ProgressEstimate.advance = slow\n"
     "taciturn.train(**run, epochs=1)",
     "taciturn.train(**run, epochs=1, observe=lambda event: None)",
 )

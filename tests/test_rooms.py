@@ -166,7 +166,7 @@ def test_a_party_loads_no_attack_no_audit_and_nothing_that_draws():
     """What ``taciturn party`` imports, in a process of its own."""
     program = """
 import sys
-from taciturn.cli import party
+from taciturn.cli import party_console
 from taciturn.jobs.train import command, job
 from taciturn.party import config, endpoints
 from taciturn.report import terminal, training

@@ -71,12 +71,12 @@ def _leave(code: int) -> NoReturn:
 def run(arguments: list[str]) -> int:
     """Run the command line; print what went wrong; return the exit code."""
     try:
-        return execute(arguments)
+        return dispatch(arguments)
     except (Exception, KeyboardInterrupt) as problem:
         return report(problem)
 
 
-def execute(arguments: list[str]) -> int:
+def dispatch(arguments: list[str]) -> int:
     """Run the command line and return its exit code; what goes wrong is raised."""
     try:
         result = _parser(arguments[:1])(arguments, prog_name="taciturn", standalone_mode=False)

@@ -15,12 +15,7 @@ from typing import TYPE_CHECKING, Any, Unpack, overload
 import polars as pl
 
 from taciturn.arrays import FloatArray
-from taciturn.engine.callbacks import (
-    Callbacks,
-    Observer,
-    ReportProgress,
-    noop,
-)
+from taciturn.engine.callbacks import Callbacks, Observer, ReportProgress, noop
 from taciturn.errors import ConfigError
 from taciturn.extras import explained
 from taciturn.jobs.scorecard.result import ModelReport

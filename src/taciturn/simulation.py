@@ -33,7 +33,8 @@ from taciturn.data.user_table import (
     unlabelled_data,
     user_data,
 )
-from taciturn.engine.callbacks import SILENT, Callbacks, ProgressEstimate
+from taciturn.engine.callbacks import SILENT, Callbacks
+from taciturn.engine.progress import ProgressEstimate
 from taciturn.engine.transcript import Header
 from taciturn.errors import ConfigError, TranscriptError
 from taciturn.protocol.events import Advance, Event

@@ -23,10 +23,11 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from taciturn.engine import Endpoints, noop
+from taciturn.engine import noop
 from taciturn.errors import PeerAbsent
 from taciturn.jobs.serve import REASONS, FeatureSide, ScoreRequest, ServeSide, Verdict
 from taciturn.party import open_endpoint
+from taciturn.transport import Endpoints
 from tests.jobs.predict.test_sides import trained
 from tests.jobs.serve.services import Running, furnish, started
 from tests.jobs.serve.sides import Stand, alice_side, runs, serve_settings

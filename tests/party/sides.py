@@ -13,17 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from taciturn.engine import (
-    SILENT,
-    Callbacks,
-    Endpoint,
-    Endpoints,
-    Observer,
-    Transcript,
-    noop,
-    run_pair,
-    run_star,
-)
+from taciturn.engine import SILENT, Callbacks, Observer, Transcript, noop, run_pair, run_star
 from taciturn.jobs import Job, run_party
 from taciturn.jobs.predict import PredictJob
 from taciturn.jobs.train import DryRunJob, TrainJob, TrainSide, training_job
@@ -34,7 +24,7 @@ from taciturn.protocol import Event, PartyResult, WeightShare
 from taciturn.results import record_of
 from taciturn.rng import KeyedEntropy
 from taciturn.settings import WHOLE_TABLE_ONLY
-from taciturn.transport import make_certificates, show_certificate
+from taciturn.transport import Endpoint, Endpoints, make_certificates, show_certificate
 from tests.party.wires import Wire
 from tests.system import free_port
 from tests.waiting import HANG

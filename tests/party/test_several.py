@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from taciturn.crypto import KeyIdentity
-from taciturn.engine import Callbacks, Channel, Endpoints
+from taciturn.engine import Callbacks
 from taciturn.errors import (
     AgreementError,
     PeerAbsent,
@@ -24,7 +24,7 @@ from taciturn.errors import (
 from taciturn.party import PartyConfig
 from taciturn.protocol import Endorsement, PublicBytes, decode, encode
 from taciturn.rng import KeyedEntropy
-from taciturn.transport import make_certificates
+from taciturn.transport import Channel, Endpoints, make_certificates
 from tests.certificates import issue_again
 from tests.party.sides import Act, Company, records, training
 from tests.party.wires import HookedEndpoint, Hooks, changing

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from taciturn.engine import Callbacks, Endpoints, run_star
+from taciturn.engine import Callbacks, run_star
 from taciturn.errors import (
     AgreementError,
     ConnectionLost,
@@ -59,6 +59,7 @@ from taciturn.protocol import (
 )
 from taciturn.protocol import gather as together
 from taciturn.rng import Entropy, KeyedEntropy, SystemEntropy
+from taciturn.transport import Endpoints
 from tests.expected import refused
 from tests.modules import module_of
 from tests.party.sides import TWO_ALICES, role_of, write_config

@@ -13,7 +13,7 @@ import pytest
 
 from taciturn.arrays import BoolArray, FloatArray, IntArray
 from taciturn.data import RowIds, fold_numbers
-from taciturn.engine import Callbacks, Endpoints, noop
+from taciturn.engine import Callbacks, noop
 from taciturn.errors import (
     AgreementError,
     BudgetExceeded,
@@ -35,6 +35,7 @@ from taciturn.protocol import Event
 from taciturn.results import from_record
 from taciturn.rng import KeyedEntropy
 from taciturn.settings import Study
+from taciturn.transport import Endpoints
 from tests.expected import all_refused, refused
 from tests.party.sides import MECHANISMS, Company, alone, role_of
 from tests.party.studies import (

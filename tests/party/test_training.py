@@ -19,7 +19,7 @@ import pytest
 
 from taciturn.arrays import IntArray
 from taciturn.crypto.bfv import BfvScheme
-from taciturn.engine import Callbacks, Endpoints
+from taciturn.engine import Callbacks
 from taciturn.errors import ConfigError, PeerStopped
 from taciturn.jobs import ResumableSide, run_party
 from taciturn.jobs.align import AlignJob
@@ -41,6 +41,7 @@ from taciturn.protocol import (
 )
 from taciturn.protocol.alice import own_scores
 from taciturn.rng import KeyedEntropy
+from taciturn.transport import Endpoints
 from tests.expected import refused
 from tests.modules import module_of
 from tests.party.hosts import Side, all_end, all_run, processes

@@ -11,9 +11,15 @@ import sys
 import threading
 from pathlib import Path
 
-from taciturn.engine import Channel, Endpoint
 from taciturn.errors import ConnectionLost, MalformedFrame, PeerAbsent, PeerSilent
-from taciturn.transport import DialEndpoint, Limits, ServeEndpoint, load_credentials
+from taciturn.transport import (
+    Channel,
+    DialEndpoint,
+    Endpoint,
+    Limits,
+    ServeEndpoint,
+    load_credentials,
+)
 
 LIMITS = Limits(handshake=2.0, drain=2.0, attempts=50.0)
 

@@ -7,13 +7,7 @@ from pathlib import Path
 from typing import Unpack
 
 from taciturn.data.split import alice_names
-from taciturn.engine.callbacks import (
-    Announce,
-    Callbacks,
-    Observer,
-    ReportProgress,
-    noop,
-)
+from taciturn.engine.callbacks import Announce, Callbacks, Observer, ReportProgress, noop
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError
 from taciturn.extras import explained

@@ -186,7 +186,7 @@ def run_side(path: Path) -> SideReport:
     with open_endpoint(config, lambda text: None) as endpoint:
         side = job.prepare(config)
         ready, before, prepared = time.perf_counter(), processor_seconds(), watch.peaks()[0]
-        result = side.run(RunContext(job, config, Callbacks(observe=observe), endpoint))
+        result = side.run_session(RunContext(job, config, Callbacks(observe=observe), endpoint))
     done = time.perf_counter()
     return SideReport(
         preparation_seconds=ready - start,

@@ -38,7 +38,6 @@ from taciturn.crypto.base import (
 from taciturn.crypto.registry import scheme
 from taciturn.data.ids import RowIds
 from taciturn.data.tables import INTERCEPT, FeatureTable, LabelTable
-from taciturn.engine.callbacks import Channel, Endpoint
 from taciturn.engine.driver import Driver
 from taciturn.errors import ConfigError
 from taciturn.numerics.whitening import Whitening, centring_offset
@@ -57,6 +56,7 @@ from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.agreement import Agreement
 from taciturn.transport.certs import AUTHORITY, make_certificates
+from taciturn.transport.channel import Channel, Endpoint
 from taciturn.transport.tls import load_credentials
 from taciturn_paper.spu_side import traffic
 

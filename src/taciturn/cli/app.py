@@ -19,7 +19,7 @@ COMMANDS = {
     "align": "taciturn.jobs.align.command",
     "certs": "taciturn.cli.certs",
     "doctor": "taciturn.cli.doctor",
-    "init": "taciturn.cli.party",
+    "init": "taciturn.cli.init",
     "propose": "taciturn.jobs.agreement.command",
     "review": "taciturn.jobs.agreement.command",
     "sign": "taciturn.jobs.agreement.command",

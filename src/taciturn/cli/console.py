@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from taciturn.engine.callbacks import ProgressEstimate
+from taciturn.engine.progress import ProgressEstimate
 from taciturn.errors import counted
 from taciturn.files import to_json
 

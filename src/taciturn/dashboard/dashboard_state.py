@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from taciturn.engine.callbacks import ProgressEstimate
+from taciturn.engine.progress import ProgressEstimate
 from taciturn.errors import PrivacyError, TaciturnError, counted
 from taciturn.protocol.events import (
     Advance,

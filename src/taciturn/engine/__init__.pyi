@@ -1,10 +1,6 @@
 from taciturn.engine.callbacks import SILENT as SILENT
 from taciturn.engine.callbacks import Callbacks as Callbacks
-from taciturn.engine.callbacks import Channel as Channel
-from taciturn.engine.callbacks import Endpoint as Endpoint
-from taciturn.engine.callbacks import Endpoints as Endpoints
 from taciturn.engine.callbacks import Observer as Observer
-from taciturn.engine.callbacks import ProgressEstimate as ProgressEstimate
 from taciturn.engine.callbacks import ReportProgress as ReportProgress
 from taciturn.engine.callbacks import noop as noop
 from taciturn.engine.driver import Driver as Driver
@@ -17,6 +13,7 @@ from taciturn.engine.exposure import disclosure_text as disclosure_of
 from taciturn.engine.pair import StarTap as StarTap
 from taciturn.engine.pair import run_pair as run_pair
 from taciturn.engine.pair import run_star as run_star
+from taciturn.engine.progress import ProgressEstimate as ProgressEstimate
 from taciturn.engine.transcript import MAGIC as MAGIC
 from taciturn.engine.transcript import MAX_HEADER as MAX_HEADER
 from taciturn.engine.transcript import Header as Header

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from taciturn.engine.callbacks import SILENT, Callbacks, Endpoints, Observer, Publish, noop
+from taciturn.engine.callbacks import SILENT, Callbacks, Observer, Publish, noop
 from taciturn.errors import TaciturnError
 from taciturn.parallel import one_thread
 from taciturn.party.agreement_check import peer_fingerprints
@@ -35,6 +35,7 @@ from taciturn.protocol.messages import Role
 from taciturn.protocol.steps import Program
 from taciturn.results.parties import Setup
 from taciturn.rng import Entropy, KeyedEntropy
+from taciturn.transport.channel import Endpoints
 
 if TYPE_CHECKING:
     from taciturn.engine.pair import StarTap
@@ -105,7 +106,7 @@ class PreparedSide(ABC, Generic[R]):
         return nullcontext()
 
     @abstractmethod
-    def run(self, context: RunContext) -> R:
+    def run_session(self, context: RunContext) -> R:
         """Call ``begin``, and run this side against its peers, to the result."""
 
 
@@ -134,7 +135,7 @@ class Side(PreparedSide[R], Generic[T, R]):
     def conclude(self, outcome: T, session: SessionFacts) -> R:
         """The result, computed after the last message: it may depend on labels."""
 
-    def run(self, context: RunContext) -> R:
+    def run_session(self, context: RunContext) -> R:
         """Connect, run the program, confirm, conclude."""
         start, consent = time.monotonic(), self.consent
         job, config, callbacks = context.job, context.config, context.callbacks
@@ -230,7 +231,7 @@ def run_party(
                     callbacks.announce(f"aborting, and notifying {config.peer} if it is connected")
                     session.refuse(job.purpose, problem)
             raise
-        return side.run(RunContext(job, config, callbacks, opened()))
+        return side.run_session(RunContext(job, config, callbacks, opened()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,7 +117,7 @@ class JournaledSession:
         """Publish these figures from now on."""
         self.publisher.follow(partial(self.figures, figures))
 
-    def execute(
+    def run_from_checkpoint(
         self,
         program: Program[T],
         observe: Callable[[Event], None],
@@ -178,7 +178,7 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
         """The budget that the session is charged to, under its name."""
 
     @abstractmethod
-    def execute(self, session: JournaledSession) -> O:
+    def run_task(self, session: JournaledSession) -> O:
         """Run the program and write its results; what depends on labels is left for ``assess``."""
 
     @abstractmethod
@@ -197,7 +197,7 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
     def conclude(self, outcome: O, *, confirmed: bool) -> R:
         """The result; ``confirmed`` is True if the peer has confirmed the last message."""
 
-    def run(self, context: RunContext) -> R:
+    def run_session(self, context: RunContext) -> R:
         """Begin or resume the session, and run it to its recorded end."""
         self.begin(Log.from_config(context.config, context.callbacks.announce), context.callbacks)
         # Before anything is written: the files of a session that runs are not this start's.
@@ -231,7 +231,7 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
                     )
                     journaled = JournaledSession(meeting, state, publisher, budget, policy)
                     with _discarding_misfits(journaled, log):
-                        outcome = self.execute(journaled)
+                        outcome = self.run_task(journaled)
                     # Before the farewell: a stop during it must not run the program again.
                     state.journal.done(self.to_record(outcome, state))
                 else:

@@ -19,12 +19,12 @@ from taciturn.party.config import PartyConfig as PartyConfig
 from taciturn.party.config import file_default as file_default
 from taciturn.party.config import party_file as party_file
 from taciturn.party.config import section_settings as section_settings
+from taciturn.party.credentials import credentials_of as credentials_of
+from taciturn.party.credentials import signer as signer
 from taciturn.party.encrypted_log import KEY_BYTES as KEY_BYTES
 from taciturn.party.encrypted_log import MAGIC as MAGIC
 from taciturn.party.encrypted_log import EncryptedLog as EncryptedLog
-from taciturn.party.endpoints import credentials_of as credentials_of
 from taciturn.party.endpoints import open_endpoint as open_endpoint
-from taciturn.party.endpoints import signer as signer
 from taciturn.party.journal import NONCE_BYTES as NONCE_BYTES
 from taciturn.party.journal import UNKNOWN as UNKNOWN
 from taciturn.party.journal import Checkpoint as Checkpoint

@@ -39,7 +39,7 @@ from taciturn.party.agreement_file import (
     text_digest,
 )
 from taciturn.party.config import PartyConfig
-from taciturn.party.endpoints import credentials_of
+from taciturn.party.credentials import credentials_of
 from taciturn.party.tables import PartyTables
 from taciturn.settings.agreement import differences
 from taciturn.transport.tls import (

@@ -1,67 +1,17 @@
-"""A party's way to its peer, or to its peers: a port that it opens, or an address that it dials.
-
-What a party signs with: the key of its certificate.
-
-What computes for one side of a training: its own machine, or its own cluster.
-"""
+"""A party's connection to its peers: a port that it opens, or an address that it dials."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from taciturn.crypto.bfv.workers import Engine, LocalEngine
-from taciturn.crypto.registry import cluster_of
-from taciturn.crypto.signatures import KeyIdentity
-from taciturn.engine.callbacks import Announce, Endpoints
+from taciturn.engine.callbacks import Announce
 from taciturn.party.config import PartyConfig
+from taciturn.party.credentials import credentials_of
 from taciturn.party.log import Log, on_change
+from taciturn.transport.channel import Endpoints
 from taciturn.transport.limits import Limits
-from taciturn.transport.tls import Credentials, load_credentials, read_file
-
-
-def credentials_of(config: PartyConfig) -> Credentials:
-    """This side's certificate, key and authority."""
-    link = config.link
-    return load_credentials(
-        config.path(link.certificate), config.path(link.key), config.path(link.ca)
-    )
-
-
-def signer(credentials: Credentials) -> KeyIdentity:
-    """Whoever has these credentials, to sign with them."""
-    return KeyIdentity.from_pem(credentials.name, credentials.key)
-
-
-def identity_of(config: PartyConfig) -> KeyIdentity | None:
-    """Identity of one of several Alices, who sign their roster; None elsewhere."""
-    # With several Alices Bob's file names no single peer.
-    if config.link.peer is None or not config.parties:
-        return None
-    return signer(credentials_of(config))
-
-
-@contextmanager
-def engine_of(config: PartyConfig, log: Log) -> Iterator[Engine]:
-    """The engine that a party's file names; a cluster is left at the end."""
-    compute = config.compute
-    if compute.engine == "local":
-        yield LocalEngine(compute.cores)
-        return
-    files = {
-        "authority": compute.ca,
-        "certificate": compute.certificate,
-        "private key": compute.key,
-    }
-    paths = [config.path(name) for name in files.values() if name is not None]
-    for kind, path in zip(files, paths, strict=False):
-        read_file(path, kind)
-    credentials = (paths[0], paths[1], paths[2]) if len(paths) == len(files) else None
-    scheduler = str(compute.scheduler)
-    with cluster_of(scheduler, credentials, compute.worker_seconds) as engine:
-        facts = {"scheduler": scheduler, "workers": len(engine.workers)}
-        log("cluster joined", **facts, dashboard=engine.dashboard or "none")
-        yield engine
+from taciturn.transport.tls import Credentials
 
 
 @contextmanager

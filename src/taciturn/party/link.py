@@ -26,7 +26,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from taciturn.engine.callbacks import Announce, Channel, Endpoint, noop
+from taciturn.engine.callbacks import Announce, noop
 from taciturn.errors import (
     AgreementError,
     ConnectionLost,
@@ -42,6 +42,7 @@ from taciturn.errors import (
 from taciturn.party.journal import NONCE_BYTES, UNKNOWN, Journal, Past, with_pending
 from taciturn.results.parties import TrafficSeen
 from taciturn.setting_syntax import Hint
+from taciturn.transport.channel import Channel, Endpoint
 
 VERSION = 1
 TRAINING, DRY_RUN, ALIGNMENT, LISTED_PREDICTION, PREDICTION = 1, 2, 3, 4, 5

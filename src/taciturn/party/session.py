@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from taciturn.engine.callbacks import SILENT, Announce, Callbacks, Endpoints, Observer
+from taciturn.engine.callbacks import SILENT, Announce, Callbacks, Observer
 from taciturn.errors import (
     AgreementError,
     CryptoError,
@@ -38,6 +38,7 @@ from taciturn.protocol.messages import Role
 from taciturn.protocol.steps import ONLY, Program
 from taciturn.results.parties import LinkChanged, LinkState
 from taciturn.rng import SystemEntropy
+from taciturn.transport.channel import Endpoints
 
 R = TypeVar("R")
 # How long a new link may be without a word.

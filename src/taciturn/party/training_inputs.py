@@ -9,7 +9,7 @@ from taciturn.crypto.registry import on_engine
 from taciturn.errors import AgreementError, rendering_errors_as
 from taciturn.memmap import MEMORY, Scratch
 from taciturn.party.config import PartyConfig
-from taciturn.party.endpoints import identity_of
+from taciturn.party.credentials import identity_of
 from taciturn.party.tables import PartyTables
 from taciturn.protocol.handshake import PeerTable
 from taciturn.protocol.party import PartyResult

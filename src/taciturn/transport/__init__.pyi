@@ -15,6 +15,9 @@ from taciturn.transport.certs import new_key as new_key
 from taciturn.transport.certs import pem as pem
 from taciturn.transport.certs import self_signed as self_signed
 from taciturn.transport.certs import subject_of as subject_of
+from taciturn.transport.channel import Channel as Channel
+from taciturn.transport.channel import Endpoint as Endpoint
+from taciturn.transport.channel import Endpoints as Endpoints
 from taciturn.transport.corelog import explain as explain
 from taciturn.transport.dial import DialEndpoint as DialEndpoint
 from taciturn.transport.grpc_channel import METHOD as METHOD

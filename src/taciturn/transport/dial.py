@@ -93,7 +93,7 @@ _MISHAPS = (
 
 
 class DialEndpoint:
-    """Client of one named peer; see ``taciturn.engine.callbacks.Endpoint``.
+    """Client of one named peer; see ``taciturn.transport.channel.Endpoint``.
 
     ``peer`` is the name that the peer's certificate must have, whatever its address; ``pin`` the
     key that it must have too, None where any key of that name will do. ``on_failed`` is called

@@ -207,7 +207,7 @@ CALLER, BUSY = "taciturn-caller", "busy"
 
 
 class GrpcChannel:
-    """A live stream to the peer; see ``taciturn.engine.callbacks.Channel``."""
+    """A live stream to the peer; see ``taciturn.transport.channel.Channel``."""
 
     def __init__(self, peer: str, limits: Limits) -> None:
         self._peer = peer

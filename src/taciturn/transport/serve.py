@@ -164,7 +164,7 @@ class Hub:
 
 
 class PeerEndpoint:
-    """Endpoint of one peer at a hub; see ``taciturn.engine.callbacks.Endpoint``.
+    """Endpoint of one peer at a hub; see ``taciturn.transport.channel.Endpoint``.
 
     ``last_refusal`` is why a call was refused that was the peer's, or may have been meant to be.
     """

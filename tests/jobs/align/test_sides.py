@@ -19,7 +19,7 @@ import polars as pl
 import pytest
 
 from taciturn.data import Normalisation, RowIds
-from taciturn.engine import Callbacks, Endpoint
+from taciturn.engine import Callbacks
 from taciturn.errors import (
     ConfigError,
     ConnectionLost,
@@ -55,7 +55,7 @@ from taciturn.protocol import (
     send,
 )
 from taciturn.setting_syntax import COMMAND_LINE
-from taciturn.transport import make_certificates
+from taciturn.transport import Endpoint, make_certificates
 from tests.expected import all_refused
 from tests.modules import module_of
 from tests.party.sides import Ends, alone, run_both, run_jobs, write_config

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from taciturn.engine import Callbacks, Endpoints
+from taciturn.engine import Callbacks
 from taciturn.jobs import RunContext
 from taciturn.jobs.serve import (
     BatchResult,
@@ -23,6 +23,7 @@ from taciturn.jobs.serve import (
     new_token,
 )
 from taciturn.party import PartyConfig
+from taciturn.transport import Endpoints
 from tests.party.wires import Wire
 from tests.waiting import HANG, wait_until
 
@@ -47,7 +48,7 @@ def alice_side(config: PartyConfig) -> FeatureSide:
 def run_side(side: FeatureSide, endpoint: Endpoints) -> None:
     """Alice's side until ``stop`` is set."""
     job = ServeJob(side.config.path(side.config.output.model))
-    side.run(RunContext(job, side.config, Callbacks(), endpoint))
+    side.run_session(RunContext(job, side.config, Callbacks(), endpoint))
 
 
 class Stand:
@@ -64,7 +65,7 @@ class Stand:
         assert isinstance(side, LabelSide)
         self.side, self.batcher = side, side.batcher
         context = RunContext(job, config, Callbacks(), endpoint)
-        self._thread = threading.Thread(target=side.run, args=[context])
+        self._thread = threading.Thread(target=side.run_session, args=[context])
 
     def _host(self, app: object) -> None:
         self._over.wait()

@@ -8,10 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.engine import Callbacks, Endpoints
+from taciturn.engine import Callbacks
 from taciturn.jobs.serve import FeatureSide, Verdict, list_name
 from taciturn.party import PartyConfig
 from taciturn.party.consent import ANSWERS, ConsentStore
+from taciturn.transport import Endpoints
 from tests.jobs.serve.sides import Stand, alice_side, run_side
 from tests.party.sides import Company, scoring
 from tests.seldom import seldom

@@ -70,7 +70,7 @@ def propose(
     from taciturn.jobs.agreement.sign import lines_for, record_of_agreement
     from taciturn.party.agreement_check import day
     from taciturn.party.config import PartyConfig
-    from taciturn.party.endpoints import credentials_of
+    from taciturn.party.credentials import credentials_of
     from taciturn.party.tables import load_tables
 
     end = _end(valid_until, valid_days)

@@ -19,7 +19,7 @@ from taciturn.errors import ConfigError
 from taciturn.party.agreement_check import source_columns
 from taciturn.party.agreement_file import BOB, LONGEST_PURPOSE, AgreedSide, AgreementFile
 from taciturn.party.config import UNWRITTEN, PartyConfig
-from taciturn.party.endpoints import credentials_of
+from taciturn.party.credentials import credentials_of
 from taciturn.party.tables import PartyTables
 from taciturn.party.training_inputs import party_terms
 from taciturn.rng import SystemEntropy

@@ -25,7 +25,7 @@ from taciturn.jobs.train import TrainingPlan
 from taciturn.party.agreement_check import Signer, source_columns
 from taciturn.party.agreement_file import AgreementFile
 from taciturn.party.config import PartyConfig
-from taciturn.party.endpoints import credentials_of
+from taciturn.party.credentials import credentials_of
 from taciturn.results.check import CheckResult
 from taciturn.results.cost_preview import Estimate, Refusal
 from taciturn.setting_syntax import Hint

@@ -35,7 +35,7 @@ from taciturn.party.agreement_file import (
     text_digest,
 )
 from taciturn.party.config import PartyConfig
-from taciturn.party.endpoints import credentials_of, signer
+from taciturn.party.credentials import credentials_of, signer
 from taciturn.party.tables import PartyTables, load_tables
 from taciturn.party.training_inputs import party_terms
 from taciturn.results.cost_preview import Refusal

@@ -9,7 +9,7 @@ import typer
 
 from taciturn.cli.console import Json, show
 from taciturn.cli.dashboard import Watch, WatchPort, watched_side
-from taciturn.cli.party import NormaliseIds, stateless_side
+from taciturn.cli.party_console import NormaliseIds, stateless_side
 from taciturn.files import require_writable
 
 

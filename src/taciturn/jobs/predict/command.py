@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from taciturn.cli.console import show
-from taciturn.cli.party import NormaliseIds, stateless_side
+from taciturn.cli.party_console import NormaliseIds, stateless_side
 from taciturn.errors import ConfigError
 from taciturn.files import require_writable, write_private
 

@@ -27,7 +27,7 @@ from taciturn.party.agreement_check import require_begun_in_time
 from taciturn.party.applied_model import AppliedModel, new_rows
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import ScoreBudget
-from taciturn.party.endpoints import identity_of
+from taciturn.party.credentials import identity_of
 from taciturn.party.link import LISTED_PREDICTION, PREDICTION
 from taciturn.party.tables import AlignedRows
 

@@ -30,7 +30,7 @@ from taciturn.party.applied_model import AppliedModel
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import ScoreBudget
 from taciturn.party.consent.service_budget import PartnerBudget, ServiceBudget
-from taciturn.party.endpoints import identity_of
+from taciturn.party.credentials import identity_of
 from taciturn.party.session import Meeting
 from taciturn.protocol.alice.opening import join_group
 from taciturn.protocol.alice.scoring import DueRows, ScoreResponder, score_responder

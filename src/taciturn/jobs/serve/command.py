@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from taciturn.cli.console import Json
-from taciturn.cli.party import shown
+from taciturn.cli.party_console import shown
 from taciturn.errors import ConfigError, rendering_errors_as
 from taciturn.files import to_json
 from taciturn.setting_syntax import Hint

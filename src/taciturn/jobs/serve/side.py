@@ -77,7 +77,7 @@ class ServeSide(PreparedSide[None], Generic[C]):
     def away(self, reason: str) -> None:
         """Called with the reason when the peer is not there."""
 
-    def run(self, context: RunContext) -> None:
+    def run_session(self, context: RunContext) -> None:
         """Serve, and close what was opened."""
         self.session = session = context.session()
         session.notes_absence = False

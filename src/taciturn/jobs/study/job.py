@@ -159,9 +159,9 @@ class StudySide(JournaledTraining[FinishedStudy, StudyRun]):
         hello = greeting(config.role, study, self.tables.train)
         yield from gather({peer: shake_hands(hello) for peer in peers})
 
-    def execute(self, session: JournaledSession) -> FinishedStudy:
+    def run_task(self, session: JournaledSession) -> FinishedStudy:
         """Train all models, and write them."""
-        return _Models(self, session).run()
+        return _Models(self, session).train()
 
     def to_record(self, outcome: FinishedStudy, state: SessionState) -> bytes:
         """The outcome for the journal."""
@@ -231,12 +231,12 @@ class _Models:
                 self._checkpoint["state"].encode(), state.array_store
             )
 
-    def run(self) -> FinishedStudy:
+    def train(self) -> FinishedStudy:
         """Train every model and write its file; what depends on labels is left for later."""
         side, session, plan = self._side, self._session, self._side.plan
         set_aside_models(side.models_folder, session.meeting.name)
         side.make_models_folder()
-        session.execute(self._program(), self._observe, self._freeze)
+        session.run_from_checkpoint(self._program(), self._observe, self._freeze)
         side.log("all models of the study are trained", models=len(plan.models))
         settings = tuple(
             StudiedSetting(

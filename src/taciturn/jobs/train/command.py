@@ -13,7 +13,7 @@ import typer
 from taciturn.cli.console import Json, console
 from taciturn.cli.dashboard import Watch, WatchPort, watched_side
 from taciturn.cli.output import Out, finish, moment, party_provenance, plan_output
-from taciturn.cli.party import shown, stoppable
+from taciturn.cli.party_console import shown, stoppable
 from taciturn.errors import ConfigError, PeerStopped, rendering_errors_as
 from taciturn.files import require_writable
 

@@ -36,8 +36,9 @@ from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.sorted_scores import Threshold, chosen, even_odds, threshold_at
 from taciturn.parallel import one_thread
 from taciturn.party.agreement_check import require_begun_in_time, require_fit, require_signed
+from taciturn.party.compute import engine_of
 from taciturn.party.config import PartyConfig
-from taciturn.party.endpoints import engine_of, identity_of
+from taciturn.party.credentials import identity_of
 from taciturn.party.link import DRY_RUN, TRAINING
 from taciturn.party.log import Log
 from taciturn.party.model_file import keep_scores
@@ -234,10 +235,10 @@ class TrainSide(JournaledTraining[FinishedTraining, PartyRun]):
         super().__init__(config, fresh=fresh)
         self._record = record
 
-    def execute(self, session: JournaledSession) -> FinishedTraining:
+    def run_task(self, session: JournaledSession) -> FinishedTraining:
         """Train, and write the model."""
         inputs, observe = self.plan.on(self.engine), self.callbacks.observe
-        return TrainingTask.resume(inputs, session, self.log, observe, self._record).run()
+        return TrainingTask.resume(inputs, session, self.log, observe, self._record).train()
 
     def to_record(self, outcome: FinishedTraining, state: SessionState) -> bytes:
         """The outcome for the journal."""

@@ -210,7 +210,7 @@ class TrainingTask:
         recording = None if record is None else _recording(inputs, record, body, entropy)
         return cls(inputs, session, log, observe, bob, figures, recording)
 
-    def run(self) -> FinishedTraining:
+    def train(self) -> FinishedTraining:
         """Train and write the model; what depends on labels is left for later."""
         inputs, session, recording = self.inputs, self.session, self.recording
         body, array_store = session.checkpoint, session.state.array_store
@@ -219,7 +219,7 @@ class TrainingTask:
         )
         program = inputs.program(session.entropy, self.bob, state, session.state.scratch)
         with recording or nullcontext():
-            result = session.execute(
+            result = session.run_from_checkpoint(
                 program,
                 self._observe,
                 self._freeze,

@@ -21,7 +21,7 @@ from taciturn.cli.output import (
     simulation_provenance,
     without_training,
 )
-from taciturn.cli.party import stateless_side
+from taciturn.cli.party_console import stateless_side
 from taciturn.errors import ConfigError
 from taciturn.files import require_writable, write_private, write_text
 from taciturn.setting_syntax import Hint, hyphenated

@@ -35,11 +35,12 @@ from taciturn.jobs.woe.result import WoeColumn, WoeResult, WoeTables, woe_result
 from taciturn.jobs.woe.terms import BinsDue, Counts, WoeTerms
 from taciturn.jobs.woe.weights import DEFAULT_SMOOTHING, check_smoothing
 from taciturn.party.agreement_check import own_side, require_begun_in_time
+from taciturn.party.compute import engine_of
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import Namespace
 from taciturn.party.consent.records import Account, Records
 from taciturn.party.consent.store import ConsentStore
-from taciturn.party.endpoints import credentials_of, engine_of
+from taciturn.party.credentials import credentials_of
 from taciturn.party.link import WOE
 from taciturn.party.log import Log
 from taciturn.party.tables import chosen_rows, raw_table

@@ -1,34 +1,19 @@
-"""The command that writes settings for all sides; what the commands of one side share."""
+"""The command ``init``: write a settings file for each party."""
 
 from __future__ import annotations
 
-import signal
-import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taciturn.cli.console import Json, Meter, console, progress_bar
-from taciturn.errors import ConfigError, PeerAbsent, PeerStopped, rendering_errors_as
+from taciturn.cli.console import Json, console
+from taciturn.errors import ConfigError
 from taciturn.files import to_json
 from taciturn.settings.schema import DEFAULT_MECHANISM
 
 if TYPE_CHECKING:
-    from taciturn.engine.callbacks import Callbacks
-    from taciturn.party.config import PartyConfig
     from taciturn.privacy.base import Mechanism
-
-NormaliseIds = Annotated[
-    str | None,
-    typer.Option(
-        help="Normalisation of ids before they are compared, the same on both sides: none, or any "
-        "of trim (surrounding spaces), case, nfkc (Unicode) and zeros (leading zeros of numbers), "
-        "separated by commas (default: as in the party's file, or none)."
-    ),
-]
 
 
 def init(
@@ -150,87 +135,3 @@ def _tables(alices: list[str], alice_tables: list[str], bob_table: str | None) -
         )
     tables = dict(zip(alices, alice_tables, strict=False))
     return tables if bob_table is None else {**tables, "bob": bob_table}
-
-
-@contextmanager
-def shown(
-    settings: PartyConfig, bar: AbstractContextManager[Meter] | None = None
-) -> Iterator[Callbacks]:
-    """Show what one side does while it waits for the peer and works with it.
-
-    ``bar`` is ``watched_side``'s; None for the screen alone.
-    """
-    from taciturn.engine.callbacks import Callbacks, noop
-    from taciturn.party.link import BROKEN, CONNECTED
-    from taciturn.party.log import Log, on_change
-    from taciturn.transport.corelog import handshake_reasons
-
-    link = settings.link
-    limit = f"{link.connect_seconds:g} s at most"
-    with bar or progress_bar(settings.role) as meter:
-        meter.announce(f"waiting for {settings.peer}, {limit}")
-
-        def announce(text: str) -> None:
-            # Where there are several peers, it is said whose link it is.
-            peer, _, event = text.rpartition(": ")
-            if event == CONNECTED:
-                meter.announce(f"connected to {peer or settings.peer}")
-            elif event == BROKEN:
-                meter.announce(f"waiting for {peer or settings.peer}, {limit}")
-            meter.say(text)
-
-        log = Log.from_config(settings, announce)
-        failed = on_change(lambda why: log("a connection failed in its handshake", reason=why))
-        # Why callers fail before they are callers, which the side that calls has none of; this
-        # command owns its process.
-        listens = link.listen is not None
-        with handshake_reasons(failed if listens else None, for_good=True):
-            publish = meter.publish if meter.watched else noop
-            yield Callbacks(announce, meter.observe, meter.progress, publish)
-
-
-@contextmanager
-def stateless_side(
-    command: str, settings: PartyConfig, bar: AbstractContextManager[Meter] | None = None
-) -> Iterator[Callbacks]:
-    """Callbacks for one side of a command that stores nothing; after a stop, what to do."""
-    with rendering_errors_as(settings.syntax):
-        try:
-            with stoppable(), shown(settings, bar) as callbacks:
-                yield callbacks
-        except KeyboardInterrupt:
-            print(
-                "stopped; only what was charged is stored: run the command again on both sides",
-                file=sys.stderr,
-            )
-            raise
-        except PeerStopped as problem:
-            raise PeerStopped(
-                problem.message,
-                where=problem.where,
-                hint="fix what it reports, then run both sides again",
-            ) from None
-        except PeerAbsent as problem:
-            raise PeerAbsent(
-                problem.message,
-                where=problem.where,
-                hint=f"run taciturn {command} on both sides, {settings.peer}'s too, at about the "
-                "same time",
-            ) from None
-
-
-@contextmanager
-def stoppable() -> Iterator[None]:
-    """Turn SIGTERM into an interrupt (not on Windows): the peer is notified, the state is kept."""
-
-    def stop(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    if sys.platform == "win32":
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
