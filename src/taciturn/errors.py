@@ -152,7 +152,7 @@ class TaciturnError(Exception):
         return self._hint.text(syntax) if isinstance(self._hint, Hint) else self._hint
 
 
-# Whoever reads the remarks of what runs now.
+# Receiver of the remarks of the running command.
 _READER: ContextVar[SettingSyntax] = ContextVar("reader", default=PYTHON)
 
 

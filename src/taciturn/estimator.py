@@ -118,7 +118,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         class_weight: None, a mapping from class to weight, or "balanced". Weights are public, and
             only their ratio counts: the largest becomes 1, so that the learning rate is that of the
             heavier class. `none`, `hybrid` and `sealed` accept them; "balanced" is computed from
-            the labels, so `sealed`, whose ledger claims that nothing is told of them, refuses it.
+            the labels, so `sealed`, whose ledger claims that nothing about them leaks, refuses it.
         random_state: An int is the seed of a simulated run (``seed`` of ``train``); None draws one.
 
     Attributes:
@@ -428,7 +428,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
 def _refusal(first: str, *others: str) -> str:
     if "sample_weight" in (first, *others):
         return (
-            "sample_weight is not supported: rows of a class count alike; "
+            "sample_weight is not supported: all rows of a class have the same weight; "
             "class_weight weighs the classes"
         )
     return f"fit takes X and y, not {first}"

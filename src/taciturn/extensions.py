@@ -2,7 +2,7 @@
 
 They are found by their entry points. Names are read from the metadata of the installed packages;
 nothing of a package is imported before its name is used. What is imported then runs as part of this
-program and can do all that it can: whoever installs an extension trusts its code.
+program and can do all that it can: anyone who installs an extension trusts its code.
 """
 
 from __future__ import annotations

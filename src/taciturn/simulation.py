@@ -3,7 +3,7 @@
 All randomness of a run derives from one root: with a seed that is the seed's, and the run can be
 repeated; without one it comes from the operating system.
 
-The bar is HTML which the cell's output replaces as the work goes on, so that it needs no package
+The bar is HTML which the cell's output replaces as the work proceeds, so that it needs no package
 beside the kernel and a saved notebook keeps its last state. Work that ends at once shows none.
 """
 

@@ -188,13 +188,13 @@ def recommendations(agreed: Agreement) -> tuple[Recommendation, ...]:
 def _with_one_alice() -> tuple[Recommendation, ...]:
     return (
         Recommendation(
-            "the same, and Alice's columns are not to be told either",
+            "the same, and Alice's columns must stay hidden too",
             advised("{mechanism}", mechanism="mutual"),
             "nobody sees a training score; rests on the encryption; a whole training "
             "took 9 to 27 times the processor time of sealed",
         ),
         Recommendation(
-            "a model that Alice may be told",
+            "a model that Alice may learn",
             advised(
                 "{mechanism} {reveal} {reveal_epsilon}",
                 mechanism="sealed",

@@ -21,7 +21,7 @@ number, by the two bounds that each needs, and by the number of pairs of secrets
 **Guarantee.** Whatever the mechanism, the bound exceeds its true epsilon (at that delta) with
 probability at most ``failure``, over the randomness of the samples. It says nothing from above: a
 bound of 0 means that no event was found, not that the mechanism is private. ``ceiling`` is the
-largest bound that so many samples could have shown.
+largest bound that this number of samples could have shown.
 
 **Assumes.** A sampler's draws are independent, and identically distributed from call to call; the
 two secrets are ones that the claimed epsilon is about. A number computed from a larger output is a
@@ -109,7 +109,7 @@ def epsilon_lower_bound(
 
     Raises:
         ConfigError: If an argument is out of its range.
-        ShapeError: If a sampler returns anything but so many numbers in a row.
+        ShapeError: If a sampler returns anything but an array of that many numbers.
         DataError: If an output is not a number.
 
     A response that tells the truth 3 times in 4 has an epsilon of ln 3, or 1.0986:

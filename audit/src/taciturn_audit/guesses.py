@@ -4,11 +4,11 @@ The file is JSON. It holds what the attacks say of each training row, in the row
 their ids, and which session it is about. A digest of all the rest shows a file that was cut or
 changed by accident; it is no signature.
 
-**Who learns what from it.** Whoever reads it has Alice's guesses, which are as good as labels where
-she can tell them: it is written for its owner's eyes only. Bob, who has the labels, learns from it
-what her attacks made of her columns: a number for each row and attack. ``model-only`` is her part
-of the score, of which he saw at least as much in the training. A digest of her table would confirm
-a guess at the whole of it.
+**Who learns what from it.** Anyone who reads it has Alice's guesses, which are as good as labels
+where she can tell them: it is written for its owner's eyes only. Bob, who has the labels, learns
+from it what her attacks made of her columns: a number for each row and attack. ``model-only`` is
+her part of the score, of which he saw at least as much in the training. A digest of her table would
+confirm a guess at the whole of it.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 LLL [LLL82] is FLINT's, through python-flint, which belongs to the extra ``audit``; the nearest
 plane is Babai's [Babai86]. Integers are exact throughout. Floating point only decides which steps
-are taken: a wrong decision costs quality and never truth, and whoever uses a result checks it
+are taken: a wrong decision costs quality and never truth, and the user of a result checks it
 against the equations.
 """
 

@@ -1,7 +1,7 @@
 """A check of one side's file: what Alice will be able to do, rehearsed with what this side has.
 
 A side has its own table alone, so that something stands in for the other's, and the result says
-what: at Bob random columns for Alice's, at Alice coins for his labels and an intercept for his
+what: at Bob random columns for Alice's, at Alice random labels for his and an intercept for his
 columns. Price and exposure are those of the agreement in the file, and no stand-in is in them.
 
 **Guarantee.** As of ``preflight``. Nothing leaves the machine; nobody is called.
@@ -82,7 +82,7 @@ def _at_alice(
         price=preview.outlook(),
         notes=(
             *result.notes,
-            "your own columns were rehearsed; coins stood in for Bob's labels, and an intercept "
+            "your own columns were rehearsed; random labels stood in for Bob's, and an intercept "
             "for his columns",
             *_others(config),
             *_study(preview),
@@ -135,7 +135,9 @@ def _at_bob(preview: TrainingPlan, columns: int | None, announce: Announce) -> C
         result = replace(result, facts=facts)
     rehearsed = "your own labels were rehearsed, as many of each class"
     if truth is None:
-        rehearsed = "you have too few labels of one class to rehearse with, so that coins stood in"
+        rehearsed = (
+            "you have too few labels of one class to rehearse with, so random labels stood in"
+        )
     stood = f"{counted(count, 'random column')} stood in for Alice's, which may tell more"
     # What Bob would learn of random columns is nobody's concern; how much he receives is in price.
     return replace(
@@ -168,7 +170,7 @@ def _rehearsed(
         # The others' columns are not here: what she alone would see is rehearsed.
         changes["parties"] = 1
     settings = config.settings().model_copy(update=changes)
-    # Labels that mean nothing: coins are put in their place.
+    # Labels that mean nothing: random ones take their place.
     truth = labels or LabelTable.from_data(np.arange(table.rows) % 2, ids=table.ids)
     raw = RawData(config.data.file, frame, table.ids, truth, DEFAULTS, whole=True)
     seat, known_rows = bob

@@ -1,7 +1,7 @@
 """Pre-flight check: what either side could learn about the other, and what to change.
 
 A *rehearsal* answers it. A few hundred of Alice's rows (or random ones of as many columns) are
-trained on with coin labels, which are nobody's, by the real programs without encryption; the
+trained on with random labels by the real programs without encryption; the
 attacks then run on what she saw, each on a sample of batches. What an attack gets right of the rows
 that it speaks about, beyond one half, is what the protocol tells. The column attacks run on what
 the same rehearsal opened to Bob.
@@ -70,7 +70,8 @@ def preflight(
     rehearsal = Rehearsal.run(settings, raw, own_labels=own_labels)
     verdicts = []
     facts = _facts(rehearsal)
-    # Columns know no coin, so that the model is no control here: what it tells, the protocol told.
+    # Columns know no coin, so that the model is no control here: what it reveals, the protocol
+    # leaked.
     for attack in (ModelOnlyControl(), *rehearsal_attacks()):
         announce(attack.name)
         verdicts.append(_verdict(attack, rehearsal, math.isfinite(facts.label_epsilon_total)))
@@ -196,8 +197,8 @@ def _sealed_warnings(rehearsal: Rehearsal) -> list[str]:
     warnings = []
     if rehearsal.method.shares_scores:
         warnings.append(
-            f"for both: a score beyond {agreed.score_range:g} wraps; how many may have is told to "
-            f"Bob after the training alone. Clip the columns ({advised('{clip}')}) or use an L2 "
+            f"for both: a score beyond {agreed.score_range:g} wraps; only Bob learns, after the "
+            f"training, how many may have. Clip the columns ({advised('{clip}')}) or use an L2 "
             "penalty where weights may grow large"
         )
     if not agreed.fresh_keys:
@@ -208,7 +209,7 @@ def _sealed_warnings(rehearsal: Rehearsal) -> list[str]:
         )
     if agreed.reveal_epsilon is not None:
         warnings.append(
-            "for Bob: what Alice is told has noise for a table within its bounds, which he cannot "
+            "for Bob: what Alice receives has noise for a table within its bounds, which he cannot "
             "see; an Alice who does not keep to the protocol may have had any label put into it"
         )
     elif agreed.reveal and rehearsal.method.label_flips is None:

@@ -1,7 +1,7 @@
 """A real session's audit: one side's own recording, attacked from that side's view.
 
 Alice's side has her recording, her file and her table, and no label: it can attack and write down
-its guesses. Whoever has the labels, which is Bob, can judge them. Bob's side has his recording, his
+its guesses. Bob, who has the labels, can judge them. Bob's side has his recording, his
 file and his table, and none of Alice's columns: attacks that need no known row estimate all the
 same, and what they say is set against the scores that he saw (``columns.explained``). Where the
 other side's file is here too, its table judges.
@@ -67,7 +67,7 @@ def audit_recording(
         _refuse_labels(write_guesses, shuffle_truth)
         if judge is not None and view.agreement.parties is not None:
             raise ConfigError(
-                "one Alice's table does not judge what is told of several Alices' columns",
+                "one Alice's table is not enough to judge reconstructed columns of several Alices",
                 setting="truth",
                 hint=Hint("leave {truth} out: what needs no known row is tried all the same"),
             )
@@ -107,7 +107,7 @@ def _refuse_labels(write_guesses: Path | None, shuffle_truth: bool) -> None:
     for name, given in (("write_guesses", write_guesses), ("shuffle_truth", shuffle_truth)):
         if given:
             raise ConfigError(
-                "this is Bob's recording, from which columns are told, and no labels",
+                "this is Bob's recording, from which columns can be reconstructed, but no labels",
                 setting=name,
                 hint=Hint("leave {" + name + "} out; Alice's file as {truth} judges estimates"),
             )

@@ -273,7 +273,7 @@ def foresee(
 ) -> tuple[Level, str]:
     """The level and the words for a guess in a rehearsal, of the rows that it speaks about.
 
-    ``labels`` are random, or others at even odds. ``promised``: the ledger bounds what is told. A
+    ``labels`` are random, or others at even odds. ``promised``: the ledger bounds the leak. A
     little more than chance is then what it allows, and a risk; where nothing is promised, it is a
     leak, as in an audit.
     """

@@ -113,7 +113,7 @@ def _confirm(peer: str, number: int, models: int) -> None:
     if sys.stdin.isatty() and typer.confirm(f"{statement} Go on?", err=True):
         return
     raise ConfigError(
-        statement, where="--yes", hint="give --yes if that may be told; nothing was done"
+        statement, where="--yes", hint="give --yes if that may be disclosed; nothing was done"
     )
 
 

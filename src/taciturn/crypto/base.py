@@ -114,7 +114,7 @@ class Wrapping(Capacity):
     **Guarantee.** All arithmetic is exact modulo t.
 
     **Assumes.** Nothing about the values: a sum that wraps is right modulo t, and whether the
-    number that was meant has wrapped is the business of whoever chose t.
+    number that was meant has wrapped is for the caller that chose t to check.
 
     >>> ring = Wrapping.with_modulus(modulus_bits=8, matrix_bits=4, terms=3)
     >>> ring.vector_bits, ring.product_bits

@@ -381,8 +381,7 @@ def _perform(held: _Held, task: _Task) -> tuple[Frame, ...] | TaciturnError:
         return held.reply(task.job)
     except FileError as problem:
         return ClusterError(
-            f"the worker {worker.address} does not see this side's table as it is here: "
-            f"{problem.message}",
+            f"the worker {worker.address} sees another table than this side: {problem.message}",
             where=problem.where,
             hint="every worker needs the folder of prepared tables under the same path, on a "
             "shared file system; or end that worker, and run this side again: it resumes",

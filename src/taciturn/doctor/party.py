@@ -100,7 +100,7 @@ def check_certificates(config: PartyConfig, now: datetime | None = None) -> list
                 "give each side its own certificate, and the other's name as peer",
             )
         ]
-    # The mode of the key is told below, in its own words.
+    # The mode of the key is reported below.
     late = [notice for notice in credentials.warnings if "expires" in notice]
     way_out = "renew it in time, with the commands in docs/how-to/certificates.md"
     soon = [Finding.warning(area, notice, way_out) for notice in late]
@@ -310,7 +310,7 @@ def _lock(area: str, folder: Path) -> list[Finding]:
     except OSError:
         return []
     try:
-        # Shared, and given back at once: a party that starts in this moment is told to wait.
+        # Shared, and given back at once: a party that starts at this moment waits.
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
         return [

@@ -231,7 +231,7 @@ def _fitting(bits: list[float], room: float) -> int:
 
 def _unseen(opened: OpenedScores) -> str:
     text = (
-        "Bob receives no score of a training row. At the end he is told "
+        "Bob receives no score of a training row. At the end he learns "
         f"{counted(opened.sums, 'sum')} over all training rows, with noise: losses, and how many "
         "scores may lie beyond the range. If he deviates, they can be about rows of his choice; "
         "the noise leaves fewer than 100 bits in all of one training. Two trainings with one label "
@@ -240,7 +240,7 @@ def _unseen(opened: OpenedScores) -> str:
     scores = opened.in_all - opened.sums
     if not scores:
         return text
-    return f"{text}. He is told {counted(scores, 'score')} of held-out rows, with noise of 2^-12"
+    return f"{text}. He learns {counted(scores, 'score')} of held-out rows, with noise of 2^-12"
 
 
 def _warning(terms: Terms, opened: OpenedScores, columns: int, room: _Room) -> str:
@@ -342,7 +342,7 @@ def _to_unseeing_bob(terms: Terms, opened: OpenedScores, held_out: int) -> str:
     sentences = [
         "Bob receives ciphertexts under Alice's key, numbers that her masks make uniform, and no "
         "score of a training row.",
-        f"After the last pass he is told {counted(opened.sums, 'sum')} over all training rows: the "
+        f"After the last pass he learns {counted(opened.sums, 'sum')} over all training rows: the "
         "loss of the last passes, and how many scores may lie beyond the range.",
     ]
     if held_out:

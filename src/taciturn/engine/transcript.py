@@ -11,9 +11,9 @@ r"""A recorded conversation: every frame in order, chained by hashes.
     link_k = SHA-256(link_{k-1} || record_k), and the last link takes the footer in
 
 What header and footer say is their writer's business. What the recorder kept are keys, which its
-coins do not give again. The order of records holds among those of one link. A file that was cut has
-no end; one that was altered has another link. The chain shows damage and careless edits. It is no
-signature: whoever rewrites the whole file can make a new chain.
+randomness does not reproduce. The order of records holds among those of one link. A file that was
+cut has no end; one that was altered has another link. The chain shows damage and careless edits. It
+is no signature: anyone who rewrites the whole file can make a new chain.
 
 Runs one party again over a recording, with no peer present.
 """

@@ -1,6 +1,6 @@
 """Convergence of a training, from what Bob sees of it: the training loss of each pass.
 
-Where scores are shared he is told the loss of the last two passes, after the last message.
+Where scores are shared he learns the loss of the last two passes, after the last message.
 
 ::
 

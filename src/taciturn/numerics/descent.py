@@ -1,7 +1,7 @@
 """Plain descent on a public schedule, over tables of which every bound is public.
 
 What one label can change in the result is then known before anything is computed: the ground on
-which a model may be told (``taciturn.privacy.model_release``, ``docs/reveal.md``).
+which a model may be released (``taciturn.privacy.model_release``, ``docs/reveal.md``).
 
 Each party's columns are whitened (``taciturn.numerics.whitening``), so that ``X~^T X~ <= 4n I``.
 Rows longer than a public bound are scaled down to it, which keeps that. With P parties that have
@@ -180,7 +180,7 @@ class DescentSolver:
     def add(self, direction: FloatArray, scores: FloatArray, *, last: bool = False) -> None:
         """Take the step for a direction, rounded as it was sent, and Alice's scores for it."""
         self._whitened = self._next()[1]
-        # A state that was told before keeps its arrays.
+        # A state that was emitted before keeps its arrays.
         self._numbers, self._alice_scores = self._vector(), self._vector()
         self._take(direction, scores)
         self._passes += 1

@@ -318,7 +318,7 @@ def chosen(
     true = np.append(0, ranked.ones)
     false = np.append(0, ranked.rows) - true
     # In integers, where they are: equal gains must be seen to be equal. Costs as ``cheapest`` has
-    # them: rounded alike, so that both choose the same of several.
+    # them: rounded in the same way, so that both choose the same of several.
     loss = false * ones - true * zeros
     best = int(
         np.argmin(

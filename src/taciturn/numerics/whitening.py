@@ -11,7 +11,7 @@ and penalty is between 0 and the identity in w~. The penalty needs no further kn
 
 **Centred columns.** Where there is a free intercept, every column is taken less its mean over the
 rows. The intercept absorbs the means, so that the model is the same, and is then orthogonal to
-all columns, whoever owns them: their curvatures do not add up.
+the columns of all parties: their curvatures do not add up.
 
 The owner of the columns does all this alone.
 """

@@ -13,7 +13,7 @@ it also insists that every side has signed, exactly once.
 
 **Assumes.** ECDSA, RSA-PSS and SHA-256 hold. The authority gives nobody a certificate of another's
 name: where the agreement names a fingerprint, that need not be assumed. The time of a signature is
-what the signer's clock said: whoever has the key can write another.
+what the signer's clock said: anyone who has the key can write another.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def _held_out(tables: PartyTables, terms: Terms) -> HeldOut | None:
         )
     if terms.agreement.share_metrics == "quality":
         raise ConfigError(
-            "the quality that Alice is told is that of held-out rows, and there are none",
+            "the metrics that Alice receives are those of held-out rows, and there are none",
             setting="share_metrics",
             hint=Hint("raise {held_out}, or leave {share_metrics} out"),
         )

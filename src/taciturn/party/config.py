@@ -352,7 +352,7 @@ class OutputSection(Checked):
 
     @property
     def prometheus(self) -> str | None:
-        """The file for Prometheus, which stands beside the metrics file."""
+        """The file for Prometheus, next to the metrics file."""
         return None if self.metrics is None else str(Path(self.metrics).with_suffix(".prom"))
 
 
@@ -1070,7 +1070,7 @@ class PartyConfig:
         output = self.output
         if output.metrics is not None and output.metrics == output.prometheus:
             raise ConfigError(
-                "the metrics file is JSON; the one for Prometheus stands beside it, under the same "
+                "the metrics file is JSON; the one for Prometheus is next to it, under the same "
                 "name with the ending .prom",
                 setting="metrics",
                 hint=Hint(
@@ -1156,7 +1156,7 @@ def _check_telling(checked: Agreement) -> None:
     """Refuses to tell of rows that there are not, and noise that protects a part of the labels."""
     if checked.share_metrics == "quality" and checked.held_out is None:
         raise ConfigError(
-            "the quality that Alice is told is that of held-out rows, and there are none",
+            "the metrics that Alice receives are those of held-out rows, and there are none",
             setting="share_metrics",
             hint=Hint("raise {held_out}, or leave {share_metrics} out"),
         )
@@ -1164,14 +1164,14 @@ def _check_telling(checked: Agreement) -> None:
         return
     if checked.share_metrics != "quality":
         raise ConfigError(
-            "metrics-epsilon is the price of what Alice is told, and she is told nothing",
+            "metrics-epsilon is the price of metrics that Alice receives, and she receives none",
             setting="metrics_epsilon",
             hint=Hint(
                 "write {share_metrics}, or leave {metrics_epsilon} out", share_metrics="quality"
             ),
         )
     paid_for = True
-    # Whether there is such a mechanism here is said where the peer can be told.
+    # Whether there is such a mechanism here is checked where the peer can be notified.
     with suppress(ConfigError):
         paid_for = mechanism_class(checked.mechanism).model_paid_for
     if not paid_for:
@@ -1206,7 +1206,7 @@ def _refuse_for_simulations(given: dict[str, Any]) -> None:
 def _require_columns(given: dict[str, Any]) -> None:
     """Refuses a mechanism that is sized by Alice's columns where their number is not given."""
     name, sized = given.get("mechanism", DEFAULT_MECHANISM), False
-    # Whether there is such a mechanism here is said where the peer can be told.
+    # Whether there is such a mechanism here is checked where the peer can be notified.
     with suppress(ConfigError):
         sized = mechanism_class(name).sized_by_columns
     if sized and "alice_columns" not in given:

@@ -7,13 +7,13 @@ r"""A file of encrypted records that only grows, for what a party must not lose 
 
 The key of a file comes from the party's own key and the file's salt (HKDF-SHA256), a record's nonce
 is its number: records can be neither swapped nor taken from another file. A file that was cut in
-the middle of its last record is read up to there: what is not whole was never acted upon. Whoever
-resumes with a file writes it anew under another salt, so that no nonce is ever used twice; until
-that is done the disk holds both.
+the middle of its last record is read up to there: what is not whole was never acted upon. Anyone
+who resumes with a file writes it anew under another salt, so that no nonce is ever used twice;
+until that is done the disk holds both.
 
 **Guarantee.** Without the key a file tells how many records it holds and how long they are.
 
-**Assumes.** The key lies elsewhere than the file: whoever has both has everything.
+**Assumes.** The key lies elsewhere than the file: anyone who has both has everything.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class EncryptedLog:
 
         The records go into a new file under a new salt: a record that was cut was sealed with the
         nonce that the next one would get, and two boxes of one nonce give each other away to
-        whoever has a copy of both.
+        anyone who has a copy of both.
         """
         held = list(records(path, key))
         _require_room(path)

@@ -8,7 +8,8 @@ noisy release therefore leaves a party once, as it was first made, whatever stop
 away).
 
 A journal that has met no peer binds its randomness to nobody: a copy of it would fit any peer that
-begins anew. Whoever starts from it keeps the name of the session and draws the randomness anew.
+begins anew. A party that starts from it keeps the name of the session and draws the randomness
+anew.
 
 A checkpoint replaces the file. It holds the frames that the peer has not confirmed, so that they
 can be sent again.

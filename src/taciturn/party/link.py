@@ -5,7 +5,7 @@
     open = 0x01 version:u8 purpose:u8 mine:16 theirs:16 received:u64
     data = 0x02 number:u64 confirmed:u64 frame
     note = 0x03 confirmed:u64                     without a frame, at the end
-    fail = 0x04 code:u16 text                     the sender aborts; why, as far as may be told
+    fail = 0x04 code:u16 text                     the sender aborts; why, as far as may be disclosed
 
 Frames are numbered from 1 on each side. Both open every new channel with their own name for the
 session, the peer's as they know it, and the number of the last frame that they have in their
@@ -120,7 +120,7 @@ class Traffic:
         return self.waiting + max(0.0, now - max(begun, self.since))
 
     def seen(self) -> TrafficSeen:
-        """The same for whoever watches."""
+        """Traffic figures for the dashboard."""
         now = time.monotonic()
         waited = self.waited(now)
         return TrafficSeen(
@@ -151,7 +151,7 @@ class Pace:
     Times are counted in steps from the last frame that left. At which step an answer leaves follows
     from when the peer's frame came, which the peer knows: a whole step lies between the two. Work
     that takes less than a step is not seen in it, neither what is done after sending nor what is
-    done before. ``announce`` is told when an answer first takes longer than a step.
+    done before. ``announce`` is called when an answer first takes longer than a step.
     """
 
     def __init__(self, milliseconds: float | None = None, announce: Announce = noop) -> None:
@@ -289,8 +289,8 @@ class Link:
     def decline(self, code: int, reason: str, timeout: float) -> None:
         """Tells a peer that is there within the time why this side does not begin.
 
-        It is told in place of an opening: the peer has met nobody then, and what it keeps of the
-        session fits whoever opens one later.
+        It is sent in place of an opening: the peer has met nobody then, and what it keeps of the
+        session fits any peer that opens one later.
         """
         with contextlib.suppress(TaciturnError):
             self._channel = self._endpoint.connect(timeout)
@@ -409,15 +409,15 @@ class Link:
             channel.send(_CONFIRM.pack(_NOTE, self._received))
 
     def fail(self, code: int, reason: str) -> None:
-        """Tells the peer that this side aborts, where it can be told."""
+        """Tells the peer that this side aborts, where it can be reached."""
         if self._channel is None:
             return
         text = reason.encode()[:_MOST_REASON]
         try:
-            # It must not wait behind a peer that does not read: others are still to be told.
+            # It must not wait behind a peer that does not read: others still have to be notified.
             self._channel.send(_REASON.pack(_FAIL, code) + text, wait=False)
         except TaciturnError:
-            # The link broke meanwhile: nobody is there to be told.
+            # The link broke meanwhile: nobody is left to notify.
             self._channel = None
 
     def close(self) -> None:
@@ -477,7 +477,7 @@ class Link:
             # A peer that is itself starting up may drop a link; it is not asked in a rush.
             time.sleep(0.1)
         except BaseException:
-            self._channel = channel  # so that the reason can be told
+            self._channel = channel  # so that the reason can be sent
             raise
         else:
             self._channel, self._refusal = channel, ""

@@ -40,8 +40,8 @@ class LinkTap(Protocol):
 class CheckpointPolicy:
     """How often a checkpoint is written: by iterations, seconds or bytes, whichever comes first.
 
-    Whoever resumes holds all frames since the checkpoint in memory: of long messages there must not
-    be many.
+    A party that resumes holds all frames since the checkpoint in memory: of long messages there
+    must not be many.
     """
 
     iterations: int = 100

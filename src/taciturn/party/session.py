@@ -1,7 +1,7 @@
 """Parties meet: what a training, a dry run, an alignment and a prediction have in common.
 
 A session has a log and patience; a meeting has a link to each peer, which is closed at its end.
-Where this side aborts, a peer is told as much of the reason as it may know; where that is another
+Where this side aborts, a peer receives as much of the reason as it may know; where that is another
 peer, its name. What is said, and what is kept of it, is the business of each.
 """
 
@@ -91,7 +91,7 @@ class Meeting:
     def run(self, program: Program[R], hooks: RunHooks | None = None) -> R:
         """Runs this side's program to its end; what the journal holds is played back first.
 
-        Without ``hooks`` the session's observer is told of events.
+        Without ``hooks`` the session's observer is called with events.
         """
         hooks = hooks or RunHooks(self.observe)
         return run_program(self.role, program, self.links, self.past, self.journal, hooks)
@@ -128,7 +128,7 @@ class PeerSession:
         self._answer_interval_milliseconds = config.privacy.answer_interval_milliseconds
         way = config.link
         self.log = Log.from_config(config, callbacks.announce)
-        # Whether it is noted that nobody came; whoever looks again and again says it once.
+        # Whether it is noted that nobody came; one that looks again and again logs it once.
         self.notes_absence = True
         self.patience = Patience(
             way.connect_seconds, way.answer_seconds, min(OPENING_SECONDS, way.answer_seconds)
@@ -201,7 +201,7 @@ class PeerSession:
         self._callbacks.publish(LinkChanged(peer or self._peer, state))
 
     def _abort(self, links: Mapping[str, Link], problem: BaseException) -> None:
-        """Notes why, and tells the peers; one that aborted itself need not be told."""
+        """Notes why, and tells the peers; one that aborted itself needs no message."""
         # A log that cannot be written must not keep the reason from the peer.
         with suppress(OutputError):
             if self.notes_absence or not isinstance(problem, PeerAbsent):
@@ -249,7 +249,7 @@ def tellable(problem: object) -> tuple[int, str]:
 # What is said of a peer to the others: no more than that it was this one, and how.
 _FAILINGS = (
     (PeerStopped, "which aborted"),
-    (AgreementError, "which is not set up alike"),
+    (AgreementError, "which has other settings"),
     (RemoteProtocolError, "which broke the protocol"),
     (CryptoError, "which broke the protocol"),
     (StateError, "whose state does not fit the session"),

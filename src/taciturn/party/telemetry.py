@@ -4,7 +4,7 @@ A thread of its own publishes the figures each second, and rewrites the metrics 
 Prometheus (``exposition``) every two. So a file that is not written any more is one of a process
 that has gone, and not of one that waits.
 
-The file stands beside the metrics file, and holds the same and what an alert needs besides: when it
+The file is next to the metrics file, and holds the same and what an alert needs besides: when it
 was written, whether links stand, how the command ended. At Alice it has no loss. Times are seconds
 since 1970. Lines have no timestamp of their own, which a textfile collector would refuse.
 """

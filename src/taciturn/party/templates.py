@@ -1,4 +1,4 @@
-"""Commented files to begin with: one for each side, alike but for what is their own.
+"""Commented settings templates, one for each side.
 
 With several Alices each has a file of her name, and all have the list of them with the fingerprints
 of their keys, as far as certificates are there already.

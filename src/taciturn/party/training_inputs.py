@@ -50,7 +50,7 @@ class TrainingInputs:
 
     @property
     def peer_table(self) -> PeerTable:
-        """What Bob takes Alice's table to be; she takes his as it is."""
+        """What Bob requires of Alice's table; she requires nothing of his."""
         return self.config.side.peer_table(self.config)
 
     @property
@@ -169,7 +169,7 @@ def require_agreed_columns(config: PartyConfig, columns: int) -> None:
 
 
 def terms_for(config: PartyConfig, columns: int, rows: int) -> Terms:
-    """The terms of a training on so many columns of Alice's, and rows."""
+    """Terms of a training on this many columns of Alice's, and rows."""
     with rendering_errors_as(config.syntax):
         common = agree(config.settings(), columns, rows, parties=config.parties or None)
     beside = {k: v for k, v in config.beside().items() if k in Agreement.model_fields}

@@ -3,7 +3,7 @@
 ``Released`` is the only form in which something that depends on labels may leave Bob in clear.
 
 A mechanism extends the class of the conversation that trains with it: ``ResidueMechanism`` where
-Alice is told each residue, ``GradientMechanism`` where she is told the gradient of a batch. No
+Alice receives each residue, ``GradientMechanism`` where she receives the gradient of a batch. No
 other file knows a mechanism by its name or class; other code asks the mechanism.
 The defaults are right for a new one.
 

@@ -275,7 +275,7 @@ class Hybrid(GradientMechanism):
     conversation = "hidden-batch"
     lossless = True
     assumption = (
-        "no protection: the batch's gradient is released as it is, and its residues are sparse"
+        "no protection: the batch's gradient is released without noise, and its residues are sparse"
     )
 
     def __init__(
@@ -326,8 +326,8 @@ class Hybrid(GradientMechanism):
     def receives(self) -> str:
         """The response, and the gradients."""
         return (
-            "which rows may be in each hidden batch, and the batch's gradient as it is: labels can "
-            "be computed from it"
+            "which rows may be in each hidden batch, and the batch's gradient without noise: "
+            "labels can be computed from it"
         )
 
     @property

@@ -232,7 +232,8 @@ class Statement:
     """The ledger in figures: of one release, of all of a row's, and of all at a delta.
 
     ``label_delta_total`` is the delta with which ``label_epsilon_total`` holds: 0, but where a
-    model was told with noise. ``columns`` is the other side's part: what Bob gets of Alice's table.
+    model was released with noise. ``columns`` is the other side's part: what Bob gets of Alice's
+    table.
     """
 
     claimed_epsilon_per_release: float

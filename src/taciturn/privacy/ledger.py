@@ -217,7 +217,7 @@ def _of(counts: IntArray, rows: Rows) -> IntArray:
 
 _COMPOSER = "dp-accounting"
 _DOTS = 256
-# Beyond this a label is told, and no delta changes that.
+# Beyond this a label is disclosed, and no delta changes that.
 _HOPELESS = 1e4
 
 

@@ -1,4 +1,4 @@
-"""A model that may be told: Alice's weights with noise, at a price that is known beforehand.
+"""Release of the model: Alice's weights with noise, at a price that is known beforehand.
 
 With ``reveal_epsilon`` Bob descends on a public schedule (``taciturn.numerics.descent``). One label
 moves one slope by 1 at most, and no step takes two weights further apart, so that K steps of 1/P
@@ -11,7 +11,7 @@ at random in each step. That moves weights by ``B`` at most, but for a probabili
 Discrete Gaussian noise for that much stands on Bob's share before he sends it. ``docs/reveal.md``
 has the proof.
 
-**Guarantee.** What Alice is told is (epsilon, delta)-differentially private in each label; a tenth
+**Guarantee.** What Alice receives is (epsilon, delta)-differentially private in each label; a tenth
 of delta is for the roundings. All figures follow from what is agreed on and from the tables' sizes,
 and from nothing that depends on a label.
 

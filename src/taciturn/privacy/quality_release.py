@@ -3,17 +3,18 @@
 Bob tells the accuracy on the held-out rows, at a score of 0, and the AUC. Both depend on labels: on
 those of the held-out rows, and through the model on those of the training rows. As they are, they
 cost infinity. What they can tell is little all the same: of 101 accuracies and 102 AUCs (one of
-them "a class is absent") one pair is told, which is less than 13.4 bits about all labels together.
+them "a class is absent") one pair is released, which is less than 13.4 bits about all labels
+together.
 
-With ``metrics-epsilon`` the accuracy alone is told, with discrete Laplace noise. It is the count of
-right rows, which one held-out label moves by 1, so that noise of scale ``1/epsilon`` on the count
-makes it epsilon-private; rounding to per cent and cutting at 0 and 100 only forget. One training
-label can move the count by any number of rows, through the model: so this is for a model which is
-itself made of nothing but what was paid for (``Mechanism.model_paid_for``), where training labels
-pay nothing more. The AUC has no such simple bound: one label moves it by up to one divided by the
-rows of the rarer class, whose number is itself a secret.
+With ``metrics-epsilon`` the accuracy alone is released, with discrete Laplace noise. It is the
+count of right rows, which one held-out label moves by 1, so that noise of scale ``1/epsilon`` on
+the count makes it epsilon-private; rounding to per cent and cutting at 0 and 100 only forget. One
+training label can move the count by any number of rows, through the model: so this is for a model
+which is itself made of nothing but what was paid for (``Mechanism.model_paid_for``), where training
+labels pay nothing more. The AUC has no such simple bound: one label moves it by up to one divided
+by the rows of the rarer class, whose number is itself a secret.
 
-**Guarantee.** With an epsilon, what is told is epsilon-private in each held-out label, and costs
+**Guarantee.** With an epsilon, the release is epsilon-private in each held-out label, and costs
 training labels nothing. The ledger charges it to every row, which is no less than the truth.
 
 **Assumes.** The number of held-out rows is public. Alice's scores of the held-out rows do not

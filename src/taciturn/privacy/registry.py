@@ -150,7 +150,7 @@ def require_class_weight_support(name: str) -> None:
         others = tuple(known for known in OURS if MECHANISMS[known].supports_class_weight)
         raise ConfigError(
             f"{name} has no class weights: its guarantee and its attacks are those of residues "
-            "that all count alike",
+            "that all have the same weight",
             setting="class_weight",
             hint=Hint("leave it out, or use {mechanism}", mechanism=others),
         )

@@ -37,7 +37,7 @@ REVEALED = (
 )
 TOLD = (
     "with delta {delta:g}; IND-CPA, honest-but-curious: Alice computes with a table within the "
-    "bounds that the noise is made for; the model is told once"
+    "bounds that the noise is made for; the model is released once"
 )
 DEFAULT_REVEAL_DELTA = 1e-6
 _DEFAULTS: Mapping[str, object] = MappingProxyType(
@@ -116,7 +116,7 @@ class Sealed(EncryptedMechanism):
         if not isinstance(self.event, NoisyModel):
             return ()
         return (
-            "Alice was told her weights with noise, after a fixed number of steps of plain descent "
+            "Alice received her weights with noise, after a fixed number of steps of plain descent "
             "on rows of bounded length: they are no optimum, and more passes cost more noise",
         )
 

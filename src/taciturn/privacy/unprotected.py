@@ -24,7 +24,7 @@ class Unprotected(GradientMechanism):
     """Release of the masked gradient unprotected; only the mask's owner, Alice, can read it."""
 
     name = "none"
-    summary = "the gradient of every batch goes to Alice as it is: no protection"
+    summary = "the gradient of every batch goes to Alice without noise: no protection"
     claims_protection = False
     supports_class_weight = True
     lossless = True
@@ -47,7 +47,7 @@ class Unprotected(GradientMechanism):
 
     def receives(self) -> str:
         """Gradients, which give labels away."""
-        return f"{self._seen}, as it is: labels can be computed from it"
+        return f"{self._seen}, without noise: labels can be computed from it"
 
     def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
         """The ordinary one, times the weight of its class."""

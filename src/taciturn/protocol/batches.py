@@ -78,7 +78,7 @@ def key_seed(seed: bytes, owner: str) -> bytes:
 
 
 def seed_of(alice: Entropy, bob: Entropy) -> bytes:
-    """The seed on which two parties with these coins agree."""
+    """The seed on which two parties with this entropy agree."""
     return joint_seed(draw_share(alice), draw_share(bob))
 
 

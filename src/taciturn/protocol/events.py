@@ -72,7 +72,7 @@ class PartDone(Advance):
 
 @dataclass(frozen=True, slots=True)
 class ClusterJoined(Event):
-    """A cluster of so many workers computes; a browser sees it at ``dashboard``, if it has one."""
+    """A cluster of this many workers computes; ``dashboard`` is its address, if it has one."""
 
     workers: int
     dashboard: str

@@ -3,7 +3,7 @@
 Each party says its version, its role, its terms (the settings that must agree, in canonical form),
 how many rows it has and the digest of their ids in order, which on the wire is bound to the role: a
 peer that does not know the ids cannot just send back what it heard. A difference ends the run with
-an error that names it. Two things are told about a party's features: how many columns there are,
+an error that names it. Two facts about a party's features are sent: how many columns there are,
 which bounds the length of an answer, and ``magnitude_bits``, the smallest b such that no value
 exceeds 2^b in size, which sets the width of the fixed-point products.
 """

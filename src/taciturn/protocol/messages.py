@@ -253,7 +253,7 @@ class RevealedShare(Message):
 
 @dataclass(frozen=True, slots=True)
 class AlignmentHello(Message):
-    """Both begin an alignment with it. No digest of ids: these are what must not be told."""
+    """Both begin an alignment with it. No digest of ids: ids must stay hidden."""
 
     code = 21
     senders = ("alice", "bob")
@@ -479,7 +479,7 @@ class CommonToAll(Message):
 
     The first id has the highest bit of the first byte. They are in the order of the pair's twice
     blinded elements, which both have: a list of rows is no shorter unless few remain, and its
-    length would tell whoever watches the line how many do.
+    length would tell an eavesdropper how many do.
     """
 
     code = 38

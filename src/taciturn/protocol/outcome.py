@@ -127,7 +127,7 @@ def out_of_patience(losses: FloatArray, patience: int) -> bool:
 def model_release_of(
     agreed: Agreement, scales: Scales, alice_columns: int, bob: FeatureTable
 ) -> ModelRelease | None:
-    """What is to be told at the end; None where nothing is told with noise."""
+    """The release at the end; None where nothing is released with noise."""
     event = noisy_release(agreed)
     if event is None:
         return None

@@ -23,7 +23,7 @@ of them do not help him: what he learns of those two is the sum of the two. The 
 whole-table training are those of one joined table, however its columns are dealt out; from them he
 can reconstruct that table (``docs/columns.md``), which no mask prevents. If one party draws her or
 his nonce at random, the seed is random, whatever the others do, but for ending the run: all are
-bound to their nonces before any is told.
+bound to their nonces before any is revealed.
 
 **Assumes.** An honest-but-curious Bob: one who sends two Alices vectors that do not belong
 together isolates an answer. The agreement's fingerprints are right, and an Alice whom Bob runs
@@ -81,7 +81,7 @@ class Member:
     def from_introduction(
         cls, name: str, columns: int, magnitude_bits: int, introduction: Introduction
     ) -> Member:
-        """Whoever said this to Bob."""
+        """The Alice who sent this to Bob."""
         return cls(
             name,
             columns,
@@ -230,7 +230,7 @@ class SignedRoster:
 
     @classmethod
     def from_text(cls, text: str, alices: int) -> SignedRoster:
-        """Reads the text, which must be that of so many Alices."""
+        """Reads the text, which must be that of this many Alices."""
         values = _parsed(text)
         try:
             endorsed = cls(*(tuple(map(str, values[name])) for name in ("nonces", "signatures")))
@@ -248,7 +248,7 @@ class SignedRoster:
 class ZeroSum:
     """One Alice's masks: those of all Alices, drawn for the same purpose, add up to zero.
 
-    Streams are forked by purpose as coins are. A purpose is one request of Bob's: iteration and
+    Streams are forked by purpose, as entropy is. A purpose is one request of Bob's: iteration and
     part stand in it, so that no two values leave under one mask.
 
     ``added`` are the streams in common with Alices after her, and ``subtracted`` with those before.
@@ -340,7 +340,7 @@ class PairwiseMasks:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """For a state; whoever reads it can take her masks off."""
+        """JSON for a state; anyone who reads it can remove her masks."""
         return {
             "widths": list(self.widths),
             "place": self.place,

@@ -1,4 +1,4 @@
-"""What both sides of a joint prediction must know alike."""
+"""What both sides of a joint prediction must agree on."""
 
 from __future__ import annotations
 
@@ -71,9 +71,9 @@ def meet(role: Role, model: ModelName, features: FeatureTable) -> Program[Hello]
 
 
 def alignment_terms(normalisation: Normalisation, model: ModelName) -> str:
-    """What both sides must have alike before they align new rows: how ids are read, and the model.
+    """What both sides must agree on before they align new rows: how ids are read, and the model.
 
-    Whoever has another model learns nothing about the rows.
+    A party with another model learns nothing about the rows.
     """
     return canonical_json({**asdict(normalisation), **model.to_json()})
 
@@ -109,7 +109,7 @@ def whitened_rows(features: FeatureTable, whitening: Whitening | None) -> Featur
 
 
 def shared_terms(terms: Terms, scales: Scales, purpose: str) -> str:
-    """What both sides of a prediction from shared weights must have alike, in canonical form."""
+    """What both sides of a prediction from shared weights must agree on, in canonical form."""
     shared = {
         "purpose": purpose,
         "scheme": terms.agreement.scheme,
@@ -125,7 +125,7 @@ def shared_terms(terms: Terms, scales: Scales, purpose: str) -> str:
 class ScoringSide:
     """What a side of a scoring conversation has, whose kind of model is that of its class.
 
-    ``stated`` must be alike on both sides. ``own_share`` is this side's share of its weights, in
+    ``stated`` must be the same on both sides. ``own_share`` is this side's share of its weights, in
     whose coordinates its rows are; None where it has them in clear.
     """
 

@@ -1,4 +1,4 @@
-"""The public scales of shared weights: integers modulo ``t = 2^k``, chosen by both sides alike.
+"""Public scales of shared weights, integers modulo ``t = 2^k``, which both sides compute.
 
 ::
 
@@ -45,7 +45,7 @@ ROW_DIGITS = 11
 # digits of a residue divided by the number of rows.
 SHARED_ROOM = 2
 SHARED_ROW_DIGITS = 16
-# How far the roundings of a step may move whitened weights where the model is told.
+# How far the roundings of a step may move whitened weights where the model is released.
 _MOST_ROUNDING = 1 / 16
 _ROOM, _ROOM_ABOVE_FEATURES = 8, 2
 
@@ -104,7 +104,7 @@ class Scales:
         units in all, which is below 2^-10 with eleven digits more than half of
         ``log2(rows columns)``.
 
-        Where the model is to be told, more of the digits are the rows' (``_of_told_model``).
+        Where the model is to be released, more of the digits are the rows' (``_of_told_model``).
         """
         if agreed.reveal_epsilon is not None:
             return cls._of_told_model(agreed, rows, columns, magnitude_bits)
@@ -126,7 +126,7 @@ class Scales:
     def _of_told_model(
         cls, agreed: Agreement, rows: int, columns: int, magnitude_bits: int
     ) -> Scales:
-        """The scales of a descent whose result is told with noise.
+        """The scales of a descent whose result is released with noise.
 
         Scores must not wrap, or a label could move them by more than the descent allows: weights
         grow by 1 in a step at most, and by the roundings, and rows are at most ``row_bound`` long.
@@ -149,7 +149,7 @@ class Scales:
         if digits < needed:
             raise ConfigError(
                 f"{rows:,} rows, {columns:,} columns and {agreed.rounds} passes leave too few "
-                f"digits of a modulus of 2^{MODULI[-1]} for a model that is told with noise",
+                f"digits of a modulus of 2^{MODULI[-1]} for a model that is released with noise",
                 setting="reveal_epsilon",
                 hint=Hint("use fewer {passes}, or leave {reveal} and {reveal_epsilon} out"),
             )

@@ -107,7 +107,7 @@ class SearchState:
     opened: Sequence[IntArray] = ()
 
     def to_json(self, passes: int, array_store: ArrayStore) -> dict[str, Any]:
-        """The state for a file, after so many passes."""
+        """The state for a file, after this many passes."""
         kinds = {
             "direction": self.directions,
             "scores": self.scores,
@@ -242,7 +242,7 @@ class TrainingState:
         )
 
     def to_bytes(self, array_store: ArrayStore = INLINE) -> bytes:
-        """The state for a file; whoever reads it can resume, and read what was encrypted."""
+        """The state for a file; anyone who reads it can resume, and read what was encrypted."""
         values = {
             "iteration": self.iteration,
             "weights": _hex(self.weights),

@@ -57,7 +57,7 @@ class Emit:
 
 @dataclass(frozen=True, slots=True)
 class Persist:
-    """Remember these bytes, which no coins can give again; the answer is what was remembered."""
+    """Save these bytes, which no entropy can reproduce; the answer is what was saved."""
 
     data: bytes = field(repr=False)
 

@@ -57,7 +57,7 @@ def _exponent(square: float, least: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class TableShape:
-    """One Alice's table, or several Alices' that are asked alike.
+    """One Alice's table, or several Alices' that receive the same requests.
 
     No value, as it is multiplied, exceeds ``2^magnitude_bits``. Several Alices' tables are divided
     by ``2^divisor_bits``; None of one, whose table is whitened.

@@ -70,7 +70,7 @@ class Terms:
     def shares_search(self) -> bool:
         """Whether models that differ in their penalty alone can be found in one search."""
         agreed = self.agreement
-        # A model that Alice is told, and held-out scores after each pass, are of one penalty.
+        # A model that Alice learns, and held-out scores after each pass, are of one penalty.
         alone = agreed.reveal or agreed.evaluate == "epoch"
         return self.conversation == "sealed-table" and not alone
 
@@ -79,7 +79,8 @@ class Terms:
 
         Its passes follow from their number. Its coordinates are those of a penalty three quarters
         of the way up, in logarithms: there the largest costs little precision, and the smallest
-        little speed. Square roots are rounded alike on all machines, as logarithms are not.
+        little speed. Square roots are rounded in the same way on all machines, as logarithms are
+        not.
         """
         agreed, least, most = self.agreement, penalties[0], penalties[-1]
         passes, models = agreed.rounds, len(penalties)
@@ -99,7 +100,7 @@ class Terms:
     def centred(self) -> bool:
         """Whether each side centres its columns: an intercept absorbs their means.
 
-        Not where the model is told with noise, whose bounds are those of columns as they are.
+        Not where the model is released with noise, whose bounds are those of columns as they are.
         """
         agreed = self.agreement
         return self.whole_table and agreed.intercept and agreed.reveal_epsilon is None

@@ -2,7 +2,7 @@
 
 Words stay words. Every colour becomes ``currentColor`` or one of the page's custom properties (with
 a colour of its own where a page has none), so that one drawing serves a light page, a dark one and
-paper. Nothing is told by colour alone: shapes, fills and dashes go with it.
+paper. Nothing is shown by colour alone: shapes, fills and dashes go with it.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 **Guarantee.** A finding carries names, sizes and dates, and in an error's words the id of a row
 that is wrong; never a key, a label or a value.
 
-**Assumes.** That whoever makes one keeps to it: it is text.
+**Assumes.** That its maker keeps to it: it is text.
 """
 
 from __future__ import annotations

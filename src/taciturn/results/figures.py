@@ -109,7 +109,7 @@ def reference_values(
     parts = {
         "AUC, Bob alone": (alone or {}).get("auc"),
         "the partner adds to the AUC": None if adds is None else adds.auc,
-        "AUC, in one place": centralised.get("auc"),
+        "AUC, centralised": centralised.get("auc"),
     }
     known = {name: value for name, value in parts.items() if value is not None}
     return {f"model/{name}": value for name, value in known.items() if not math.isnan(value)}

@@ -1,10 +1,11 @@
 """A result folder: a result, what made it, and the report on it, in a folder of their own.
 
 **Guarantee.** A folder is there whole or not at all: it is written beside its place, made lasting,
-and then given its name. Whoever reads one is told which file is absent, cut short, altered, or of
+and then given its name. A reader learns which file is absent, cut short, altered, or of
 a later version; nothing of such a folder is shown.
 
-**Assumes.** The digests find accidents. Whoever may write into the folder can make a new manifest.
+**Assumes.** The digests find accidents. Anyone who may write into the folder can make a new
+manifest.
 
 It names no secret: settings are public or this side's own limits, data are counts and digests, and
 what stands before the ``@`` of an address in a command is left out.

@@ -215,7 +215,7 @@ class Runs(Result, Generic[R]):
             for scored, metrics in (
                 ("training rows", run.train),
                 ("held-out rows", run.test),
-                ("held-out rows, trained in one place", run.centralised),
+                ("held-out rows, centralised training", run.centralised),
             )
             if metrics is not None
         ]

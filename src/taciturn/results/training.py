@@ -108,9 +108,9 @@ class Optimum:
 class TrainingRun(Result):
     """One training of ``taciturn train``.
 
-    ``centralised`` has the figures of the same solver in one place, in clear, on the same batches
-    where there are any, and ``bob_alone`` those of Bob's columns without Alice's, both on held-out
-    rows; ``partner_adds`` is what the joint model's AUC there has beyond the latter.
+    ``centralised`` has the figures of centralised training with the same solver, on the same
+    batches where there are any, and ``bob_alone`` those of Bob's columns without Alice's, both on
+    held-out rows; ``partner_adds`` is what the joint model's AUC there has beyond the latter.
     ``converged`` is None where nobody knows, and ``converged_reason`` says why; ``last_change`` is
     by how much the last pass lowered the training loss. ``optimum`` is of newton alone.
     ``centralised``, ``optimum`` and ``max_weight_difference`` are None where they were not wanted.
@@ -118,10 +118,9 @@ class TrainingRun(Result):
     ``weight_bound`` how far rounding alone can have moved one, or None where no bound is known.
     ``opened_losses`` are the training losses of the last two passes of ``mutual``, at the points
     from which they start, and ``scores_beyond_range`` counts the scores that may lie beyond its
-    range.
-    ``symmetry`` is what Bob's test of the scores of all passes came to, where they are exact.
-    ``parties`` are the Alices, where there are several, among whom ``alice_columns`` are divided.
-    Records of earlier versions lack what has a default.
+    range. ``symmetry`` is what Bob's test of the scores of all passes came to, where they are
+    exact. ``parties`` are the Alices, where there are several, among whom ``alice_columns`` are
+    divided. Records of earlier versions lack what has a default.
     """
 
     dataset: str

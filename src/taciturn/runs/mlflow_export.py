@@ -5,7 +5,7 @@ is marked finished only when all of it is there. One that was cut off is complet
 to anybody but the server that is named: MLflow's own reports of its use are turned off, and
 redirections are not followed.
 
-**Assumes.** Whoever can read the server may read what the folder holds.
+**Assumes.** Anyone who can read the server may read what the folder holds.
 
 Infinite figures, of which MLflow's stores make other numbers, are tags.
 """
@@ -241,8 +241,8 @@ def export(
     for folder in folders:
         if folder.manifest.private and not confirmed:
             raise PrivacyError(
-                "this run is a party's own: its figures may depend on labels, and whoever can read "
-                "the server would have them",
+                "this run is a party's own: its figures may depend on labels, and anyone who can "
+                "read the server would have them",
                 where=str(folder.path),
                 hint=Hint("if they may, add {yes}"),
             )

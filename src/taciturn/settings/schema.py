@@ -7,7 +7,7 @@ The agreed solver and its parameters, apart from the L2 penalty.
 
 The parties of a star by name, each with the fingerprint of its key.
 
-Names alone would not do: whoever runs the authority of the certificates could make another
+Names alone would not do: anyone who runs the authority of the certificates could make another
 certificate of any name, and be all of the parties.
 """
 
@@ -205,7 +205,8 @@ DATASET_DEFAULTS: Mapping[str, DatasetDefaults] = {
 OWN_DATA_DEFAULTS = DatasetDefaults(batch_size=64, learning_rate=0.05, epochs=10, intercept=True)
 # Enough for a gap to the optimum below 1e-4 on the paper's datasets; each hands Bob one more score.
 DEFAULT_PASSES = 12
-# Where the model is told with noise: that grows with each pass, and few steps go most of the way.
+# Where the model is released with noise: that grows with each pass, and few steps go most of the
+# way.
 DEFAULT_TOLD_PASSES = 4
 # Several Alices do not whiten, which takes some more.
 DEFAULT_SEVERAL_PASSES = 20
@@ -590,14 +591,14 @@ class Settings(TableSettings, Protection):
         Annotated[int, Field(ge=0)] | None,
         _run(
             "Random seed of a simulation; anyone who knows it can remove all masks and noise.",
-            refused="is refused in a real training: whoever knows it knows all masks and noise",
+            refused="is refused in a real training: it determines all masks and noise",
         ),
     ] = None
     seeds: Annotated[
         PositiveInt,
         _run(
             "Number of seeds to run, counted from `seed` or 0; means are reported.",
-            refused="is refused in a real training: whoever knows them knows all masks and noise",
+            refused="is refused in a real training: they determine all masks and noise",
         ),
     ] = 1
     compare_optimum: Annotated[

@@ -28,7 +28,7 @@ _FAILED = re.compile(rb"ssl_transport_security\w*\.cc:\d+\] Handshake failed wit
 _WRONG_NAME = re.compile(rb"ssl_transport_security\w*\.cc:\d+\] No match found for server name")
 # What gRPC tells of its own doings, such as a link that the other side has closed.
 _CHATTER = re.compile(rb"I\d{4} [\d:.]+ +\d+ \S+\.cc:\d+\]")
-# What is told elsewhere, in words: a port that is taken, a record that was damaged on the way.
+# Reported elsewhere: a port that is taken, a record that was damaged on the way.
 _TOLD = re.compile(
     rb"[IWE]\d{4} [\d:.]+ +\d+ (add_port|secure_endpoint|ssl_transport_security\w*)\.cc:\d+\]"
 )

@@ -59,7 +59,7 @@ HANGS_UP = 4
 
 _UNTRUSTED = "the server's certificate is not accepted: it was not signed by our authority"
 _OTHER_NAME = "Hostname Verification"
-# Only what has passed TLS's own authentication is told by these.
+# Damage on the way cannot cause these errors: TLS has authenticated what led to them.
 _REFUSALS = (
     ("certificate has expired", "the server's certificate has expired"),
     ("not yet valid", "the server's certificate is not valid yet"),

@@ -5,7 +5,7 @@ what comes in. Between them and the party are two queues, bounded in bytes: a pa
 read stops the thread, that fills the window, and that stops the peer. Bounding the number of
 entries would not do: entries are from nothing to a whole frame.
 
-How older versions are kept out of the handshake is told where it is done, in this package's
+How older versions are kept out of the handshake is described in this package's
 ``__init__``; here the version of each stream is checked once more. There is no way to ask for a
 connection without TLS.
 
@@ -202,7 +202,7 @@ class ByteQueue:
 
 
 METHOD = "/taciturn.Link/Frames1"
-# The key of metadata by which a calling process names itself, and how one that must wait is told.
+# The key of metadata by which a calling process names itself, and the reply to one that must wait.
 CALLER, BUSY = "taciturn-caller", "busy"
 
 

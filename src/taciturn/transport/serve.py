@@ -3,8 +3,8 @@
 Of each peer exactly one stream is live: the newest. After a cut the peer dials again while
 this side has not noticed yet; the older channel then ends with ``ConnectionLost``. Which stream is
 newer is decided by the order of arrival, since their threads may begin in another order. A second
-process of the peer's does not push the first one out: it is told that this side is busy. Anybody
-else is refused without a word, and the party is told why.
+process of the peer's does not push the first one out: it learns that this side is busy. Anybody
+else is refused without a reason, which the party logs.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ could prove more rows.
 **The likeliest labels.** Of all distributions of independent labels that have the given counts, the
 one of largest entropy has ``P(y_i = 1) = sigma(sum of one number for each of row i's bins)``: it is
 the logistic regression of the labels on the bins, whose likelihood depends on the labels through
-these counts alone. So whoever has the counts can fit the very model that the two parties would have
-trained together, without a label.
+these counts alone. So anyone who has the counts can fit the very model that the two parties would
+have trained together, without a label.
 
 **Assumes.** Known are the formula, the smoothing, the number of digits, and the size of every bin.
 """
@@ -51,7 +51,7 @@ _SLACK = 1e-9
 _WIDEST = 40.0
 # More totals than this are not tried one by one: the nearest to the root are.
 _MOST_TOTALS = 20_000
-# Bounds are looked at so many at a time.
+# Number of bounds that are examined at a time.
 _MOST_NUMBERS = 4_000_000
 
 

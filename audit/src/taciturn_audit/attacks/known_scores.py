@@ -70,7 +70,7 @@ class KnownScoresAttack(Attack):
         work, left_out = 0.0, False
 
         def recover(seen: GradientSeen) -> Recovered | None:
-            # Patience is no limit: so many searches in vain say that more would be.
+            # No time limit: after this many searches without a result more would not help.
             over = work >= self.work or searched - last > _PATIENCE
             if over or not notes.may_prove(seen):
                 return None

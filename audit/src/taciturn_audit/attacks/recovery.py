@@ -33,7 +33,7 @@ R = TypeVar("R")
 
 # Batches handed out at a time: enough for every core, few enough to hear of progress.
 CHUNK = 8
-# Below so many entries a solver spends most of its time in Python, where threads do not help: of
+# Below this many entries a solver spends most of its time in Python, where threads do not help: of
 # 13 ms for 90 rows by 81 columns 6 run without the interpreter, of 3.9 for 15 by 10 only 0.6.
 _WORTH_A_THREAD = 2_000
 # A residue of one step of the grid may be zero for the other party's floating-point arithmetic.

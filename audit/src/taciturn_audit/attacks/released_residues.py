@@ -6,7 +6,7 @@ with::
     log P(z | r = 1 - f) - log P(z | r = -f)
 
 under the mechanism's exact law. A row's label shows in its own releases only, so the sum over the
-epochs is the logarithm of the likelihood ratio of all that Alice was told: by Neyman and Pearson
+epochs is the logarithm of the likelihood ratio of all that Alice received: by Neyman and Pearson
 [NeymanPearson33] no test of the label that uses the releases does better.
 
 With known scores a row is called certain where the sum lies beyond ``±ln(10^6)``. The ratio is a

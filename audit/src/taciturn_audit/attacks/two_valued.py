@@ -32,11 +32,11 @@ from taciturn_audit.lattice import Reduced, reduce_basis
 _DEVIATIONS = 6.0
 # Chance passes a labelling at most so often, in bits, for it to be called certain.
 _SURE_BITS = 20.0
-# The smallest box is tried up to so many rows for each independent sum, and rows in all.
+# The smallest box is tried up to this many rows for each independent sum, and rows in all.
 _ROWS_PER_SUM, _MOST_BOXED = 2.5, 600
 # Planes' best kept, and how many of them are checked.
 _WIDTH, _CHECKED = 1000, 8
-# A label counts as so many steps of the lattice, so that rounding its entries does not matter.
+# A label counts as this many steps of the lattice, so that rounding its entries does not matter.
 _GRAIN = 16
 _LARGEST_ENTRY = 2.0**36
 _BOX_ITERATIONS = 20_000

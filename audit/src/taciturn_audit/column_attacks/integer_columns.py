@@ -39,8 +39,8 @@ _NOISES = (1e-4, 1e-3, 1e-2, 4e-2, 1e-1)
 _GRAIN = 16
 _ROWS_PER_COLUMN, _MORE_ROWS = 3, 12
 _ROUNDS = 6
-# A row's scores may be off by so many times the noise, and all of them by one on average: integers
-# that are no columns explain the rows that they were found in, and the others less well.
+# A row's scores may be off by this many times the noise, and all of them by one on average:
+# integers that are no columns explain the rows that they were found in, and the others less well.
 _OFF = 4.0
 _LEAST_SOLVED = 0.9
 # A vector is one of integers where it is this near to some in all but a few rows.

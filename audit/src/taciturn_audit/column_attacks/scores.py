@@ -152,8 +152,8 @@ class Prior:
 def whitened(scores: FloatArray, columns: int) -> FloatArray:
     """The principal components of scores, each of mean square 1, without those that are rounding.
 
-    At most ``columns`` components: so many columns made the scores. Not centred: scores of a row of
-    zeros are zero.
+    At most ``columns`` components: that many columns made the scores. Not centred: scores of a row
+    of zeros are zero.
     """
     sizes = np.sqrt(np.mean(scores**2, axis=0))
     left, spread, _ = np.linalg.svd(scores / np.where(sizes > 0, sizes, 1.0), full_matrices=False)

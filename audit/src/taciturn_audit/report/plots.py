@@ -161,7 +161,7 @@ def curves_of(rows: Sequence[AfterEpochs], by: Measure = "accuracy") -> dict[str
         for attack in row.attacks:
             point = Point(attack.accuracy, attack.accuracy_low, attack.accuracy_high)
             if by == "AUC" and attack.auc is not None:
-                # Whoever asks for the AUC has seen that every record has it.
+                # The caller that asks for the AUC has checked that every record has it.
                 point = Point(attack.auc, attack.auc_low or 0.0, attack.auc_high or 0.0)
             curves.setdefault(attack.name, {})[row.epochs] = point
     return curves

@@ -139,7 +139,7 @@ def _part(compared: ComparedMechanism, whole: Comparison, bare: Part) -> Part:
         f"AUC, {HELD_OUT}": compared.auc,
         f"accuracy, {HELD_OUT}": compared.accuracy,
         "AUC, Bob alone": whole.bob_alone_auc,
-        "AUC, in one place": whole.centralised_auc,
+        "AUC, centralised": whole.centralised_auc,
     }
     values = {
         **{f"model/{name}": value for name, value in model.items() if value is not None},

@@ -72,7 +72,7 @@ class AliceView:
     """Complete knowledge of a semi-honest Alice.
 
     Her randomness is part of a view by definition. The conversation has neither header nor footer.
-    ``epochs`` leaves only what she saw in so many; None is all.
+    ``epochs`` leaves only what she saw in this many; None for all.
     """
 
     agreement: Agreement

@@ -1,7 +1,7 @@
 """Answers of each Alice to Bob, before he sums them.
 
-His program decrypts what each of several Alices sends, and goes on with the sum. Here his keys note
-what they decrypt, so that every number is at hand that he had.
+His program decrypts what each of several Alices sends, and continues with the sum. Here his keys
+note what they decrypt, so that every number is at hand that he had.
 """
 
 from __future__ import annotations

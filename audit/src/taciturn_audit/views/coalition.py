@@ -30,7 +30,7 @@ from taciturn_audit.views.alice_view import AliceView, Observations
 
 _SIDE_BY_SIDE: dict[type[Observation], tuple[str, ...]] = {
     GradientSeen: ("weights", "gradient"),
-    # All are told the same residues.
+    # All receive the same residues.
     ResiduesSeen: ("weights",),
     MomentsSeen: ("table", "product"),
     ShareRevealed: ("weights",),

@@ -115,8 +115,8 @@ _MEANS = (
 )
 _MEANS_NOT = (
     "It does not prove that what the tables hold is right, or that either side may use them.",
-    "It does not prove who the other is beyond the certificate: whoever runs the authority of the "
-    "certificates could make another one. Compare the fingerprints by telephone.",
+    "It does not prove who the other is beyond the certificate: anyone who runs the authority of "
+    "the certificates could make another one. Compare the fingerprints by telephone.",
     "It does not bind a side that runs another program: what such a side gets is described under "
     "'What a party that deviates gets' in the documentation.",
     "It cannot be withdrawn by removing it from the file: agree on a new one, or let it expire.",

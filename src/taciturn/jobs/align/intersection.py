@@ -359,7 +359,7 @@ class IntersectionTask:
     def _bob(self, entropy: Entropy) -> Program[Intersection]:
         ids, rest = self.requirement.ids, (self.terms, entropy, self.spread, self.scratch)
         matches = yield from match_each(self.alices, ids, *rest, self.requirement.require_pair_with)
-        # Before anybody is told: whoever hears of a list writes it.
+        # Before any message: a party that receives a list writes it.
         self.requirement.require_all(matches)
         ends = yield from tell_common(ids, matches)
         shared = tuple(_shared(name, match) for name, match in matches.pairs.items())

@@ -2,7 +2,7 @@
 
 Bob has scores: those that the end of the training left beside his model, and those of new rows,
 which ``taciturn predict`` wrote. Alice has none. Coefficients are shown where the side has them;
-their standard errors are a bound from below at Bob alone, and exact for whoever holds all sides'
+their standard errors are a bound from below at Bob alone, and exact for anyone who holds all sides'
 models and rows (``taciturn.jobs.scorecard.card``).
 """
 

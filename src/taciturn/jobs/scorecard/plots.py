@@ -1,6 +1,6 @@
 """The pictures of a model's page: curves, calibration, bands, costs, coefficients, bins.
 
-Nothing is told by colour alone: lines differ in their dashes, and every picture has its table.
+Nothing is shown by colour alone: lines differ in their dashes, and every picture has its table.
 """
 
 from __future__ import annotations

@@ -183,7 +183,7 @@ class LabelSide(ServeSide[RoundRequester]):
         try:
             self.stay_connected()
         except BaseException as problem:
-            # A bug, or an interrupt: whoever runs the service sees it and ends.
+            # A bug, or an interrupt: the operator sees it, and the service ends.
             self.batcher.failure = problem
             self.away(type(problem).__name__)
 

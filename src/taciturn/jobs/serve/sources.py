@@ -254,7 +254,9 @@ def open_source(config: PartyConfig, model: ModelShare) -> RowSource:
         raise ConfigError(
             "a database is asked for ids as they stand: how they are spelled cannot be ignored",
             setting="normalise_ids",
-            hint=Hint("leave {normalise_ids} out, and keep ids spelled alike in the database"),
+            hint=Hint(
+                "leave {normalise_ids} out, and keep ids spelled in the same way in the database"
+            ),
         )
     preparer = Preparer(model, dialect.missing)
     return DatabaseRows(source.location.open(), config.data.id, preparer)

@@ -107,7 +107,7 @@ class StudyTraining:
 def study_models(
     study: Study, folds: IndexArray, held_out: int, terms: Callable[[Point, int], Terms]
 ) -> tuple[StudyModel, ...]:
-    """All models; ``terms`` are those of a combination that is trained alone on so many rows."""
+    """All models; ``terms`` are those of a combination that is trained alone on this many rows."""
     models: list[StudyModel] = []
     for point in study.points:
         for fold in (*range(study.folds), None):

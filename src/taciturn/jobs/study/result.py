@@ -90,7 +90,7 @@ class StudyTable:
     def from_settings(cls, study: Study, settings: Sequence[StudiedSetting]) -> StudyTable:
         """The combinations in their order, with how far each is behind the best.
 
-        The first of those that rank alike is the best; none is where there are no figures.
+        The first of equals is the best; none where there are no figures.
         """
         rank_by = study.rank_by
         known = [setting for setting in settings if math.isfinite(_worse(setting, rank_by))]
@@ -243,7 +243,7 @@ class SimulatedStudy(_StudyResult):
 
 
 def study_rows(table: StudyTable) -> GrowingTable:
-    """The table for whoever watches Bob's side; the best stands first."""
+    """Rows of the table for Bob's dashboard, the best first."""
     names = tuple(table.settings[0].values)
     rows = tuple(
         (

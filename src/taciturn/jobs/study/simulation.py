@@ -132,7 +132,7 @@ def _settings_at(base: Settings, point: Point) -> Settings:
 
 
 def _request(settings: Settings, training: StudyTraining, seed: int | None) -> bytes:
-    """What a worker is told of a training."""
+    """Description of a training for a worker."""
     given = settings.model_dump(mode="json", exclude_none=True)
     return json.dumps(
         {

@@ -1,6 +1,6 @@
 """A worker process of a simulated study: trains one model after the other on the same tables.
 
-It is told the tables, with the fold of each training row, and then each training as JSON; it
+It receives the tables, with the fold of each training row, and then each training as JSON; it
 replies with the training's record, or why there is none. It ends when the connection does.
 """
 

@@ -386,7 +386,7 @@ class DryRunSide(Side[PeerShape, DryRun]):
 
 
 def require_mechanism(config: PartyConfig) -> None:
-    """Raise where this side lacks the agreed mechanism; the peer is told its name."""
+    """Raise where this side lacks the agreed mechanism; the peer learns its name."""
     name = config.agreed["mechanism"]
     try:
         with rendering_errors_as(config.syntax):

@@ -185,7 +185,7 @@ class FeatureConsent:
         return Outlook(ledger=None, learns=self.plan.disclosure(), refused=refused)
 
     def budget(self, session: str, announce: Announce) -> BudgetCheck:
-        """Alice's budget of scores; ``announce`` is told where another program has the store."""
+        """Alice's budget of scores; ``announce`` says when another program holds the store."""
         scores, charge = self._budget(announce), self.plan.score_charge(session)
         return BudgetCheck(partial(scores.require, charge), partial(scores.charge, charge))
 
@@ -287,7 +287,7 @@ class LabelConsent:
             return self.plan.unaffordable(self.ledger)
         if self.ledger.assumption == TOLD and self._protected_but_for_telling():
             return ConfigError(
-                f"with this agreement {self.config.peer} is told how good the model is, in whole "
+                f"with this agreement {self.config.peer} learns how good the model is, in whole "
                 "per cent: a few bits about all labels together, which have no finite price",
                 setting="accept_leak",
                 hint=Hint(
@@ -330,7 +330,7 @@ class LabelConsent:
         )
 
     def budget(self, session: str, announce: Announce) -> BudgetCheck:
-        """Bob's budget of labels; ``announce`` is told where another program has the store."""
+        """Bob's budget of labels; ``announce`` says when another program holds the store."""
         from taciturn.party.consent.label_budget import LabelBudget
 
         labels = LabelBudget.from_config(self.config, announce)
@@ -368,7 +368,7 @@ class LabelConsent:
         return None
 
     def _protected_but_for_telling(self) -> bool:
-        """Whether the price would be finite if Alice were told nothing of the model."""
+        """Whether the price would be finite if Alice learnt nothing of the model."""
         # Each side loads its own programs only.
         from taciturn.protocol.bob.forecast import forecast
 

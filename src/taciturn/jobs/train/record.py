@@ -1,8 +1,9 @@
-"""What a transcript says of its run, beside the frames: read and written in one place.
+"""What a transcript says of its run, beside the frames.
 
-The header holds enough to load the same rows and to replay Alice, or each of several; Bob's coins
-are not in it. But a *seed*, where one was given, is: whoever has it can derive everything, his key
-included. The footer holds what the run gave, and a digest of the labels it was trained with.
+The header holds enough to load the same rows and to replay Alice, or each of several; Bob's
+randomness is not in it. But a *seed*, where one was given, is: anyone who has it can derive
+everything, his key included. The footer holds what the run gave, and a digest of the labels it was
+trained with.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def header_of(
 
 
 def _of_several(entropy: RunEntropy, data: VerticalData) -> Header:
-    """In the order of their links, several Alices; and the coins and the table of each."""
+    """In the order of their links, several Alices; and the entropy and the table of each."""
     tables = data.alice_train_parts
     if not tables:
         return {}

@@ -1,4 +1,4 @@
-"""What a simulated run is compared with: the same solver in one place, in clear, without noise.
+"""What a simulated run is compared with: centralised training with the same solver, without noise.
 
 Weights that stay shared: a simulation has all shares at hand, and puts them together.
 

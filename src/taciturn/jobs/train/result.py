@@ -139,7 +139,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DryRun(Result):
-    """The two sides met and fit; nothing was trained. Alice is told what Bob will receive."""
+    """The two sides met and fit; nothing was trained. Alice learns what Bob will receive."""
 
     kind: ClassVar[str] = "party-dry-run"
     known_by: ClassVar[str] = "dry_run"

@@ -224,7 +224,7 @@ class TrainingTask:
                 self._observe,
                 self._freeze,
                 tap=recording or noop,
-                # What Alice saw is told without her key: it stays out of the file.
+                # A replay of what Alice saw does not need her key: it stays out of the file.
                 note=noop if recording is None or self.bob is None else recording.persisted,
             )
             self.figures.finish(result.trained)

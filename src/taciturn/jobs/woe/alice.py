@@ -196,7 +196,7 @@ def _answer_parts(
     left = np.zeros(bins, dtype=np.int64)
     for number, part in enumerate(parts):
         part_entropy = entropy.fork(f"part {number}")
-        # Masks that add up to zero, so that no part's counts are told.
+        # Masks that add up to zero, so that no part's counts are revealed.
         last = number == len(parts) - 1
         mask = ring.centred(-left) if last else ring.draw(bins, part_entropy.fork("masks"))
         left = ring.centred(left + mask)

@@ -106,7 +106,7 @@ def _ask_table(
     key: SecretKey, values: IntArray, size: TableSize, terms: WoeTerms, entropy: Entropy
 ) -> Program[IntArray]:
     for number, part in enumerate(terms.parts(size)):
-        # Each as soon as it is there: Alice is at work on it while he is at the next.
+        # Sent one by one, so that Alice works on one while he makes the next.
         vector = key.encrypt_rows(values[part], size, entropy, part)
         yield from send(SealedLabels(number, vector))
     message = yield from receive(BinSums)

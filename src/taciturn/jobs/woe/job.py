@@ -330,7 +330,7 @@ def _require_two(config: PartyConfig) -> None:
 
 def _require_allowed(config: PartyConfig) -> None:
     if not config.woe.allow:
-        # In these words it is told to the peer too.
+        # The peer receives the same words.
         raise AgreementError(
             "Alice's file does not allow weights of evidence of her columns",
             setting="allow",

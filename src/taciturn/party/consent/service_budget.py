@@ -107,7 +107,7 @@ class PartnerBudget:
         )
 
     def admit(self, rows: int) -> int:
-        """How many of so many rows may be asked for today; they are charged, scored or not."""
+        """Number of these rows that may still be scored today; they are charged, scored or not."""
         if self._rows_per_day is None:
             return rows
         return self._budget.admit(self._partner, rows, self._rows_per_day)

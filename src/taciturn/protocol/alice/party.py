@@ -27,7 +27,7 @@ from taciturn.protocol.table_shape import table_sizes
 
 
 def hear(inputs: AliceInputs, iterations: int) -> Program[ToldQuality | None]:
-    """What she is told of the held-out rows, where that is agreed."""
+    """Receives the metrics on the held-out rows, where that is agreed."""
     agreed, held_out = inputs.terms.agreement, inputs.held_out
     if agreed.share_metrics != "quality" or held_out is None:
         return None

@@ -97,7 +97,7 @@ class ScoreResponder(ScoringSide, ABC):
     answers_add_up = False
 
     def require_hidden(self, size: int, rows: int, answers: int) -> None:
-        """Refuse rows of which so many answers would tell more than their scores."""
+        """Refuse rows of which this many answers would reveal more than their scores."""
 
     def open(self, hello: Hello, size: int) -> Program[None]:
         """Agree on keys, after the greetings; no value of hers exceeds ``2^size``."""
@@ -144,7 +144,7 @@ class SealedResponder(ScoreResponder):
         self._vectors: dict[int, tuple[PublicKey, EncryptedVector]] = {}
 
     def require_hidden(self, size: int, rows: int, answers: int) -> None:
-        """Refuse rows of which so many answers would tell more than their scores."""
+        """Refuse rows of which this many answers would reveal more than their scores."""
         columns = len(self.own_share.values)
         ring = self.own_share.scales.ring(size, columns)
         # The models of one search score the same rows.
@@ -174,7 +174,7 @@ class SealedResponder(ScoreResponder):
         try:
             for part in self._terms.scheme.row_parts(table.size):
                 product = table.product(vector, partial_scores[part], entropy, part)
-                # Each as soon as it is there: Bob is at work on it while she is at the next.
+                # Sent one by one, so that Bob works on one while she makes the next.
                 yield from send(SealedScores(due.number, product))
         finally:
             table.close()

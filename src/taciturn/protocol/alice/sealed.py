@@ -93,7 +93,7 @@ def answer_table_scores(
     parts = keys.scheme.row_parts(table.size)
     for done, part in enumerate(parts, 1):
         answer = table.product(weights, partial_scores[part], entropy, part)
-        # Each as soon as it is there: Bob is at work on it while she is at the next.
+        # Sent one by one, so that Bob works on one while she makes the next.
         yield from send(SealedScores(turn.number, answer))
         yield from turn.report(1, done, len(parts))
 

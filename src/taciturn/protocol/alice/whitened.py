@@ -33,10 +33,10 @@ from taciturn.protocol.terms import Terms
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WhitenedTable:
-    """Her training rows in coordinates in which the loss curves alike in all directions.
+    """Her training rows in coordinates in which the loss has equal curvature in all directions.
 
     ``whole`` has the rounded integers, rows by columns. No whitened value exceeds
-    ``2^magnitude_bits``, which Bob is told. ``widest`` is the most columns that one of several
+    ``2^magnitude_bits``, which Bob learns. ``widest`` is the most columns that one of several
     Alices has; 0 of one.
     """
 
@@ -163,7 +163,7 @@ class _Grid:
 
 
 def largest_bits(features: FeatureTable, terms: Terms) -> int:
-    """The size of Alice's values, in the coordinates of the training: what Bob is told of them."""
+    """The size of Alice's values in the coordinates of the training, which Bob learns."""
     values, l2 = features.values, terms.agreement.l2
     if not terms.whole_table:
         return magnitude_bits(features.largest)

@@ -27,7 +27,7 @@ from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 
 Responder: TypeAlias = Callable[[LabelTable, Entropy], LabelTable]
-"""Turns labels into released ones: with fresh coins, or by the answers that a file keeps."""
+"""Turns labels into released ones: with fresh randomness, or by the answers in a file."""
 
 
 def released_labels(

@@ -65,7 +65,7 @@ class Partner:
         return width
 
     def entropy(self, entropy: Entropy) -> Entropy:
-        """Bob's coins for what he says to her: no two vectors are encrypted with the same."""
+        """Bob's entropy for what he sends to her: no two vectors are encrypted with the same."""
         return entropy if self.name == ONLY else entropy.fork(f"for {self.name}")
 
 
@@ -77,7 +77,7 @@ class Partners:
 
     @classmethod
     def from_widths(cls, names: Sequence[str], widths: Sequence[int]) -> Partners:
-        """Those of these names, who have so many columns each.
+        """Partners with these names and numbers of columns.
 
         >>> [partner.place for partner in Partners.from_widths(["alice-1", "alice-2"], [3, 2]).all]
         [slice(0, 3, None), slice(3, 5, None)]
@@ -117,7 +117,7 @@ def send_all(names: Sequence[str], message: Message) -> Program[None]:
 def receive_all_scores(
     names: Sequence[str], iteration: int, rows: int, grid: FixedPoint
 ) -> Program[FloatArray]:
-    """The Alices' part of the scores of so many rows; ``grid`` is the scale of masked scores."""
+    """The Alices' part of the scores of this many rows; ``grid`` is the scale of masked scores."""
     if [*names] == [ONLY]:
         return (yield from receive_scores(iteration, rows))
     return grid.decode((yield from _masked_sum(names, iteration, rows)))

@@ -28,7 +28,7 @@ from taciturn.rng import Entropy
 
 
 def tell(inputs: BobInputs[Mechanism], scores: FloatArray | None) -> Program[ToldQuality | None]:
-    """Tells what is agreed of the held-out rows, and returns what was told."""
+    """Sends the agreed metrics on the held-out rows, and returns them."""
     agreed, held_out = inputs.terms.agreement, inputs.held_out
     if agreed.share_metrics != "quality" or scores is None or held_out is None:
         return None

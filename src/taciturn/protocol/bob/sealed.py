@@ -106,9 +106,9 @@ def release_noisy_share(
 ) -> Program[IntArray]:
     """Reveals his share of Alice's weights with noise; charged before it leaves.
 
-    What he revealed is his share from here on: the model is the one that was told.
+    What he revealed is his share from here on: the model is the released one.
     """
-    # The same coins give the same noise: a resumed training tells the same model again.
+    # The same entropy gives the same noise: a resumed training releases the same model again.
     revealed = release.release(share, modulus_bits, inputs.entropy.fork("model noise"))
     inputs.ledger.charge(revealed.event, EVERY_ROW)
     yield from send(RevealedShare(revealed))

@@ -1,6 +1,6 @@
 """Bob's search in newton: one direction a pass, and the best point of all that they span.
 
-Where the model is to be told (``reveal_epsilon``) he descends on a public schedule instead
+Where the model is to be released (``reveal_epsilon``) he descends on a public schedule instead
 (``numerics.descent``): the same messages, with less in them that a label can move. Otherwise he
 knows what each direction does to the scores. So he minimises the penalised loss over the span of
 all directions so far and over his own columns, exactly and alone (``numerics.subspace``), and asks

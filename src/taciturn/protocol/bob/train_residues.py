@@ -59,7 +59,7 @@ def train(inputs: BobInputs[ResidueMechanism[Any]]) -> Program[BobTrained]:
         alice_scores = yield from receive_all_scores(
             names, batch.iteration, len(batch.rows), terms.score_grid
         )
-        # Asked before anything is drawn: Alice is told when the budget ended, and nothing else.
+        # Asked before anything is drawn: Alice learns when the budget ended, and nothing else.
         if not ledger.affords(mechanism.event, batch.rows):
             yield from send_all(names, BudgetSpent(batch.iteration))
             return BobTrained(

@@ -78,11 +78,11 @@ class _Answers:
     ) -> Program[MaskedProduct]:
         size = self.shape.size(partner.columns)
         parts = self.inputs.terms.scheme.row_parts(size)
-        # One Alice stands for all where it is told how far a pass is.
+        # The progress of one Alice stands for that of all.
         passes = None if partner.place.start else self.inputs.terms.rounds
         turn = StepProgress(number, passes)
         for done, part in enumerate(parts, 1):
-            # Each as soon as it is there: Alice is at work on it while he is at the next.
+            # Sent one by one, so that Alice works on one while he makes the next.
             vector = self.key.encrypt_rows(direction[part], size, entropy, part)
             yield from send(EncryptedResidues(number, vector))
             yield from turn.report(0, done, len(parts))

@@ -107,7 +107,7 @@ class _Questions:
         key, size = (yield from self.keys.offer(entropy)), self.shape.size(partner.columns)
         parts, turn = self.keys.scheme.row_parts(size), self._turn(partner, number)
         for done, part in enumerate(parts, 1):
-            # Each as soon as it is there: Alice is at work on it while he is at the next.
+            # Sent one by one, so that Alice works on one while he makes the next.
             vector = key.encrypt_rows(direction[part], size, entropy, part)
             yield from send(SealedResidues(number, vector))
             yield from turn.report(0, done, len(parts))
@@ -131,6 +131,6 @@ class _Questions:
         return self.keys.ring.centred(reduce(operator.add, answers))
 
     def _turn(self, partner: Partner, number: int) -> StepProgress:
-        """One Alice stands for all where it is told how far a pass is."""
+        """The progress of one Alice stands for that of all."""
         passes = self.inputs.terms.rounds
         return StepProgress(number, None if partner.place.start else passes)

@@ -287,7 +287,7 @@ def tls_context(config: PartyConfig) -> ssl.SSLContext | None:
         context.load_cert_chain(config.path(serve.tls_certificate), key)
         if serve.callers_ca is not None:
             context.load_verify_locations(config.path(serve.callers_ca))
-            # Whoever has none may still have a token, where there is a file of them.
+            # A caller without one may still have a token, where there is a file of them.
             context.verify_mode = ssl.CERT_REQUIRED if serve.tokens is None else ssl.CERT_OPTIONAL
     except (OSError, ssl.SSLError) as problem:
         reason = getattr(problem, "strerror", None) or "not PEM, or not a pair"
