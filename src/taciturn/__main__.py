@@ -77,7 +77,7 @@ def run(arguments: list[str]) -> int:
 
 
 def dispatch(arguments: list[str]) -> int:
-    """Run the command line and return its exit code; what goes wrong is raised."""
+    """Run the command line and return its exit code; errors are raised."""
     try:
         result = _parser(arguments[:1])(arguments, prog_name="taciturn", standalone_mode=False)
     except TyperException as problem:

@@ -221,7 +221,7 @@ class ExtensionError(ConfigError):
 
 
 class SignatureError(ConfigError):
-    """An agreement is not signed by everybody as it stands, or its time is over."""
+    """Not every side has signed this version of the agreement, or it has expired."""
 
     exit_code = 13
 
@@ -276,11 +276,11 @@ class ColumnError(DataError):
 
 
 class MissingValueError(DataError):
-    """A NaN or null stands where a number must."""
+    """A NaN or null where a number is required."""
 
 
 class InfiniteValueError(DataError):
-    """An infinity stands where a number must."""
+    """An infinity where a finite number is required."""
 
 
 class RowIdError(DataError):
@@ -338,7 +338,7 @@ class Deadlock(ProtocolError):
 
 
 class PeerStopped(ProtocolError):
-    """The peer aborted and said so, with its reason if it gave one."""
+    """The peer aborted, with its reason if it gave one."""
 
     exit_code = 34
     code: int = 0
@@ -356,7 +356,7 @@ class ConnectionLost(TransportError):
 
 
 class PeerSilent(TransportError):
-    """The link stands, but nothing came within the time-out."""
+    """The link is open, but nothing arrived within the time-out."""
 
     exit_code = 41
 

@@ -18,7 +18,7 @@ class SettingSyntax(Protocol):
 
     @property
     def source(self) -> str:
-        """The file in which the settings stand; empty where there is none."""
+        """File of the settings; empty if there is none."""
 
     def name(self, setting: str) -> str:
         """Name of the setting within a sentence."""

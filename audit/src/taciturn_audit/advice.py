@@ -1,4 +1,4 @@
-"""The smallest change that helps against an attack, found by trying; what predictions will tell.
+"""Search for the smallest change that defeats an attack; leak of predictions.
 
 **Where sparse recovery stops**: the phase transition of basis pursuit. With L unknowns, d equations
 of a random matrix and k of the unknowns not zero, ``min |r|_1`` finds them, almost always or almost

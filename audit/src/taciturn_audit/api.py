@@ -264,7 +264,7 @@ def compare(
     progress: ReportProgress = noop,
     **options: Unpack[SettingsOptions],
 ) -> Comparison:
-    """Sets mechanisms side by side on the same rows: the model, what Alice can tell, the cost.
+    """Compare mechanisms on the same rows: the model, the labels that Alice recovers, the cost.
 
     Args:
         data: As for ``train``.

@@ -54,7 +54,7 @@ def audit_recording(
     shuffle_truth: bool = False,
     known_rows: int | None = None,
 ) -> SessionAudit:
-    """Attack a recorded session; judge where the other side's file, ``truth``, is here too.
+    """Attack a recorded session; judge it if ``truth``, the other side's file, is given.
 
     With ``canary`` it also trains on shuffled and on random labels, where both tables are here, and
     tests ciphertexts, where they are all that Alice receives; at Bob's seat it trains with Alice's
@@ -181,7 +181,7 @@ def audit_columns(
     canary: bool = True,
     callbacks: Callbacks = SILENT,
 ) -> SessionAudit:
-    """Estimate Alice's columns from Bob's recording; judge where her table is here too.
+    """Estimate Alice's columns from Bob's recording; judge them if her table is given.
 
     ``known_rows`` is as in ``BobAudit``; ``canary`` also trains with her rows permuted.
     """

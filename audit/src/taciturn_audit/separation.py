@@ -1,4 +1,4 @@
-"""Can Bob tell a single Alice's scores, where he is given the sum of several?
+"""Test whether Bob can separate one Alice's scores from the sum of several.
 
 Several Alices answer under masks that cancel in their sum (``taciturn.protocol.party_group``). From
 all that he has, decrypted with his own keys, this takes the numbers that each Alice answered and
@@ -92,7 +92,7 @@ class Answers:
 
 
 def separate(view: BobView, tables: Sequence[FeatureTable]) -> Separation | None:
-    """Try to tell each Alice's scores from her answers; None where there are too few of them.
+    """Try to separate each Alice's scores by her answers; None where there are too few of them.
 
     ``tables`` are in the agreement's order; no learner sees them.
     """

@@ -1,4 +1,4 @@
-"""``--out``: what every command that trains or audits does to leave a result folder.
+"""``--out``: the result folder of a command that trains or audits.
 
 A command plans before its work (``planned``), so that a folder that is taken is refused at once,
 and shows and keeps its result at the end (``finish``).

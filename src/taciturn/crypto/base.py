@@ -288,7 +288,7 @@ class RowSum(Protocol):
     """Sum over all rows, accumulated part by part."""
 
     def add(self, vector: EncryptedVector, row_block: slice | None = None) -> None:
-        """Add the product of the next part of ``Scheme.row_parts``; None stands for all rows."""
+        """Add the product of the next part of ``Scheme.row_parts``; None means all rows."""
 
     def result(self) -> EncryptedAnswer:
         """The complete sum with its masks, re-randomised; one entry per column."""

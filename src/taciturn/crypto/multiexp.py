@@ -148,7 +148,7 @@ class SubsetTables:
 
 
 def product_of_powers(ladder: Ladder, tables: SubsetTables, n: mpz, *, alone: bool) -> mpz:
-    """The product modulo n^2 that a ladder stands for, exactly.
+    """Exact product modulo n^2 that a ladder represents.
 
     **Assumes.** The tables were made for this modulus and the ladder's blocks.
 

@@ -81,7 +81,7 @@ class Driver(Generic[R]):
         self._advance(decode(frame))
 
     def close(self) -> None:
-        """Ends the program where it stands."""
+        """End the program at its present step."""
         self._program.close()
 
     def _advance(self, message: Message | None) -> None:

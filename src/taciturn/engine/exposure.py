@@ -97,7 +97,7 @@ def sums_alone(terms: Terms) -> tuple[str, ...]:
 
 
 def reconstruction(terms: Terms) -> str | None:
-    """What a semi-honest Bob can reconstruct of Alice's columns.
+    """Columns of Alice's that a semi-honest Bob can reconstruct.
 
     The text has no final full stop; None where no training score is opened to him.
     """

@@ -138,7 +138,7 @@ class ModelShare:
 
     @property
     def offset(self) -> float:
-        """What centring adds to this side's partial score; 0 if its intercept includes it."""
+        """Constant that centring adds to this side's scores; 0 if its intercept includes it."""
         if self.intercept or not self.means or not len(self.weights):
             return 0.0
         return centring_offset(self.weights, np.array(self.means))

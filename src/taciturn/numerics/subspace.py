@@ -187,7 +187,7 @@ class SubspaceSolver:
         return np.concatenate([*(matrix.ravel() for matrix in matrices), *parts])
 
     def _padded(self, combined: FloatArray) -> FloatArray:
-        """Coefficients of all directions: those that came since have none."""
+        """Coefficients of all directions, with zeros for later ones."""
         return np.pad(combined, (0, self._passes - len(combined)))
 
     @property

@@ -182,7 +182,7 @@ def centred(values: FloatArray, means: FloatArray | None) -> FloatArray:
 
 
 def centring_offset(weights: FloatArray, means: FloatArray | None) -> float:
-    """What centring adds to each score: minus the means times the weights, or 0 without means."""
+    """Constant that centring adds to each score: minus the means times the weights, or 0."""
     return 0.0 if means is None else -float(means @ weights)
 
 

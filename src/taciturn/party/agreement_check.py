@@ -145,7 +145,7 @@ def own_side(config: PartyConfig, agreement: AgreementFile, credentials: Credent
 
 
 def misfits(config: PartyConfig, tables: PartyTables, side: AgreedSide) -> list[str]:
-    """What an agreement says of this side's table that is not so."""
+    """Statements of an agreement that this side's table contradicts."""
     problems = []
     sources, prepared = source_columns(tables), len(tables.preparation.columns)
     if side.columns is not None and set(side.columns) != set(sources):
@@ -187,7 +187,7 @@ def source_columns(tables: PartyTables) -> tuple[str, ...]:
 
 
 def statement(digest: str, role: str, name: str, time: datetime) -> bytes:
-    """What a side signs."""
+    """Text that a side signs."""
     values = {"tag": f"{TAG} signature", "digest": digest, "role": role, "name": name}
     return canonical_json({**values, "time": moment_text(time)}).encode()
 

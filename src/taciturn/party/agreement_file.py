@@ -228,7 +228,7 @@ class AgreementFile:
         return made
 
     def body(self) -> dict[str, Any]:
-        """What is signed, as the file has it: everything but the signatures."""
+        """Signed part of the file: everything but the signatures."""
         values: dict[str, Any] = {
             "format": FORMAT,
             "id": self.id,

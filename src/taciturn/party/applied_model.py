@@ -101,7 +101,7 @@ class AppliedModel:
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """How many columns each Alice has, at Bob."""
+        """Number of columns of each Alice, at Bob."""
         return tuple(self.model.parties.values()) or (len(self.model.share),)
 
     @property
@@ -111,11 +111,11 @@ class AppliedModel:
 
     @property
     def meaning(self) -> str:
-        """What a probability means after a training with this mechanism and class weights."""
+        """Meaning of a probability after a training with this mechanism and class weights."""
         return probability_meaning(self.terms.agreement)
 
     def threshold(self, path: Path) -> Threshold:
-        """What the training chose; even odds in files that know of no choice."""
+        """Threshold that the training chose; even odds in files without one."""
         try:
             return self.model.threshold
         except ConfigError as problem:
@@ -147,7 +147,7 @@ class AppliedModel:
 
     @property
     def scales(self) -> Scales:
-        """Those of the shares."""
+        """Scales of the shares."""
         return Scales.from_json(self.model.scales)
 
     def _whitening(self, owner: Role) -> Whitening | None:
@@ -156,7 +156,7 @@ class AppliedModel:
 
 
 def probability_meaning(agreed: Agreement) -> str:
-    """What a probability is the probability of, after a training by this agreement."""
+    """Meaning of a probability after a training by this agreement."""
     meaning, weights = mechanism_class(agreed.mechanism).meaning, agreed.class_weight
     if weights is None:
         return meaning
@@ -306,7 +306,7 @@ def _require_columns(columns: list[str], id_column: str, model: ModelShare) -> N
 
 
 def _chosen(ids: RowIds, only: Sequence[str], normalisation: Normalisation) -> IndexArray:
-    """Where the named rows stand; a name may be spelled as loosely as ids are compared."""
+    """Positions of the named rows; names are normalised as ids are."""
     wanted = RowIds.from_values([*dict.fromkeys(map(normalisation.one, only))])
     return np.sort(normalisation.apply(ids).rows_of(wanted, hint="name an id of the table"))
 

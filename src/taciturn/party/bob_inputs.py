@@ -1,4 +1,4 @@
-"""What Bob has beside his rows: the labels that a training may use, and his ledger.
+"""Bob's inputs besides his rows: the labels that a training may use, and his ledger.
 
 Only Bob's process loads this file; Alice's has no labels, no ledger and none of his programs.
 """

@@ -157,7 +157,7 @@ def _password_in(setting: str) -> ConfigError:
 
 
 class LinkSection(Checked):
-    """How the peer is reached, and how it is known."""
+    """Address of the peer, and its authentication."""
 
     section: ClassVar = "link"
 
@@ -223,7 +223,7 @@ class LinkSection(Checked):
 
 
 class StateSection(Checked):
-    """Where the party stores what it needs to resume after a stop."""
+    """Storage of the state from which a party resumes."""
 
     section: ClassVar = "state"
 
@@ -264,7 +264,7 @@ class StateSection(Checked):
 
 
 class OutputSection(Checked):
-    """What the party writes."""
+    """Files that the party writes."""
 
     section: ClassVar = "output"
 
@@ -333,19 +333,19 @@ class OutputSection(Checked):
 
     @property
     def report_file(self) -> str:
-        """Where the model's page goes, whether or not the end of a training writes it."""
+        """Path of the model's page, whether or not the training writes it."""
         return self.report or f"{self.model.removesuffix('.json')}.html"
 
     @property
     def models_folder(self) -> str:
-        """Where a study's models go."""
+        """Folder of a study's models."""
         if self.models is not None:
             return self.models
         return f"{self.model.removesuffix('.json').removesuffix('.model')}.models"
 
     @property
     def files(self) -> tuple[str, ...]:
-        """What a training writes, as far as it is asked for."""
+        """Files that a training writes."""
         named = (self.model, self.log, self.metrics, self.prometheus, self.held_out_scores)
         # The model's page is no reason to refuse a training.
         return tuple(name for name in named if name is not None)
@@ -478,7 +478,7 @@ class WoeSection(Checked):
 
 
 class ComputeSection(Checked):
-    """What this side computes with. What a simulation takes too is declared in ``Settings``."""
+    """Compute resources of this side; ``Settings`` declares those of simulations too."""
 
     section: ClassVar = "compute"
 
@@ -555,7 +555,7 @@ class ComputeSection(Checked):
 
 
 class ServeSection(Checked):
-    """How scores are served: where rows come from, who may ask, how much of it."""
+    """Scoring service: source of rows, access, limits."""
 
     section: ClassVar = "serve"
 
@@ -671,7 +671,7 @@ class ServeSection(Checked):
 
     @property
     def is_database(self) -> bool:
-        """Whether rows come from a database of its own."""
+        """Whether rows come from a separate database."""
         return is_database(self.source or "")
 
     @property
@@ -706,7 +706,7 @@ def _is_loopback(host: str) -> bool:
 
 
 class Pins(Checked):
-    """What [agreement] may say of the tables; a simulation may name Alice's columns instead."""
+    """Facts about the tables in [agreement]; a simulation may name Alice's columns instead."""
 
     alice_columns: PositiveInt | None = None
     rows: Annotated[
@@ -721,7 +721,7 @@ class Pins(Checked):
 
 
 class NamedAgreement(Checked):
-    """What [agreement] says where the settings stand in a file of their own."""
+    """Content of [agreement] where a separate file holds the settings."""
 
     file: Annotated[
         str | None,
@@ -779,7 +779,7 @@ def section_settings(section: str) -> dict[str, Setting]:
 
 
 def file_default(section: str, name: str) -> object:
-    """What a setting is where the file does not say; None where that is for others to decide."""
+    """Default of a setting in a party's file; None if it is decided elsewhere."""
     declaration = section_settings(section)[name]
     if declaration.file_default is not None:
         return declaration.file_default
@@ -795,7 +795,7 @@ def file_default(section: str, name: str) -> object:
 
 
 def party_file(path: str) -> TomlFile:
-    """How a party's file spells settings: each in its section."""
+    """Syntax of settings in a party's file: each in its section."""
     sections = {name: section for section in SECTIONS for name in section_settings(section)}
     return TomlFile(path, sections)
 
@@ -943,12 +943,12 @@ class PartyConfig:
 
     @property
     def agreement_file_name(self) -> str:
-        """Where the agreement lies; empty where this side's own file holds it."""
+        """Path of the agreement; empty if this side's file holds it."""
         return "" if self.agreement_file is None else self.agreement_file.path
 
     @property
     def alice_columns(self) -> int | None:
-        """How many prepared columns Alice has, where that is agreed on."""
+        """Number of Alice's prepared columns, if agreed."""
         columns: int | None = self.agreed.get("alice_columns")
         return columns
 
@@ -972,7 +972,7 @@ class PartyConfig:
         return name in self._sections
 
     def beside(self) -> dict[str, Any]:
-        """What is agreed and is no setting of a simulation."""
+        """Agreed values that are no settings of a simulation."""
         return {name: value for name, value in self.agreed.items() if name not in ALSO_SIMULATED}
 
     def _read_study(self, sections: dict[str, Any]) -> Study | None:
@@ -983,7 +983,7 @@ class PartyConfig:
         return study
 
     def _require_studied(self, study: Study) -> None:
-        """Refuses what would tell Alice of a model, and what no study can judge or vary."""
+        """Refuse what would disclose a model to Alice, and what no study can judge or vary."""
         for name, words in (
             ("patience", "when a model of a study stops would tell Alice of labels"),
             ("share_metrics", "a study tells Alice of no model how good it is"),
@@ -1153,7 +1153,7 @@ def _check_values(agreed: dict[str, Any]) -> None:
 
 
 def _check_telling(checked: Agreement) -> None:
-    """Refuses to tell of rows that there are not, and noise that protects a part of the labels."""
+    """Refuse metrics without held-out rows, and noise that protects only some labels."""
     if checked.share_metrics == "quality" and checked.held_out is None:
         raise ConfigError(
             "the metrics that Alice receives are those of held-out rows, and there are none",

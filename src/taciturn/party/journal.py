@@ -40,7 +40,7 @@ UNKNOWN = bytes(NONCE_BYTES)
 
 @dataclass(frozen=True, slots=True)
 class Meta:
-    """What a session is about; it never changes.
+    """Constant facts of a session.
 
     ``facts`` are public and must be the same when the session resumes: role, terms, digests.
     ``entropy`` is the key of this party's randomness, ``nonce`` this party's name for the session.
@@ -72,7 +72,7 @@ class Meta:
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """Where a program can be started, and how many frames had crossed by then.
+    """State from which a program can be resumed, and the number of frames until then.
 
     ``body`` is what the party needs to resume; empty at the beginning.
     """
@@ -84,7 +84,7 @@ class Checkpoint:
 
 @dataclass(slots=True)
 class Past:
-    """What a journal says of the session so far; frames are those of the first link.
+    """Session so far, from the journal; frames are those of the first link.
 
     ``pending`` are frames from before the checkpoint that the peer has not confirmed, by number;
     ``sent``, ``received`` and ``persisted`` are since the checkpoint. ``done`` is the
@@ -103,7 +103,7 @@ class Past:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many frames were sent and received on the link, from the beginning."""
+        """Number of frames sent and received on the link, from the beginning."""
         point = self.checkpoint
         return point.sent + len(self.sent), point.received + len(self.received)
 
@@ -113,7 +113,7 @@ class Past:
         return all(link.peer == UNKNOWN for link in (self, *self.further))
 
     def link(self, place: int) -> Past:
-        """What there is of one of the links, by its place."""
+        """Record of one of the links, by its place."""
         while len(self.further) < place:
             self.further.append(Past(self.meta))
         return self.further[place - 1] if place else self
@@ -174,7 +174,7 @@ class Journal:
         self._append(_RECEIVED, _NUMBER.pack(number) + frame, link)
 
     def persisted(self, data: bytes) -> None:
-        """Notes what the program wants remembered; what is said next may depend on it."""
+        """Record bytes that the program saves; the next message may depend on them."""
         # Settled with the next frame that is sent.
         self._append(_KEPT, data)
 
@@ -189,7 +189,7 @@ class Journal:
         pending: dict[int, bytes],
         further: Sequence[tuple[Checkpoint, dict[int, bytes]]] = (),
     ) -> None:
-        """Forgets what came before a point, but for frames that a peer has not confirmed.
+        """Discard records before a checkpoint, except frames that a peer has not confirmed.
 
         ``point`` and ``pending`` are those of the first link, ``further`` of each further one.
         """

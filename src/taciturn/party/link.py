@@ -73,7 +73,7 @@ _PURPOSES = {
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long to wait, in seconds.
+    """Time-outs, in seconds.
 
     ``connect`` is for the peer to be there, at the start and after every break; ``opening`` for its
     first message on a new link. ``answer`` is for its next message while the link stands, anew
@@ -88,7 +88,7 @@ class Patience:
 
 @dataclass(slots=True)
 class Traffic:
-    """What crossed, since when, and how long was waited for it.
+    """Frames and bytes sent and received, and waiting times.
 
     ``waits_since`` is when the wait of this moment began; None where nothing is waited for.
     """
@@ -104,11 +104,11 @@ class Traffic:
 
     @property
     def total_bytes(self) -> int:
-        """Those of all frames, in both directions."""
+        """Bytes of all frames, in both directions."""
         return self.bytes_sent + self.bytes_received
 
     def waited(self, now: float) -> float:
-        """How long was waited by now, the wait of this moment included.
+        """Seconds waited so far, the present wait included.
 
         >>> Traffic(waiting=2.0, since=0.0, waits_since=7.0).waited(10.0)
         5.0
@@ -146,7 +146,7 @@ class Traffic:
 
 
 class Pace:
-    """When this side's frames leave: at fixed times, whatever they took to make.
+    """Send times of this side's frames: fixed, however long they took to compute.
 
     Times are counted in steps from the last frame that left. At which step an answer leaves follows
     from when the peer's frame came, which the peer knows: a whole step lies between the two. Work
@@ -168,7 +168,7 @@ class Pace:
             self._due = self._left + self._step * (math.floor(waited / self._step) + 2)
 
     def wait(self) -> None:
-        """Waits until the next frame may leave; the first one may at once."""
+        """Wait until the next frame may be sent; the first one may be at once."""
         if self._step is None:
             return
         now = time.monotonic()
@@ -232,7 +232,7 @@ class Link:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many frames this side has sent, and how many it has received."""
+        """Number of frames sent and received by this side."""
         return self._sent, self._received
 
     @property
@@ -277,7 +277,7 @@ class Link:
 
     @contextlib.contextmanager
     def _by_name(self) -> Iterator[None]:
-        """Errors that are the peer's say who that is, where there are several."""
+        """Name the peer in its errors, where there are several."""
         try:
             yield
         except (TransportError, RemoteProtocolError, PeerStopped, StateError) as problem:
@@ -299,7 +299,7 @@ class Link:
         self.fail(code, reason)
 
     def send(self, frame: bytes) -> None:
-        """Notes a frame, then sends it, now or once the link stands again."""
+        """Record a frame, then send it, now or once the link is open again."""
         with self._by_name():
             self._send(frame)
 
@@ -606,7 +606,7 @@ def _over() -> ConnectionLost:
 
 
 def _stopped(envelope: bytes) -> PeerStopped:
-    """What the peer said when it aborted: its text reaches a screen, so it is cleaned."""
+    """Error for the peer's abort message, whose text is cleaned for the screen."""
     if len(envelope) < _REASON.size:
         return PeerStopped("the peer aborted")
     text = envelope[_REASON.size :][:_MOST_REASON].decode(errors="replace")

@@ -1,4 +1,4 @@
-"""What an operator reads: a log of one JSON object a line, and the figures of a training.
+"""Operator's log of one JSON object a line, and the figures of a training.
 
 Neither holds a secret: no label, no score, no weight, no key, no frame; rows are counted, not
 named. Losses are Bob's own, and stand in Bob's files only: all files are their owner's alone.
@@ -50,7 +50,7 @@ class Log:
 
 
 def on_change(say: Announce) -> Announce:
-    """Says a text when it is not the one that was said last.
+    """Callback that skips a text equal to the last one.
 
     >>> say = on_change(print)
     >>> for text in ("a", "a", "b", "a"):
@@ -155,7 +155,7 @@ class Figures:
         return self.curve[-1]
 
     def to_json(self) -> dict[str, Any]:
-        """What a checkpoint keeps of it."""
+        """Figures for a checkpoint."""
         return {"curve": self.curve, "losses": self._losses}
 
     def restore(self, record: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What a side writes of a model that was trained: its share, and what it may say of it."""
+"""Files of a trained model: this side's share, and its scores."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def model_share(
 
 
 def save_model(share: ModelShare, path: Path, log: Log) -> None:
-    """Writes the model; one of an earlier session keeps a name of its own."""
+    """Write the model; one of an earlier session is archived."""
     archived = archive_model(path, share.session)
     if archived is not None:
         log("earlier model kept", file=archived.name)
@@ -98,7 +98,7 @@ def keep_scores(
 
 
 def suspected_wraps(terms: Terms, trained: Trained) -> int | None:
-    """What Bob counted from the first iteration on; None where no score can wrap."""
+    """Scores that may have wrapped since the first iteration; None where none can."""
     if trained.share is None or not isinstance(trained, BobTrained):
         return None
     if terms.mechanism.shares_scores:

@@ -38,7 +38,7 @@ class LinkTap(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CheckpointPolicy:
-    """How often a checkpoint is written: by iterations, seconds or bytes, whichever comes first.
+    """Checkpoint interval: iterations, seconds or bytes, whichever comes first.
 
     A party that resumes holds all frames since the checkpoint in memory: of long messages there
     must not be many.
@@ -140,14 +140,14 @@ class _JournalReplay:
         return self._persisted.popleft() if self._persisted else None
 
     def heard(self, peer: str) -> bytes | None:
-        """What was received then; None where it is still to come."""
+        """Recorded frame from the peer; None where it is still to come."""
         if self._received[peer]:
             return self._received[peer].popleft()
         self._require_live()
         return None
 
     def _require_live(self) -> None:
-        """Insists that nothing was said or heard after this."""
+        """Require that no frame was recorded after this."""
         if self._holds_frames:
             raise _unfit()
 

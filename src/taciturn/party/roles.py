@@ -21,7 +21,7 @@ MOST_COLUMNS = 1000
 
 
 class FeatureRole:
-    """Alice, who has columns and no labels; what her file may say, and whom it names."""
+    """Alice, who has columns and no labels: rules for her file."""
 
     role: ClassVar[Role] = "alice"
 
@@ -68,7 +68,7 @@ class FeatureRole:
             )
 
     def title(self, config: PartyConfig, name: str) -> str:
-        """What an agreement calls her: by her name among several."""
+        """Her title in an agreement; her name among several."""
         return name if config.parties else self.role
 
     def agreed_sides(
@@ -84,7 +84,7 @@ class FeatureRole:
         return (agreement.bob,)
 
     def agreed_width(self, config: PartyConfig, columns: int) -> int | None:
-        """How many columns the only Alice has; None among several, of whom each knows hers."""
+        """Number of the only Alice's columns; None among several."""
         return None if config.parties else columns
 
     def intercept(self, config: PartyConfig) -> bool:
@@ -92,17 +92,17 @@ class FeatureRole:
         return False
 
     def peer_table(self, config: PartyConfig) -> PeerTable:
-        """What she takes Bob's table to be."""
+        """Requirements on Bob's table."""
         return ANY_TABLE
 
 
 class LabelRole:
-    """Bob, who has the labels; what his file may say, and whom it names."""
+    """Bob, who has the labels: rules for his file."""
 
     role: ClassVar[Role] = "bob"
 
     def require_file(self, config: PartyConfig) -> None:
-        """Insist on a label column, and refuse what Alice says of her columns."""
+        """Require a label column, and refuse settings of Alice's columns."""
         if config.data.label is None:
             raise ConfigError(
                 "Bob's table needs the name of its label column",
@@ -144,7 +144,7 @@ class LabelRole:
             )
 
     def title(self, config: PartyConfig, name: str) -> str:
-        """What an agreement calls him."""
+        """His title in an agreement."""
         return self.role
 
     def agreed_sides(

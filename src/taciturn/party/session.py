@@ -68,7 +68,7 @@ class Meeting:
 
     @property
     def traffic(self) -> Traffic:
-        """What crossed so far, on all links."""
+        """Traffic so far, on all links."""
         return Traffic.sum(link.traffic for link in self.links.values())
 
     @property
@@ -201,7 +201,7 @@ class PeerSession:
         self._callbacks.publish(LinkChanged(peer or self._peer, state))
 
     def _abort(self, links: Mapping[str, Link], problem: BaseException) -> None:
-        """Notes why, and tells the peers; one that aborted itself needs no message."""
+        """Log the reason, and notify the peers except one that aborted itself."""
         # A log that cannot be written must not keep the reason from the peer.
         with suppress(OutputError):
             if self.notes_absence or not isinstance(problem, PeerAbsent):
@@ -230,7 +230,7 @@ def _at_once(act: Callable[[Link], None], links: Iterable[Link]) -> None:
 
 
 def tellable(problem: object) -> tuple[int, str]:
-    """What the peer may know: its own mistakes in full, of ours only the kind.
+    """Exit code and text for the peer: its own mistakes in full, of ours only the kind.
 
     >>> tellable(OutputError("no room", where="a secret place"))
     (74, 'it had an error of its own (OutputError)')
@@ -259,7 +259,7 @@ _FAILINGS = (
 
 
 def because_of(problem: TaciturnError) -> tuple[int, str]:
-    """What one peer may know of a problem with another.
+    """Exit code and text for a peer about a problem with another.
 
     >>> because_of(PeerStopped("the peer aborted: a secret").by("alice-2"))
     (34, 'it cannot go on without alice-2, which aborted')

@@ -66,7 +66,7 @@ class EncryptedArrayStore:
         return self._references[name]
 
     def get(self, reference: Any) -> Load:  # noqa: ANN401 - JSON
-        """What reads an array back; StateError where its file is missing or another one."""
+        """Loader of an array; StateError where its file is missing or another one."""
         if isinstance(reference, str):
             return INLINE.get(reference)
         name, salt, length = (
@@ -132,7 +132,7 @@ LOCK = "lock"
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """What the state folder holds.
+    """Content of the state folder.
 
     ``array_store`` is for the long arrays of the session's checkpoints, ``results`` for those of a
     study's trained models, ``scratch`` for long arrays while this process works on them.
@@ -191,7 +191,7 @@ def state_key(config: PartyConfig) -> tuple[bytes, tuple[str, ...]]:
 
 
 def key_place(config: PartyConfig) -> tuple[Path, tuple[str, ...]]:
-    """Where the party's state key lies, or will, and a warning where that is a bad place."""
+    """Path of the party's state key, and a warning about a bad location."""
     if config.state.key is not None:
         return config.path(config.state.key), ()
     usual, former = _usual_place(config), config.path(f"{config.role}.state.key")

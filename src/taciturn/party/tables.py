@@ -119,7 +119,7 @@ class AlignedRows:
                 stream.write(part)
 
     def rows_of(self, table: RowIds) -> IndexArray:
-        """Where these rows stand in a table, in the list's order."""
+        """Positions of these rows in a table, in the list's order."""
         hint = "restore the table, or align again on both sides: taciturn align"
         return table.rows_of(self.own_ids, where=self.where, hint=hint)
 
@@ -270,7 +270,7 @@ class PartyTables:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What is worth knowing about the preparation, and about columns like labels."""
+        """Notes about the preparation, and about columns like labels."""
         return (*self.preparation.notes, *self.remarks)
 
 

@@ -1,4 +1,4 @@
-"""``MetricsPublisher``: tells while a party works how it goes, whether or not anything happens.
+"""``MetricsPublisher``: publishes a party's progress at regular intervals.
 
 A thread of its own publishes the figures each second, and rewrites the metrics file and the one for
 Prometheus (``exposition``) every two. So a file that is not written any more is one of a process
@@ -203,7 +203,7 @@ Follow: TypeAlias = Callable[[], PartyFigures]
 
 
 class MetricsPublisher:
-    """What a party publishes of itself while it works, to files and to ``publish``."""
+    """Publisher of a running party's metrics, to files and to ``publish``."""
 
     def __init__(
         self,

@@ -64,7 +64,7 @@ _SIZES = ("#alice_columns", "#rows")
 
 @dataclass(frozen=True, slots=True)
 class _OwnLines:
-    """What one side's file shows beside what both sides' do.
+    """Lines of one side's file that the other's lacks.
 
     ``sections`` has the keys of each section. ``accept`` is the line by which the side accepts a
     mechanism that ``exposes`` it. ``credentials`` and ``privacy`` are those with several Alices.
@@ -117,7 +117,7 @@ _OWN: Mapping[Role, _OwnLines] = {
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What the files to begin with are made for.
+    """Trial for which templates are written.
 
     ``serves`` opens a port at ``address``, which is as the other side reaches it. ``salt`` decides
     the held-out rows. ``parties`` has the fingerprint of each of several Alices' keys by her name,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TrainingInputs:
-    """What one side brings to one training."""
+    """One side's inputs of one training."""
 
     config: PartyConfig
     tables: PartyTables
@@ -70,7 +70,7 @@ class TrainingInputs:
 
     @property
     def iterations(self) -> int:
-        """How many there are, unless the training ends early."""
+        """Number of iterations, unless the training ends early."""
         return self.terms.iterations(self.tables.train.rows)
 
     def program(
@@ -122,7 +122,7 @@ class TrainingInputs:
         )
 
     def identity(self) -> Identity:
-        """What the party's result says of it, however it went."""
+        """Identity of the party in its result."""
         held_out = self.tables.held_out
         return Identity(
             role=self.config.role,

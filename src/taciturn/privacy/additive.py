@@ -1,4 +1,4 @@
-"""``add``: each residue leaves with Laplace noise of scale ``2 / epsilon`` [Tan22, Eq. 5].
+"""``add``: each residue is sent with Laplace noise of scale ``2 / epsilon`` [Tan22, Eq. 5].
 
 **Guarantee.** Of one release: ``epsilon`` for the residue, which lies in (-1, 1), and
 ``epsilon / 2`` for the label given the score, which moves the residue by exactly 1. A row is

@@ -207,7 +207,7 @@ class GradientMechanism(EncryptedMechanism):
 
     @abstractmethod
     def release(self, secret: MaskedProduct, entropy: Entropy) -> Released[MaskedProduct]:
-        """The gradient in the form that may leave Bob."""
+        """Gradient in the form that Bob may send."""
 
 
 class Draws(Protocol):
@@ -252,7 +252,7 @@ class ResidueMechanism(Mechanism, Generic[D]):
 
     @abstractmethod
     def release(self, residues: IntArray, draws: D) -> Released[IntArray]:
-        """The residues as they may leave Bob: a function of the draws."""
+        """Residues in the form that Bob may send: a function of the draws."""
 
     @abstractmethod
     def log_probability(self, released: IntArray, residues: IntArray) -> FloatArray:

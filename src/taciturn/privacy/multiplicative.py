@@ -1,4 +1,4 @@
-"""``mult``: each residue leaves as ``clip2(clip1(r) * noise)`` [Tan22, Eq. 7-9]; three variants.
+"""``mult``: each residue is sent as ``clip2(clip1(r) * noise)`` [Tan22, Eq. 7-9]; three variants.
 
 ``printed`` is what the equations say. ``clip1`` turns every residue with ``|r| <= b1`` into ``+b1``
 and ``clip2`` every product with ``|z| >= b2`` into ``+b2``; the noise is symmetric about 0, so the

@@ -43,7 +43,7 @@ _KEY = b"taciturn uniform half"
 
 
 def draw_share(entropy: Entropy) -> PublicBytes:
-    """A party's share, from a stream of its own.
+    """A party's share, from a separate stream.
 
     >>> from taciturn.rng import KeyedEntropy
     >>> len(draw_share(KeyedEntropy.from_seed(1)))
@@ -53,7 +53,7 @@ def draw_share(entropy: Entropy) -> PublicBytes:
 
 
 def commitment(share: bytes) -> PublicBytes:
-    """What binds Bob to a share that he does not tell yet."""
+    """Commitment to Bob's share before he reveals it."""
     return PublicBytes(hashlib.sha256(_COMMITMENT + share).digest())
 
 
@@ -114,7 +114,7 @@ class BatchPlan:
 
     @property
     def iterations(self) -> int:
-        """How many batches there are in all."""
+        """Number of batches in all."""
         return self.epochs * batch_count(self.rows, self.batch_size, self.minimum)
 
     def ends_epoch(self, batch: Batch) -> bool:

@@ -410,7 +410,7 @@ _FIELDS: Mapping[Any, _FieldCodec] = {
 
 
 def field_codecs(kind: type[Message]) -> tuple[tuple[str, _FieldCodec], ...]:
-    """How each field of a message class is written."""
+    """Codec of each field of a message class."""
     hints = get_type_hints(kind)
     codecs = []
     for field in fields(kind):

@@ -1,4 +1,4 @@
-"""What programs report to their driver while they run; their results are what they return."""
+"""Events that programs report to their driver while they run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _no_scores() -> FloatArray:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something happened on this side."""
+    """An event of a program."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Advance(Event):
 
     @property
     def reach(self) -> float:
-        """How far the work is: ``done``, or a little more."""
+        """Completed amount: ``done``, or a little more."""
         return self.done
 
 
@@ -66,7 +66,7 @@ class PartDone(Advance):
 
     @property
     def reach(self) -> float:
-        """How many passes, as a number with a fraction."""
+        """Number of passes, with a fraction."""
         return self.done + self.part
 
 
@@ -80,7 +80,7 @@ class ClusterJoined(Event):
 
 @dataclass(frozen=True, slots=True)
 class Aligning(Advance):
-    """How many of both sides' ids are through an alignment."""
+    """Number of both sides' ids that an alignment has processed."""
 
     work: ClassVar[str] = "aligning ids"
 
@@ -94,14 +94,14 @@ class RowsScored(Advance):
 
 @dataclass(frozen=True, slots=True)
 class ScoresDue(Event):
-    """The two sides of a joint prediction fit, and Alice's scores of these rows leave next."""
+    """Both sides of a joint prediction match; Alice's scores of these rows are sent next."""
 
     ids: RowIds
 
 
 @dataclass(frozen=True, slots=True)
 class Boundary(Event):
-    """The program stands between two iterations: from this state it can be started again."""
+    """The program is between two iterations, and can be resumed from this state."""
 
     state: TrainingState
 

@@ -28,7 +28,7 @@ PROTOCOL_VERSION = FORMAT_VERSION
 
 @dataclass(frozen=True, slots=True)
 class PeerTable:
-    """What a party takes the peer's table to be.
+    """Requirements on the peer's table.
 
     The work of an answer grows with the columns that the peer claims, and with it what its time
     could tell: a real training bounds them.
@@ -78,13 +78,13 @@ def greeting(role: Role, terms: str, features: FeatureTable, magnitude_bits: int
 
 
 def wire_form(hello: Hello) -> Hello:
-    """A greeting as it goes over the wire: the digest of the ids is its speaker's own."""
+    """Greeting as sent: the digest of the ids depends on the sender's role."""
     text = f"taciturn ids of {hello.role}: {hello.ids_digest}"
     return replace(hello, ids_digest=hashlib.sha256(text.encode()).hexdigest())
 
 
 def same_ids(hello: Hello, peer_hello: Hello) -> bool:
-    """Whether the peer, whose greeting came over the wire, speaks of this side's rows."""
+    """Whether the peer's greeting is about this side's rows."""
     return peer_hello.ids_digest == wire_form(replace(hello, role=peer_hello.role)).ids_digest
 
 
@@ -115,7 +115,7 @@ def open_training(
 
 
 def group_terms(terms: Terms, features: FeatureTable) -> str:
-    """What several Alices sign with the list of their keys: settings, rows and version.
+    """Text that several Alices sign with the list of their keys: settings, rows and version.
 
     Each compares them with Bob; by the signatures all know that they are the same everywhere.
     """

@@ -37,7 +37,7 @@ GroupElements = NewType("GroupElements", bytes)
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What one party tells the other. ``code`` stands on the wire and never changes meaning.
+    """A message between parties. ``code`` is sent and never changes its meaning.
 
     A class that is only a parent keeps these values, which no registered message has.
     """
@@ -118,7 +118,7 @@ class RevealedGradient(Message):
 
 @dataclass(frozen=True, slots=True)
 class ResidueReply(Message):
-    """What may follow Alice's scores where residues go in clear; never sent itself."""
+    """Base class of replies to Alice's scores where residues are sent in clear."""
 
     iteration: int
 
@@ -289,7 +289,7 @@ class TwiceBlinded(Message):
 
 @dataclass(frozen=True, slots=True)
 class AlignmentEnd(Message):
-    """How many ids are common, and a digest of their twice blinded elements in order."""
+    """Number of common ids, and a digest of their twice blinded elements in order."""
 
     code = 24
     senders = ("alice", "bob")
@@ -397,7 +397,7 @@ class CarryShares(Message):
 
 @dataclass(frozen=True, slots=True)
 class HeldOutQuality(Message):
-    """How good the model is on the held-out rows, in whole per cent: a release."""
+    """Metrics of the model on the held-out rows, in whole per cent: a release."""
 
     code = 32
     senders = ("bob",)
@@ -475,7 +475,7 @@ class MaskedScores(Message):
 
 @dataclass(frozen=True, slots=True)
 class CommonToAll(Message):
-    """Of the ids that an Alice shares with Bob, which all Alices have: one bit for each.
+    """Bitmap of the ids that an Alice shares with Bob: whether all Alices have them.
 
     The first id has the highest bit of the first byte. They are in the order of the pair's twice
     blinded elements, which both have: a list of rows is no shorter unless few remain, and its
@@ -513,7 +513,7 @@ class SealedLabels(Message):
 
 @dataclass(frozen=True, slots=True)
 class BinSums(Message):
-    """How many labels of each bin are 1, under Bob's key; shares of it, where rows have parts."""
+    """Number of positive labels in each bin, under Bob's key; shares of it for parts of rows."""
 
     code = 41
     senders = ("alice",)
@@ -535,7 +535,7 @@ class RowsAsked(Message):
 
 @dataclass(frozen=True, slots=True)
 class RowsHeld(Message):
-    """What Alice says of each row that is asked for: a byte of ``jobs.serve.rounds.Verdict``."""
+    """Alice's verdict on each requested row: a byte of ``jobs.serve.rounds.Verdict``."""
 
     code = 43
     senders = ("alice",)

@@ -1,4 +1,4 @@
-"""What Alice observes: the kinds of thing she may have, and the values of those that she receives.
+"""Alice's observations: their kinds, and the values of those that she receives.
 
 Her programs emit the values; the view collects them, an attack declares the kinds that it needs,
 and an audit names them by the same words.
@@ -17,7 +17,7 @@ from taciturn.protocol.events import Event
 
 
 class Signal(Enum):
-    """A kind of thing that Alice has or receives; its value says it in words."""
+    """Kind of Alice's observation; its value is a description."""
 
     FEATURES = "her own columns"
     WEIGHTS = "her own weights in clear"
@@ -30,7 +30,7 @@ class Signal(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Observation(Event):
-    """Something Alice could note down; ``signal`` says what kind of thing it is."""
+    """An observation of Alice's; ``signal`` is its kind."""
 
     signal: ClassVar[Signal]
 

@@ -1,4 +1,4 @@
-"""What the programs of a training return: its results, as far as each party knows them.
+"""Results of the programs of a training, as far as each party knows them.
 
 Events (``taciturn.protocol.events``) are for what happens on the way. Whatever is true at the end
 is here, so that nobody has to gather it while a program runs.
@@ -37,7 +37,7 @@ from taciturn.settings.agreement import Agreement
 
 
 class StopReason(Enum):
-    """Why a training ended before its last iteration; the value says it in words."""
+    """Reason why a training ended before its last iteration; the value is a description."""
 
     LOSS = "the held-out loss has stopped falling"
     BUDGET = "the privacy budget is spent"

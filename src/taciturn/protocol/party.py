@@ -1,4 +1,4 @@
-"""What a party says from the first word to the last: the held-out rows, the training, the scores.
+"""A party's whole program: the held-out rows, the training, the scores.
 
 ::
 
@@ -44,7 +44,7 @@ HELD_OUT_TERMS = '{"purpose":"held out"}'
 
 @dataclass(frozen=True, slots=True)
 class PartyResult:
-    """What a party has at the end; scores are Bob's alone, and both know what he told of them.
+    """A party's result; only Bob has scores, and both know the metrics that he sent.
 
     ``noise_key`` is Alice's, and is kept with her model. ``further`` are the results of the other
     penalties, where several share one search.

@@ -106,7 +106,7 @@ class Members:
 
     @classmethod
     def from_text(cls, text: str) -> Members:
-        """Reads a roster that came over the wire."""
+        """Parse a roster that was received."""
         values = _parsed(text)
         try:
             alices = tuple(Member(**entry) for entry in values["alices"])
@@ -130,12 +130,12 @@ class Members:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Those of the Alices."""
+        """Names of the Alices."""
         return tuple(member.name for member in self.alices)
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """How many columns each Alice has."""
+        """Number of columns of each Alice."""
         return tuple(member.columns for member in self.alices)
 
     @property
@@ -145,7 +145,7 @@ class Members:
 
     @property
     def sizes(self) -> tuple[tuple[int, int], ...]:
-        """Of each Alice: the size of her values, and that of her columns together."""
+        """Size of each Alice's values, and that of her columns together."""
         return tuple((member.magnitude_bits, member.spread_bits) for member in self.alices)
 
     def require_pins(self, parties: Mapping[str, str]) -> None:
@@ -159,7 +159,7 @@ class Members:
             require_pin(parties, member.name, bytes.fromhex(member.public_key))
 
     def signed_text(self, terms: str) -> bytes:
-        """What each Alice signs: names, keys, bound nonces and sizes, under these terms."""
+        """Text that each Alice signs: names, keys, bound nonces and sizes, under these terms."""
         # Digests of one length each: no text can run into the next.
         texts = (terms, self.to_text())
         return _SIGNED + b"".join(hashlib.sha256(text.encode()).digest() for text in texts)
@@ -198,7 +198,7 @@ def require_pin(parties: Mapping[str, str], name: str, public_key: bytes) -> Non
 
 
 def commitment(name: str, nonce: bytes) -> bytes:
-    """What binds a party to a nonce that it does not tell yet; nobody else can use it."""
+    """Commitment of a party to its nonce before it reveals it; nobody else can use it."""
     return hashlib.sha256(_NONCE + hashlib.sha256(name.encode()).digest() + nonce).digest()
 
 
@@ -219,7 +219,7 @@ def require_nonce(name: str, nonce: bytes, bound: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SignedRoster:
-    """What an ``Endorsements`` text says, in hexadecimal; ``nonces`` has Bob's last."""
+    """Content of an ``Endorsements`` text, in hexadecimal; ``nonces`` has Bob's last."""
 
     nonces: tuple[str, ...]
     signatures: tuple[str, ...]
@@ -291,7 +291,7 @@ NO_MASKS = ZeroSum()
 
 @dataclass(frozen=True, slots=True)
 class GroupShape:
-    """What all sides know of several Alices; ``widths`` are in the agreement's order."""
+    """Shape of a group of Alices, known to all sides; ``widths`` are in the agreement's order."""
 
     widths: tuple[int, ...] = ()
     seed: bytes = field(default=b"", repr=False)
@@ -315,7 +315,7 @@ ALONE = GroupShape()
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PairwiseMasks:
-    """What one of several Alices knows of the others.
+    """Knowledge of one of several Alices about the others, with the keys of their masks.
 
     ``widths`` are in the agreement's order, and ``place`` is her own among them. ``pair_keys`` has
     the key in common with each other Alice, and nothing in her own place. ``sizes`` has for each

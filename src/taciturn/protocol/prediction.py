@@ -30,7 +30,7 @@ SEALED_CHUNK_ROWS = 1 << 12
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """What Bob has at the end of a joint prediction.
+    """Bob's result of a joint prediction.
 
     ``scores`` are log-odds. ``doubtful`` marks those from shared weights near the end of their
     range.
@@ -50,7 +50,7 @@ class ModelName:
     shared: bool
 
     def to_json(self) -> dict[str, Any]:
-        """What the two sides compare."""
+        """JSON that the two sides compare."""
         return {**asdict(self), "purpose": "predict new rows"}
 
     def canonical(self) -> str:
@@ -123,7 +123,7 @@ def shared_terms(terms: Terms, scales: Scales, purpose: str) -> str:
 
 
 class ScoringSide:
-    """What a side of a scoring conversation has, whose kind of model is that of its class.
+    """A side of a scoring conversation; its class follows from the kind of model.
 
     ``stated`` must be the same on both sides. ``own_share`` is this side's share of its weights, in
     whose coordinates its rows are; None where it has them in clear.

@@ -176,7 +176,7 @@ class Scales:
         return whole
 
     def numbers(self, whole: IntArray, scratch: Scratch = MEMORY) -> FloatArray:
-        """What the integers of ``directions`` mean."""
+        """Real numbers that the integers of ``directions`` encode."""
         numbers: FloatArray = scratch.unnamed(whole.shape, np.float64)
         for place, part in row_blocks(whole):
             np.multiply(part, 2.0**-self.residue_bits, out=numbers[place], dtype=np.float64)
@@ -184,7 +184,7 @@ class Scales:
         return numbers
 
     def to_json(self) -> dict[str, int | float]:
-        """What a finished training's shares mean, for a file."""
+        """Scales of a finished training's shares, for a file."""
         return {
             "modulus_bits": self.modulus_bits,
             "feature_bits": self.feature_bits,
@@ -232,7 +232,7 @@ class Scales:
         return self.factor * 2.0**-self.score_bits
 
     def scores(self, products: IntArray) -> FloatArray:
-        """What decrypted products mean."""
+        """Scores that decrypted products encode."""
         return np.multiply(products, self.score_unit, dtype=np.float64)
 
     def doubtful(self, products: IntArray) -> BoolArray:
@@ -241,7 +241,7 @@ class Scales:
         return outer
 
     def suspected(self, products: IntArray) -> int:
-        """How many of them lie in the outer half of the range."""
+        """Number of values in the outer half of the range."""
         return int(np.count_nonzero(self.doubtful(products)))
 
     def weights(self, whole: IntArray) -> FloatArray:

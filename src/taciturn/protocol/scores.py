@@ -48,7 +48,7 @@ def at_scale(scores: FloatArray, grid: FixedPoint) -> FloatArray:
 def scores_message(
     iteration: int, scores: FloatArray, grid: FixedPoint, masks: ZeroSum
 ) -> PartialScores | MaskedScores:
-    """Alice's scores as they leave her: on their grid, and under masks where there are others.
+    """Alice's scores as sent: rounded to their grid, and masked where there are other Alices.
 
     ``masks`` are hers, for this message alone. Raises ``DivergenceError`` where a score is not
     finite; under masks no error tells that.

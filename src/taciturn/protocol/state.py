@@ -1,4 +1,4 @@
-"""What a party must keep to resume a training after a stop: everything but its table.
+"""State from which a party resumes a training: everything but its table.
 
 A program reports its state at the start of each iteration (``Boundary``), and can be started from
 one. Randomness is not in it: streams are forked by iteration, so that the same key gives the same
@@ -24,16 +24,16 @@ Load: TypeAlias = Callable[[], FloatArray]
 
 
 class ArrayStore(Protocol):
-    """Where the long arrays of a state are kept: in its text, or in files of their own."""
+    """Store of a state's long arrays: in its text, or in separate files."""
 
     def put(self, name: str, values: FloatArray) -> Any:  # noqa: ANN401 - JSON
-        """Keeps an array, and gives what stands for it in the text.
+        """Store an array; returns its reference for the text.
 
         A name stands for one array as long as the training lasts.
         """
 
     def get(self, reference: Any) -> Load:  # noqa: ANN401 - JSON
-        """What reads an array back, from what ``put`` gave; ``StateError`` where it has changed."""
+        """Loader of an array, by its reference from ``put``; ``StateError`` if it has changed."""
 
 
 class InlineArrays:
@@ -92,7 +92,7 @@ def _bits(load: Load) -> Callable[[], Any]:
 
 @dataclass(frozen=True, slots=True)
 class SearchState:
-    """Bob's search between two passes: what he asked, what it did, and where he stands.
+    """State of Bob's search between two passes.
 
     ``directions`` are those that he still needs, one array a pass, and ``scores`` what his solver
     keeps of their effect. ``held_out`` is what each pass did to Alice's part of the held-out
@@ -145,7 +145,7 @@ class SearchState:
 
 @dataclass(frozen=True, slots=True)
 class MutualState:
-    """What a training keeps besides, in which Bob's weights are shared as well.
+    """Further state of a training in which Bob's weights are shared as well.
 
     Keys are secret at their owner and public at the peer. ``alice_key`` is empty where Bob has no
     columns, and is made for values of size ``bob_bits``. ``waves_key`` is Bob's, for the sigmoid.
@@ -220,7 +220,7 @@ class TrainingState:
 
     @property
     def group_shape(self) -> GroupShape:
-        """What all sides know of several Alices."""
+        """Shape of the group of Alices."""
         return GroupShape(self.widths, self.seed) if self.widths else ALONE
 
     def at(

@@ -32,7 +32,7 @@ from taciturn.protocol.terms import Terms
 
 
 def table_sizes(values: FloatArray, means: FloatArray | None = None) -> tuple[int, int]:
-    """What an Alice says of her table: bits of its longest row, and of its columns together.
+    """Sizes of an Alice's table in bits: of its longest row, and of its columns together.
 
     Both of columns less their means, where they are centred.
 
@@ -84,7 +84,7 @@ class TableShape:
         return max(self.widths)
 
     def price(self, l2: float) -> float | None:
-        """What the square of a weight costs in these coordinates; None of whitened ones."""
+        """Penalty coefficient in these coordinates; None for whitened ones."""
         return None if self.divisor_bits is None else l2 * 4.0**-self.divisor_bits
 
     def size(self, columns: int) -> TableSize:

@@ -1,4 +1,4 @@
-"""What both parties derive from their agreement: schedules, grids, sizes, batches.
+"""Terms that both parties derive from their agreement: schedules, grids, sizes, batches.
 
 From what a person asked for to what both parties share: defaults, and what is not used.
 """
@@ -43,7 +43,7 @@ class Terms:
 
     @property
     def mechanism(self) -> Mechanism:
-        """What protects the labels."""
+        """Mechanism that protects the labels."""
         return mechanism(self.agreement)
 
     @property
@@ -59,11 +59,11 @@ class Terms:
 
     @property
     def rounds(self) -> int:
-        """How often each row is used: passes or epochs."""
+        """Number of times that each row is used: passes or epochs."""
         return self.agreement.rounds
 
     def iterations(self, rows: int) -> int:
-        """How many iterations a whole training has."""
+        """Number of iterations of a whole training."""
         return self.rounds * self.per_epoch(rows)
 
     @property
@@ -106,7 +106,7 @@ class Terms:
         return self.whole_table and agreed.intercept and agreed.reveal_epsilon is None
 
     def means_of(self, values: FloatArray, free: int = 0) -> FloatArray | None:
-        """What is subtracted from a side's columns; None where they stay as they are."""
+        """Means that are subtracted from a side's columns; None without centring."""
         return training_means(values, free) if self.centred else None
 
     @property
@@ -172,7 +172,7 @@ class Terms:
         return (self.agreement.sgd.batch_size - 1).bit_length()
 
     def capacity(self, magnitude_bits: int, rows: int) -> Capacity:
-        """What ``X_A^T r`` needs: residues in [-1, 1], features up to 2^magnitude_bits."""
+        """Capacity for ``X_A^T r``: residues in [-1, 1], features up to 2^magnitude_bits."""
         return Capacity(
             vector_bits=self.agreement.residue_bits + self.headroom_bits,
             matrix_bits=self.agreement.feature_bits + magnitude_bits,
@@ -192,7 +192,7 @@ class Terms:
         return max(columns, self.agreement.sgd.minimum_batch - 1)
 
     def per_epoch(self, rows: int) -> int:
-        """How many iterations use all rows once; a pass is one."""
+        """Number of iterations that use all rows once; a pass is one."""
         if self.whole_table:
             return 1
         return batch_count(rows, self.agreement.sgd.batch_size, self.agreement.sgd.minimum_batch)

@@ -95,7 +95,7 @@ def calibration_figure(metrics: Metrics) -> Figure:
 
 
 def count_shares(axes: Axes, direction: str, ticks: int) -> None:
-    """Make an axis one of shares, in per cent, with a grid."""
+    """Format an axis in per cent, with a grid."""
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
     axis = axes.xaxis if direction == "x" else axes.yaxis

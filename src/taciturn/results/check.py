@@ -110,7 +110,7 @@ class CheckResult(Result):
         return self.verdict
 
     def blocks(self) -> list[Block]:
-        """The result as a terminal shows it."""
+        """Report blocks for the terminal."""
         caption = "Before training: what Alice will be able to do"
         return [
             table(VERDICT_HEADINGS, verdict_rows(self.verdicts), caption=caption, words=range(4)),

@@ -35,7 +35,7 @@ class LedgerResult(Result):
     version: str
 
     def blocks(self) -> list[Block]:
-        """The result as a terminal shows it."""
+        """Report blocks for the terminal."""
         limit = self.budget_total
         facts = {
             "file": self.file,
@@ -59,7 +59,7 @@ class ExposureResult(Result):
     version: str
 
     def blocks(self) -> list[Block]:
-        """The result as a terminal shows it."""
+        """Report blocks for the terminal."""
         limit = self.scores_per_row
         facts = {
             "file": self.file,
@@ -208,7 +208,7 @@ class DoctorResult(Result):
         return cls(version, config, problems, warnings, tuple(findings))
 
     def blocks(self) -> list[Block]:
-        """The result as a terminal shows it."""
+        """Report blocks for the terminal."""
         problems, warnings = self.problems, self.warnings
         ending = f"{counted(problems, 'problem')}, {counted(warnings, 'warning')}"
         tone: Tone = "bad" if problems else "warning" if warnings else "strong"

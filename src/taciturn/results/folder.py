@@ -1,4 +1,4 @@
-"""A result folder: a result, what made it, and the report on it, in a folder of their own.
+"""A result folder: a result, its provenance, and the report on it.
 
 **Guarantee.** A folder is there whole or not at all: it is written beside its place, made lasting,
 and then given its name. A reader learns which file is absent, cut short, altered, or of

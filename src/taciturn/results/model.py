@@ -36,7 +36,7 @@ class ModelList(Result):
     models: tuple[ListedModel, ...]
 
     def blocks(self) -> list[Block]:
-        """The result as a terminal shows it."""
+        """Report blocks for the terminal."""
         from taciturn.report.blocks import table
         from taciturn.report.formatting import NONE
 
@@ -72,7 +72,7 @@ class UsedModel(Result):
     epsilon: float | None = field(default=None, metadata=OMITTED)
 
     def blocks(self) -> list[Block]:
-        """The result as a terminal shows it."""
+        """Report blocks for the terminal."""
         from taciturn.report.blocks import Facts, Words
         from taciturn.report.formatting import plain
         from taciturn.report.training import label_epsilon

@@ -103,7 +103,7 @@ class RunList(Result):
     unreadable: tuple[UnreadableRun, ...] = field(repr=False)
 
     def blocks(self) -> list[Block]:
-        """The result as a terminal shows it."""
+        """Report blocks for the terminal."""
         if not self.listed and not self.unreadable:
             return [b.Paragraph(f"There is no such run in {self.folder}.", "muted")]
         headings = ("", "run", "mechanism", "AUC", "label ε", "leak", "cost")
@@ -156,7 +156,7 @@ class ExportResult(Result):
     exported: tuple[ExportedRun, ...]
 
     def blocks(self) -> list[Block]:
-        """The result as a terminal shows it."""
+        """Report blocks for the terminal."""
         rows = [
             (run.name, run.run_id, "sent" if run.added else "was there already")
             for run in self.exported

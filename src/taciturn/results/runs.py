@@ -202,7 +202,7 @@ class Runs(Result, Generic[R]):
         return {}
 
     def blocks(self) -> list[Block]:
-        """The result as a terminal shows it."""
+        """Report blocks for the terminal."""
         from taciturn.report.training import training_blocks
 
         return training_blocks(self)

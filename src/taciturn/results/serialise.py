@@ -134,7 +134,7 @@ class Result:
         return {cls.kind: object_schema(cls, shared)}
 
     def blocks(self) -> list[Block]:
-        """The result as a terminal shows it."""
+        """Report blocks for the terminal."""
         raise TypeError(f"{type(self).__name__} is not shown as text")
 
     def page(self, made: str = "") -> Page | None:

@@ -45,7 +45,7 @@ _TINY = 1e-100
 
 @dataclass(frozen=True)
 class MomentsAttack(Attack):
-    """Rows that stand alone, then whole tables of few rows, then a linear guess.
+    """Isolated rows, then whole tables of few rows, then a linear guess.
 
     Beyond ``most_rows`` rows no lattice is reduced.
     """

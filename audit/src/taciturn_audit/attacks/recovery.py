@@ -151,7 +151,7 @@ def lone(features: IntArray) -> BoolArray:
 
 
 def independent_columns(matrix: FloatArray) -> IndexArray:
-    """Columns that say all that there is to say: as many as the rank, well conditioned.
+    """Well-conditioned basis of the columns: as many as the rank.
 
     >>> independent_columns(np.array([[1.0, 2.0, 0.0], [1.0, 2.0, 1.0]])).tolist()
     [1, 2]

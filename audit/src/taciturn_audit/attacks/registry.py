@@ -1,4 +1,4 @@
-"""The attacks: ours, one line each, and those that other packages add.
+"""Registry of the attacks: built-in, and from other packages.
 
 An attack of another package is loaded when an audit or a check is about to run it.
 

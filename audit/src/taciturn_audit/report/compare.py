@@ -19,7 +19,7 @@ _NOTE = (
 
 
 def compare_blocks(comparison: Comparison) -> list[b.Block]:
-    """The table and what goes with it, for a terminal of 100 columns."""
+    """Report blocks with the table, for a terminal of 100 columns."""
     return [
         b.Paragraph(_subject(comparison), "strong"),
         _table(comparison, digits=1),

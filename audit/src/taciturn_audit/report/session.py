@@ -1,4 +1,4 @@
-"""A real session's audit as blocks: what it was, what the recorder can tell, who judged it."""
+"""Report blocks of a real session's audit."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ class Distinguisher:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditRun(Result):
-    """One training with what Alice can tell of its labels.
+    """One training, and the labels that Alice recovers.
 
     ``canary`` has the findings of the same training on labels shuffled beforehand, and
     ``over_epochs`` those after fewer epochs of it. ``distinguisher`` is there where all that Alice

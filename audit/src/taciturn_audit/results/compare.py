@@ -1,4 +1,4 @@
-"""Mechanisms side by side on the same rows: the model, what Alice can tell of labels, the cost."""
+"""Comparison of mechanisms on the same rows: the model, recovered labels, the cost."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Comparison(Result):
     command: str | None = field(default=None, metadata=OMITTED)
 
     def blocks(self) -> list[Block]:
-        """The result as a terminal shows it."""
+        """Report blocks for the terminal."""
         from taciturn_audit.report.compare import compare_blocks
 
         return compare_blocks(self)

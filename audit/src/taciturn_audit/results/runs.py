@@ -108,7 +108,7 @@ class AuditResult(Runs[AuditRun]):
         return {"membership": {"anyOf": [optional, {"type": "null"}]}}
 
     def blocks(self) -> list[Block]:
-        """The result as a terminal shows it."""
+        """Report blocks for the terminal."""
         from taciturn_audit.report.audit import audit_blocks
 
         return audit_blocks(self)
@@ -280,7 +280,7 @@ class DemoResult(Result):
         return {cls.kind: schema}
 
     def blocks(self) -> list[Block]:
-        """The result as a terminal shows it."""
+        """Report blocks for the terminal."""
         from taciturn_audit.report.audit import demo_blocks
 
         return demo_blocks(self)

@@ -108,7 +108,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionAudit(Result):
-    """What the recorder of a real session can learn about the other side's secret.
+    """Audit of a real session: what the recorder learns about the other side's secret.
 
     Without a ``judgement`` there are guesses and no ``findings``. ``canary`` and what goes with it
     need both sides' tables. At Bob's seat there are ``estimates`` of Alice's columns in place of
@@ -139,7 +139,7 @@ class SessionAudit(Result):
     command: str | None = field(default=None, metadata=OMITTED)
 
     def blocks(self) -> list[Block]:
-        """The result as a terminal shows it."""
+        """Report blocks for the terminal."""
         from taciturn_audit.report.session import session_blocks
 
         return session_blocks(self)

@@ -78,7 +78,7 @@ class BinsTold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WoeAudit(Result):
-    """Attack by Alice on clear bin statistics, and what ``taciturn woe`` tells either side.
+    """Attack by Alice on clear bin statistics, and what ``taciturn woe`` reveals to either side.
 
     ``messages`` are those that reach Alice in ``taciturn woe``; ``alike`` says whether all but the
     encrypted ones were the same, byte for byte, when the labels were shuffled.
@@ -109,7 +109,7 @@ class WoeAudit(Result):
     audited: str | None = field(default=None, metadata=OMITTED)
 
     def blocks(self) -> list[Block]:
-        """The result as a terminal shows it."""
+        """Report blocks for the terminal."""
         from taciturn_audit.report.woe import woe_audit_blocks
 
         return woe_audit_blocks(self)

@@ -176,7 +176,7 @@ class AliceView:
 
     @cached_property
     def peer(self) -> Hello:
-        """Bob's ``Hello``, which tells his number of columns, for one."""
+        """Bob's ``Hello``, with his number of columns."""
         for frame in self.received:
             if kind_of(frame) is Hello:
                 return cast(Hello, decode(frame))
@@ -188,7 +188,7 @@ class AliceView:
         return self.peer.columns == 0 and self.complete
 
     def probabilities(self, rows: IndexArray, weights: FloatArray) -> FloatArray:
-        """The model's probabilities as far as Alice can tell them: exact where scores are known."""
+        """The model's probabilities as Alice estimates them: exact where scores are known."""
         return sigmoid(self.own_scores(rows, weights))
 
     def residues(self, rows: IndexArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -92,7 +92,7 @@ class SignedAgreement(Result):
     version: str
 
     def blocks(self) -> list[Block]:
-        """The result as a terminal shows it."""
+        """Report blocks for the terminal."""
         from taciturn.jobs.agreement.report import signed_blocks
 
         return signed_blocks(self)
@@ -147,7 +147,7 @@ class Review(Result):
     made: str | None = field(default=None, metadata=OMITTED)
 
     def blocks(self) -> list[Block]:
-        """The result as a terminal shows it."""
+        """Report blocks for the terminal."""
         from taciturn.jobs.agreement.report import review_blocks
 
         return review_blocks(self)

@@ -160,7 +160,7 @@ class AlignJob(Job[AlignmentResult]):
 
 @dataclass(slots=True)
 class AlignSide(Side[Intersection, AlignmentResult]):
-    """One side of an alignment: its ids, and where the list goes."""
+    """One side of an alignment: its ids, and the file of the list."""
 
     job: AlignJob
     config: PartyConfig

@@ -307,7 +307,7 @@ def _meet(hello: AlignmentHello) -> Program[AlignmentHello]:
     peer_hello = yield from receive(AlignmentHello)
     if peer_hello.version != hello.version:
         raise AgreementError(
-            f"the peer aligns by version {peer_hello.version}, this side by {hello.version}",
+            f"the peer's alignment has version {peer_hello.version}, this side's {hello.version}",
             hint="install the same version of taciturn on both sides",
         )
     require_roles(hello.role, peer_hello.role)

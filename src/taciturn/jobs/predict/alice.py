@@ -34,7 +34,7 @@ class FeatureSide(PredictionSide):
 
     @property
     def consent(self) -> Consent[ScoresDue]:
-        """The scored rows, before her scores leave."""
+        """Charge for the scored rows, before her scores are sent."""
         return Consent(ScoresDue, self._charge)
 
     def begin(self, log: Log, callbacks: Callbacks) -> None:

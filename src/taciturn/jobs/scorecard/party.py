@@ -163,7 +163,7 @@ class _LabelSide:
             raise ConfigError(
                 "exact standard errors need each Alice's model and her rows",
                 setting="alice_model",
-                hint="name a model and a table for each Alice, in one order",
+                hint="name a model and a table for each Alice, in the same order",
             )
         if not request.alice_models:
             return None, ()

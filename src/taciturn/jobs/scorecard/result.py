@@ -156,7 +156,7 @@ class ModelReport(Result):
     html: str | None = field(default=None, metadata=OMITTED)
 
     def blocks(self) -> list[Block]:
-        """The result as a terminal shows it."""
+        """Report blocks for the terminal."""
         from taciturn.jobs.scorecard.report import report_blocks
 
         return report_blocks(self)

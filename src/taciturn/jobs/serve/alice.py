@@ -155,7 +155,7 @@ class FeatureSide(ServeSide[RoundResponder]):
                 self._waiting = True
 
     def _respond(self, meeting: Meeting, responder: RoundResponder, asked: RowsRequest) -> None:
-        """One round; the scores are counted before they leave."""
+        """Answer one round; the scores are charged before they are sent."""
         self.require_in_time()
         self.rounds += 1
         if not asked.ids:

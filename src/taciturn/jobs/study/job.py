@@ -97,7 +97,7 @@ class StudyJob(Job[StudyRun]):
 
 @dataclass(frozen=True, slots=True)
 class TrainedModel:
-    """What is kept of a model until the end of the study.
+    """Record of a trained model until the end of the study.
 
     ``scores`` are those of the rows that judge it, as an array store keeps them; None at Alice.
     ``losses`` has the training loss of each pass, ``wraps`` how many scores may have wrapped.
@@ -139,7 +139,7 @@ class StudySide(JournaledTraining[FinishedStudy, StudyRun]):
 
     @property
     def models_folder(self) -> Path:
-        """Where the models go."""
+        """Folder of the models."""
         return self.config.path(self.config.output.models_folder)
 
     def make_models_folder(self) -> None:
@@ -153,7 +153,7 @@ class StudySide(JournaledTraining[FinishedStudy, StudyRun]):
         return self.models_folder / f"model-{number:0{digits}d}.json"
 
     def opening(self) -> Program[None]:
-        """Both sides say which study they mean, on which training rows, folds included."""
+        """Compare the study, the training rows and the folds with the peer."""
         config, study = self.config, self.plan.study.canonical()
         peers = config.parties if config.link.peer is None else (ONLY,)
         hello = greeting(config.role, study, self.tables.train)
@@ -349,7 +349,7 @@ class _Models:
         self._publish_stage()
 
     def _freeze(self, at: TrainingState) -> dict[str, Any]:
-        """What a checkpoint holds; long arrays are on the disk before it is."""
+        """Content of a checkpoint; long arrays are on disk before it is."""
         array_store = _Prefixed(self._session.state.array_store, f"model-{self._training.number}-")
         return {
             "number": self._training.number,
@@ -409,7 +409,7 @@ def _metrics(side: StudySide, model: StudyModel) -> Metrics | None:
 def _write(
     side: StudySide, model: StudyModel, setting: StudiedSetting, diverged: bool | None
 ) -> None:
-    """Add the figures to the model's file, and leave Bob's scores beside it."""
+    """Add the figures to the model's file, and write Bob's scores next to it."""
     scores: FloatArray | None = side.scores_of(model)
     threshold = side.threshold_of(side.plan.labels_of(model), scores, model.terms)
     metrics: dict[str, Any] = {"threshold": record_of(threshold)}
@@ -425,7 +425,7 @@ def _write(
 
 
 def _compared(side: StudySide, run: StudyRun, best: int) -> StudyRun:
-    """What Bob's columns alone would have given, and what the partner adds."""
+    """Metrics of Bob's columns alone, and the partner's added value."""
     # Bob alone has labels, and only he loads his programs.
     from taciturn.protocol.bob.baseline import LabelPartyBaseline
 

@@ -80,7 +80,7 @@ class StudyTraining:
 
     @property
     def fold(self) -> int | None:
-        """The fold that it leaves out; None where it has all training rows."""
+        """Fold that is held out; None for all training rows."""
         return self.models[0].fold
 
     @property
@@ -156,7 +156,7 @@ def _terms_of(group: Sequence[StudyModel]) -> Terms:
 
 
 def opened_of_fold(trainings: Sequence[StudyTraining], fold: int) -> int:
-    """How many scores of a training row all trainings open to Bob; ``fold`` is 0 without folds."""
+    """Number of a training row's scores that Bob learns; ``fold`` is 0 without folds."""
     return sum(
         training.opened.per_held_out_row if training.fold == fold else training.opened.per_row
         for training in trainings
@@ -179,7 +179,7 @@ def opened_scores(trainings: Sequence[StudyTraining], folds: int) -> OpenedScore
 def planned_ledger(
     trainings: Sequence[StudyTraining], folds: int, bob_columns: int, delta: float
 ) -> Ledger:
-    """Bob's ledger after all trainings, of one row that stands for each fold."""
+    """Bob's ledger after all trainings, of one representative row for each fold."""
     # Only who pays for releases loads what counts them.
     from taciturn.protocol.bob.forecast import Planned, forecast_all
 
@@ -239,7 +239,7 @@ class StudyPlan(TrainingPlan):
         return sum(training.passes for training in self.trainings)
 
     def inputs_of(self, training: StudyTraining, scratch: Scratch = MEMORY) -> TrainingInputs:
-        """What this side brings to one training; many rows of a fold lie in ``scratch``."""
+        """This side's inputs of one training; large folds are stored in ``scratch``."""
         tables = self._tables_of(training.fold, scratch)
         settings = self.settings[training.models[0].point.number]
         return TrainingInputs(settings, tables, training.terms)
@@ -296,7 +296,7 @@ class StudyPlan(TrainingPlan):
         )
 
     def disclosure(self) -> Disclosure:
-        """What each side receives in all trainings together."""
+        """Disclosure to each side in all trainings together."""
         study = (
             f"All this is of {counted(self.study.models, 'model')}, for "
             f"{counted(len(self.study.points), 'combination')} of settings, together; which of "
@@ -314,7 +314,7 @@ class StudyPlan(TrainingPlan):
         return Charge(tuple(rows), session, opening_facts(self.terms, scores))
 
     def ledger(self) -> Ledger:
-        """Bob's ledger after all trainings, of one row that stands for each fold."""
+        """Bob's ledger after all trainings, of one representative row for each fold."""
         columns, delta = len(self.tables.train.columns), self.config.privacy.delta
         return planned_ledger(self.trainings, self.study.folds, columns, delta)
 
@@ -331,7 +331,7 @@ class StudyPlan(TrainingPlan):
         )
 
     def label_charge(self, session: str = "") -> LabelCharge:
-        """What all trainings release of each row; ``session`` is empty in a forecast."""
+        """Charge for what all trainings release of each row; ``session`` is empty in a forecast."""
         from taciturn.party.consent.label_budget import releases_of
 
         planned = self.ledger()

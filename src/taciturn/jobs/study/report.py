@@ -35,7 +35,7 @@ _FOR_ALICE = (
 
 
 def study_blocks(result: StudyRun | SimulatedStudy) -> list[b.Block]:
-    """The table and what goes with it, for a terminal of 100 columns."""
+    """Report blocks with the table, for a terminal of 100 columns."""
     return [
         b.Paragraph(_subject(result), "strong"),
         b.Facts(_facts(result)),

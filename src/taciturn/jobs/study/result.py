@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FoldFigures:
-    """How good a model is on the rows of one fold, which it was trained without."""
+    """Metrics of a model on the fold that it was trained without."""
 
     rows: int
     loss: float

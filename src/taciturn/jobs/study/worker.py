@@ -46,7 +46,7 @@ def to_bytes(data: VerticalData, folds: IndexArray) -> bytes:
 
 
 def from_bytes(content: bytes) -> tuple[VerticalData, IndexArray]:
-    """What ``to_bytes`` was given."""
+    """Inverse of ``to_bytes``."""
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         facts = json.loads(arrays["facts"].tobytes())
         ids = {name[-5:]: RowIds.numbered(len(arrays[name])) for name in _LABELS}

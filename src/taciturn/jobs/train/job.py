@@ -164,7 +164,7 @@ class JournaledTraining(ResumableSide[O, R]):
     def threshold_of(
         self, held_out: LabelTable | None, scores: FloatArray | None, terms: Terms
     ) -> Threshold:
-        """Above which score Bob calls a new row a one: as he says, or as the held-out rows say."""
+        """Decision threshold for new rows: from Bob's file, or from the held-out rows."""
         output, shift = self.config.output, terms.log_odds_shift
         if output.threshold is not None:
             return threshold_at(output.threshold, shift)
@@ -173,7 +173,7 @@ class JournaledTraining(ResumableSide[O, R]):
         return chosen(scores, held_out.values, output.false_negative_cost, shift)
 
     def opening(self) -> Program[None]:
-        """What the sides compare before the first message of a training."""
+        """Comparison of both sides before the first message of a training."""
         yield from ()
 
     def clear_prepared(self) -> None:
@@ -369,7 +369,7 @@ class DryRunSide(Side[PeerShape, DryRun]):
         return PeerShape(state.columns, state.widths)
 
     def conclude(self, outcome: PeerShape, session: SessionFacts) -> DryRun:
-        """What the training will cost, and disclose."""
+        """Cost and disclosure of the training."""
         training, tables = self.training, self.training.tables
         session.log("dry run passed", seconds=round(session.seconds, 3))
         consent = training.plan.consent

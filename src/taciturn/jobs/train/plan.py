@@ -80,15 +80,15 @@ class TrainingPlan(TrainingInputs):
 
     @property
     def consent(self) -> FeatureConsent | LabelConsent:
-        """What this side's own file has to accept, and what its budget is charged."""
+        """Consent that this side's file must give, and the charge to its budget."""
         return FeatureConsent(self) if self.config.role == "alice" else LabelConsent(self)
 
     def facts(self) -> dict[str, str]:
-        """What must not change while a session is unfinished, beside tables and terms."""
+        """Facts that must not change while a session is unfinished, besides tables and terms."""
         return {}
 
     def disclosure(self) -> Disclosure:
-        """What each side receives."""
+        """Disclosure to each side."""
         return disclosure_text(self.terms, self.tables.train.rows, self.held_out_rows)
 
     def outlook(self) -> Outlook:
@@ -100,7 +100,7 @@ class TrainingPlan(TrainingInputs):
         return single
 
     def ledger(self) -> Ledger:
-        """Bob's ledger at the end, of one row that stands for all."""
+        """Bob's ledger at the end, for a representative row."""
         # Each side loads its own programs only.
         from taciturn.protocol.bob.forecast import forecast
 
@@ -160,7 +160,7 @@ class FeatureConsent:
         return bool(line) and self.terms.mechanism.shares_scores
 
     def refusal(self) -> ConfigError | None:
-        """Why Alice does not begin; None where no training score leaves, or she accepts it."""
+        """Reason why Alice refuses; None if no training score is sent, or she accepts it."""
         accepted = self.config.privacy.accept_column_exposure == ACCEPTED_EXPOSURE
         if self.terms.mechanism.shares_scores or accepted:
             return None
@@ -205,7 +205,7 @@ class FeatureConsent:
         return (f"scores-per-row is not set: scores for {peer} are counted, not limited",)
 
     def exposure(self) -> ColumnExposure | None:
-        """What Bob can learn of Alice's columns, beside what he was given before."""
+        """Exposure of Alice's columns, earlier trainings included."""
         exposed, given = self.columns_exposed(), self.scores.most_given()
         limit = self.config.privacy.scores_per_row
         bound = "no limit is set (scores-per-row)"
@@ -217,12 +217,12 @@ class FeatureConsent:
         return replace(exposed, warning=f"{exposed.warning}. {so_far}")
 
     def columns_exposed(self) -> ColumnExposure:
-        """What Bob can learn of Alice's columns from this agreement alone."""
+        """Exposure of Alice's columns by this agreement alone."""
         train = self.plan.tables.train
         return column_exposure(self.terms, train.rows, train, opened=self.plan.scores)
 
     def alice_columns(self, peer_columns: int) -> int:
-        """How many columns the only Alice has: this side's own."""
+        """Number of the only Alice's columns: this side's."""
         return len(self.plan.tables.train.columns)
 
     def estimate(
@@ -269,7 +269,7 @@ class LabelConsent:
 
     @cached_property
     def ledger(self) -> Statement:
-        """What labels will pay, all releases together."""
+        """Privacy cost of all releases to the labels."""
         return self.plan.ledger().statement()
 
     @property
@@ -351,14 +351,14 @@ class LabelConsent:
         return (f"alice-columns is not agreed on: up to {MOST_COLUMNS:,} columns are accepted",)
 
     def exposure(self) -> ColumnExposure | None:
-        """Of Alice's columns, Bob's file says nothing."""
+        """None: Bob's file does not limit the exposure of Alice's columns."""
         return None
 
     columns_exposed = exposure
     scores = None
 
     def alice_columns(self, peer_columns: int) -> int:
-        """How many columns the only Alice has: as many as she says."""
+        """Number of the only Alice's columns, as she states it."""
         return peer_columns
 
     def estimate(

@@ -1,4 +1,4 @@
-"""What a transcript says of its run, beside the frames.
+"""Header and footer of a transcript.
 
 The header holds enough to load the same rows and to replay Alice, or each of several; Bob's
 randomness is not in it. But a *seed*, where one was given, is: anyone who has it can derive
@@ -65,7 +65,7 @@ class RecordedRun:
 
     @classmethod
     def from_transcript(cls, transcript: Transcript) -> RecordedRun:
-        """Reads what a transcript says of its run, or raises ``TranscriptError``."""
+        """Read the header and footer of a transcript; raises ``TranscriptError``."""
         header, footer = transcript.header, transcript.footer
         if header.get("kind") == "party":
             raise TranscriptError(

@@ -1,4 +1,4 @@
-"""What a simulated run is compared with: centralised training with the same solver, without noise.
+"""Reference for a simulated run: centralised training with the same solver, without noise.
 
 Weights that stay shared: a simulation has all shares at hand, and puts them together.
 
@@ -128,7 +128,7 @@ def _figures(scores: FloatArray, data: VerticalData, terms: Terms) -> Metrics:
 def fixed_point_bound(
     terms: Terms, alice: FeatureTable, features: FloatArray, iterations: int
 ) -> float:
-    """How far rounding can move a weight from the centralised trainer's.
+    """Bound on the difference of a weight from centralised training, by rounding.
 
     Rounding changes the gradient of a batch by at most ``2^-(feature_bits+1)`` per column for the
     features (residues are below 1) and ``2^-(residue_bits+1) max|x|`` for the residues, both in
@@ -212,7 +212,7 @@ class SharedModel:
 
     @property
     def scales(self) -> Scales:
-        """What shares count; all parties have the same."""
+        """Scales of the shares; all parties have the same."""
         return self.bob.scales
 
     @property

@@ -41,7 +41,7 @@ _UNCONFIRMED = "the peer has not confirmed the last message; if it lacks it, run
 
 
 def party_blocks(result: PartyRun | DryRun) -> list[Block]:
-    """What one side has: how it went, how good the model is, what the labels paid."""
+    """Report blocks of one side: the run, the model's quality, the labels' privacy cost."""
     who = result.identity
     encrypted = f", {who.scheme} {who.key_bits}" if who.key_bits else ""
     title = Paragraph(f"{who.role} with {who.peer}: {who.mechanism}{encrypted}", "strong")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PartyMetrics:
-    """How good the model is; Bob alone knows."""
+    """Metrics of the model; only Bob has them."""
 
     train: Metrics | None = field(default=None, metadata=OMITTED)
     held_out: Metrics | None = field(default=None, metadata=OMITTED)
@@ -86,7 +86,7 @@ class PartyRun(Result):
         return "run" in record and "study" not in record
 
     def blocks(self) -> list[Block]:
-        """The result as a terminal shows it."""
+        """Report blocks for the terminal."""
         from taciturn.jobs.train.report import party_blocks
 
         return party_blocks(self)
@@ -154,7 +154,7 @@ class DryRun(Result):
     columns_exposed: ColumnExposure | None = field(default=None, metadata=OMITTED)
 
     def blocks(self) -> list[Block]:
-        """The result as a terminal shows it."""
+        """Report blocks for the terminal."""
         from taciturn.jobs.train.report import party_blocks
 
         return party_blocks(self)

@@ -69,7 +69,7 @@ LinkTap: TypeAlias = Recorder | TranscriptFile
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One run: its result, both tables, both parties' weights, and what was said.
+    """One run: its result, both tables, both parties' weights, and the conversation.
 
     ``train_scores`` are those of the training rows, with the noise of a joint prediction.
     ``noise_keys`` has, of each Alice, where her columns stand and the key of her scores' noise.
@@ -130,7 +130,7 @@ def simulate_search(
 
 
 def simulated_terms(settings: Settings, data: VerticalData, entropy: RunEntropy) -> Terms:
-    """What the parties of a simulation share, the keys of several Alices included."""
+    """Terms of a simulation, with the keys of several Alices."""
     pins = entropy.pins([name for name, _ in data.alices])
     columns, rows = len(data.alice_train.columns), data.labels_train.rows
     # Tables that are given as they are know it better than the settings.
@@ -411,7 +411,7 @@ def inputs_of(
     ledger: Ledger,
     table_memory: int = DEFAULT_TABLE_MEMORY,
 ) -> tuple[dict[str, AliceInputs], BobInputs[Mechanism]]:
-    """What each Alice trains with, by her name, and what Bob does."""
+    """Training inputs of each Alice, by name, and of Bob."""
     train = data.alice_train_parts or {ONLY: data.alice_train}
     test = data.alice_test_parts or {ONLY: data.alice_test}
     alices = {

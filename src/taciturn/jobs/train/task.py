@@ -272,7 +272,7 @@ class TrainingTask:
             self._observe(Progress(event.state.iteration, self.inputs.iterations))
 
     def _freeze(self, at: TrainingState) -> dict[str, Any]:
-        """What a checkpoint holds; long arrays are on the disk before it is."""
+        """Content of a checkpoint; long arrays are on disk before it is."""
         return {
             "state": at.to_bytes(self.session.state.array_store).decode("ascii"),
             "ledger": None if self.bob is None else self.bob.ledger.to_json(),

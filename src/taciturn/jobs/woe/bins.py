@@ -66,7 +66,7 @@ class Bins:
 
 @dataclass(frozen=True, slots=True)
 class CutTable:
-    """All columns of a side that say something, and remarks on the others."""
+    """Informative columns of a side, and remarks on the others."""
 
     columns: tuple[Bins, ...]
     notes: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
 """Bob's program of weight of evidence: he sends his labels encrypted only.
 
-The chart of messages stands in Alice's file. Every answer of the right structure is taken, whatever
+The chart of messages is in Alice's file. Every answer of the right structure is taken, whatever
 is inside: what he does depends on the sizes alone, and never on a label.
 """
 

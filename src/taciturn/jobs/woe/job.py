@@ -230,7 +230,7 @@ class FeatureSide(_WoeSide["tuple[DisclosedColumn, ...]"]):
 
     @property
     def consent(self) -> Consent[BinsDue]:
-        """One table of the budget, before her first column leaves."""
+        """Charge for one table, before her first column is sent."""
         return Consent(BinsDue, self._charge)
 
     def _charge(self, event: BinsDue) -> None:

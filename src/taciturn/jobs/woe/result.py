@@ -156,7 +156,7 @@ class WoeResult(Result):
         return tuple(sorted(self.columns, key=lambda column: -(column.iv or 0.0)))
 
     def blocks(self) -> list[Block]:
-        """The result as a terminal shows it."""
+        """Report blocks for the terminal."""
         shown = self.ranked[:MOST_COLUMNS]
         left = len(self.columns) - len(shown)
         more = f"The bins of {counted(left, 'more column')} are in --json and in the page of --out."

@@ -35,7 +35,7 @@ _LEAST_BITS = 3
 
 @dataclass(frozen=True, slots=True)
 class BinsDue(Event):
-    """The two sides of a weight of evidence fit, and Alice's bins of these rows leave next."""
+    """Both sides match; Alice's bins of these rows are sent next."""
 
     ids: RowIds
     columns: int

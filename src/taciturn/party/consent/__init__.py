@@ -1,4 +1,4 @@
-"""What a party has given to its partners, counted in one file, and the limits on it."""
+"""Consent store: a party's disclosures to its partners, and their limits."""
 
 from taciturn.lazy import lazy_names
 

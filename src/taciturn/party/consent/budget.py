@@ -74,7 +74,7 @@ class Namespace:
 
 @dataclass(frozen=True, slots=True)
 class Charge(Generic[A]):
-    """What is about to be given to the partner.
+    """Charge for a disclosure to the partner.
 
     ``rows`` are sets of rows without a common one, each with what every row is charged. The session
     is charged once; it is empty in a forecast, and where there is nothing to resume. ``facts`` are
@@ -88,7 +88,7 @@ class Charge(Generic[A]):
 
 @dataclass(frozen=True, slots=True)
 class RowBudget(Generic[A]):
-    """What a partner was given of each row; ``limit`` is None for no limit."""
+    """Disclosures of each row to a partner; ``limit`` is None for no limit."""
 
     namespace: ClassVar[Namespace]
 
@@ -156,7 +156,7 @@ ScoreCharge: TypeAlias = Charge[int]
 
 
 def opening_facts(terms: Terms, opened: OpenedScores) -> dict[str, Any]:
-    """What is recorded of a training: its mechanism, and the most scores of one training row."""
+    """Record of a training: its mechanism, and the most scores of one training row."""
     # Rows of a fold are scored by a model that was not trained on them.
     exposes = not terms.mechanism.shares_scores
     return {

@@ -86,7 +86,7 @@ class LabelBudget(RowBudget[Mapping[Release, int]]):
         )
 
     def statements(self, charge: LabelCharge) -> tuple[Statement, Statement]:
-        """What the rows of a training have paid so far, and will have paid after it."""
+        """Privacy cost of the rows of a training, before and after it."""
         before, after = set[Paid](), set[Paid]()
         with self.store.reading() as records:
             account = self.account(records)
@@ -99,7 +99,7 @@ class LabelBudget(RowBudget[Mapping[Release, int]]):
         return self._statement(before), self._statement(after)
 
     def accounts(self) -> tuple[LedgerAccount, ...]:
-        """What every partner was given of every label, under whatever key."""
+        """Disclosures of every label to every partner, under any key."""
         listed = []
         with self.store.reading() as records:
             for account in records.accounts(self.namespace.name):
@@ -170,14 +170,14 @@ class LabelBudget(RowBudget[Mapping[Release, int]]):
 
 
 def key_name(key: bytes) -> str:
-    """A name of a state key that does not tell the key."""
+    """Name of a state key that does not reveal the key."""
     return hashlib.blake2b(b"name", digest_size=8, key=key, person=b"consent store").hexdigest()
 
 
 def releases_of(
     config: PartyConfig, terms: Terms, planned: Ledger, row: int = 0
 ) -> dict[Release, int]:
-    """What a planned ledger releases of a row, as the budget counts it."""
+    """Releases of a row in a planned ledger, as the budget counts them."""
     flips, answers = terms.mechanism.label_flips, ""
     if flips is not None:
         # Loaded here: most mechanisms flip nothing.

@@ -122,7 +122,7 @@ class LabelFlipStore:
         return "" if facts is None else str(facts["name"])
 
     def rows(self) -> int:
-        """How many rows have an answer."""
+        """Number of rows with an answer."""
         with self.store.reading() as records:
             return self._account(records).row_count
 

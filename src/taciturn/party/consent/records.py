@@ -171,7 +171,7 @@ Numbers: TypeAlias = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """How many transactions have changed a store, which is named by a hash of its salt."""
+    """Number of transactions of a store, which is named by a hash of its salt."""
 
     store: str
     number: int
@@ -317,7 +317,7 @@ class Account:
 
     @property
     def row_count(self) -> int:
-        """How many rows have a value."""
+        """Number of rows with a value."""
         return self._record.rows
 
     def values(self, tags: Tags) -> Values:
@@ -460,7 +460,7 @@ class Account:
 
 
 def empty_database() -> sqlite3.Connection:
-    """A database in memory with no account, and with a salt of its own."""
+    """Database in memory with no account, and with a fresh salt."""
     database = connection(":memory:")
     database.executescript(_SCHEMA)
     meta = (SystemEntropy().token(_SALT_BYTES), 0, 0)

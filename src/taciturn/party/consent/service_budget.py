@@ -31,7 +31,7 @@ _DAY_SHIFT = 32
 
 @dataclass(frozen=True, slots=True)
 class RowCounter:
-    """How often each row was scored for someone, and may be; ``limit`` is None for any number."""
+    """Count and limit of a row's scores for a partner; ``limit`` is None for any number."""
 
     namespace: Namespace
     who: str = ""
@@ -40,7 +40,7 @@ class RowCounter:
 
 
 class ServiceBudget:
-    """What a service gives, charged before an answer leaves."""
+    """Budget of a scoring service, charged before an answer is sent."""
 
     def __init__(self, store: OpenStore) -> None:
         self._store = store
@@ -113,7 +113,7 @@ class PartnerBudget:
         return self._budget.admit(self._partner, rows, self._rows_per_day)
 
     def spend(self, ids: Sequence[str], *, write: bool = True) -> list[bool]:
-        """Charges rows before their scores leave, and returns which may; or only looks."""
+        """Charge rows before their scores are sent, if ``write``; returns which may be sent."""
         return self._budget.spend(self._counters, ids, write=write) if ids else []
 
 

@@ -83,7 +83,7 @@ class ConsentStore:
 
     @contextmanager
     def writing(self) -> Iterator[Records]:
-        """What is written in the block is on the disk when it ends; undone where it raises."""
+        """Transaction: on disk when the block ends, undone where it raises."""
         with closing(self.open()) as opened, opened.transaction() as records:
             yield records
 
@@ -168,7 +168,7 @@ class OpenStore:
 
     @contextmanager
     def transaction(self, *, write: bool = True) -> Iterator[Records]:
-        """What is written in the block is on the disk when it ends; undone where it raises."""
+        """Transaction: on disk when the block ends, undone where it raises."""
         store, database = self._store, self._database
         with self._lock:
             # Read before the transaction: another program may commit and note a later one then.

@@ -1,4 +1,4 @@
-"""What Alice's training is run with."""
+"""Inputs of Alice's training."""
 
 from __future__ import annotations
 

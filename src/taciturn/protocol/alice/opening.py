@@ -1,4 +1,4 @@
-"""How Alice's trainings open: greetings, other Alices, Bob's key, the seed of the batches.
+"""Opening of Alice's trainings: greetings, other Alices, Bob's key, the seed of the batches.
 
 Each conversation takes of it what it needs, in this order. Where a training is resumed nothing of
 it is said again: the state has it all.

@@ -235,7 +235,7 @@ class MutualResponder(ScoreResponder):
         yield from exchange(2 * number + 1, None, matrix, entropy.fork("own"))
 
     def _ask_masked(self, rows: int, number: int, entropy: Entropy) -> Program[IntArray | int]:
-        """What her share of Bob's weights adds to the scores, under a mask of his."""
+        """Contribution of her share of Bob's weights to the scores, under his mask."""
         if self._hers is None:
             return 0
         question = VectorRequest((yield from self._hers.offer(entropy)), self._bobs.values, rows)

@@ -116,7 +116,7 @@ def own_scores(
     masks: ZeroSum = NO_MASKS,
     noise: IntArray | None = None,
 ) -> IntArray:
-    """What Alice's own share adds to the scores of some rows, noise and masks included."""
+    """Contribution of Alice's share to the scores of some rows, with noise and masks."""
     scores = ring.product(rows, share)
     if noise is not None:
         scores = ring.centred(scores + noise)

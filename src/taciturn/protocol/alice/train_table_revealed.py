@@ -134,7 +134,7 @@ def _scores(
     widest: int,
     noise: FloatArray | None = None,
 ) -> Iterator[tuple[int, FloatArray]]:
-    """What a direction does to the scores of some rows, in numbered parts; plus noise, if any."""
+    """Change of the scores of some rows along a direction, in numbered parts, with any noise."""
     for number, part in enumerate(terms.scheme.row_parts(TableSize(len(whole), widest))):
         exact = table.ring.product(whole[part], product)
         scores = table.scales.scores(exact)

@@ -1,4 +1,4 @@
-"""What a training will charge to Bob's ledger: known before it begins, from what is agreed on.
+"""Forecast of Bob's ledger, from the agreement.
 
 **Guarantee.** The forecast is the ledger of a training that makes all its passes. Where batches are
 drawn as it goes (``hidden_batch``), or where it may end early (``patience``), it is no less.
@@ -35,7 +35,7 @@ def forecast(
     budget: float | None = None,
     delta: float = DEFAULT_DELTA,
 ) -> Ledger:
-    """The ledger at the end, of one row that stands for all.
+    """Ledger at the end, for a representative row.
 
     ``bob_columns`` include an intercept. ``budget`` is the most that a label's epsilon may come to,
     and ``delta`` the probability at which the tighter total is stated. Raises ``BudgetExceeded``
@@ -69,7 +69,7 @@ class Planned:
 def forecast_all(
     trainings: Sequence[Planned], folds: int, bob_columns: int, *, delta: float = DEFAULT_DELTA
 ) -> Ledger:
-    """The ledger after several trainings, of one row that stands for each fold.
+    """Ledger after several trainings, for a representative row of each fold.
 
     Labels that are flipped once and kept are paid for once.
 
@@ -91,7 +91,7 @@ def forecast_all(
 
 
 def releases(terms: Terms, rows: int) -> Iterator[tuple[PrivacyEvent, int]]:
-    """What the mechanism releases of a row in a whole training, and the most times that it does."""
+    """Releases of a row in a whole training, and their maximum number."""
     agreed, method = terms.agreement, terms.mechanism
     if method.label_flips is not None:
         yield method.label_flips.event, 1
@@ -110,7 +110,7 @@ def releases(terms: Terms, rows: int) -> Iterator[tuple[PrivacyEvent, int]]:
 
 
 def _affordable(ledger: Ledger, event: PrivacyEvent, times: int) -> int:
-    """So many of the releases as the budget pays for; the training ends there.
+    """Releases that the budget pays for; the training ends there.
 
     Where it pays for none the charge says so.
     """

@@ -97,7 +97,7 @@ class BobInputs(Generic[M_co]):
         table_memory: int = DEFAULT_TABLE_MEMORY,
         partners: tuple[str, ...] = (ONLY,),
     ) -> BobInputs[Mechanism]:
-        """Inputs with a ledger of their own, for a run whose messages reach nobody."""
+        """Inputs with a separate ledger, for a run whose messages reach nobody."""
         method = terms.mechanism
         ledger = Ledger(labels.rows, method.assumption)
         return BobInputs(

@@ -1,4 +1,4 @@
-"""What Bob observes of Alice's columns: scores, and what he knows of the weights behind them.
+"""Bob's observations of Alice's columns: scores, and what he knows of their weights.
 
 His programs emit the values; the view collects them, a column attack declares the kinds that it
 needs, and an audit names them by the same words. A program that opens no score emits none of them.
@@ -15,7 +15,7 @@ from taciturn.protocol.events import Event
 
 
 class BobSignal(Enum):
-    """A kind of thing that Bob receives of Alice's columns; its value says it in words."""
+    """Kind of Bob's observation of Alice's columns; its value is a description."""
 
     BATCH_SCORES = "the scores of Alice's columns in each batch"
     TABLE_SCORES = "the scores of Alice's columns in each pass"
@@ -24,7 +24,7 @@ class BobSignal(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BobObservation(Event):
-    """Something Bob could note down; ``signal`` says what kind of thing it is."""
+    """An observation of Bob's; ``signal`` is its kind."""
 
     signal: ClassVar[BobSignal]
 

@@ -1,4 +1,4 @@
-"""How Bob's trainings open: greetings, Alices' introductions, his key, the seed of the batches.
+"""Opening of Bob's trainings: greetings, Alices' introductions, his key, the seed of the batches.
 
 Each conversation takes of it what it needs, in this order. Where a training is resumed nothing of
 it is said again: the state has it all.

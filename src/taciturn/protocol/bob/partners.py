@@ -60,7 +60,7 @@ class Partner:
 
     @property
     def columns(self) -> int:
-        """How many she has."""
+        """Number of her columns."""
         width: int = self.place.stop - self.place.start
         return width
 
@@ -89,7 +89,7 @@ class Partners:
 
     @classmethod
     def for_training(cls, names: Sequence[str], state: TrainingState) -> Partners:
-        """Those of a training, after the greetings."""
+        """Partners of a training, after the greetings."""
         return cls.from_widths(names, state.widths or (state.columns,))
 
     @property

@@ -83,14 +83,14 @@ def receive_table_scores(
 
 
 def price_of_share(method: Mechanism) -> PrivacyEvent:
-    """What a share without noise is: of flipped labels it follows from what they have paid for."""
+    """Privacy event of a share without noise; flipped labels have paid for it already."""
     return NonPrivate() if method.label_flips is None else method.label_flips.gradient_event
 
 
 def release_share(
     inputs: BobInputs[EncryptedMechanism], share: IntArray, partners: Partners | None = None
 ) -> Program[None]:
-    """Reveals his share of Alice's weights, to each of several hers; charged before it leaves."""
+    """Reveals his share of Alice's weights, to each of several hers; charged before it is sent."""
     price = price_of_share(inputs.mechanism)
     inputs.ledger.charge(price, EVERY_ROW)
     for partner in (partners or Partners.from_widths((ONLY,), (len(share),))).all:
@@ -104,7 +104,7 @@ def release_noisy_share(
     release: ModelRelease,
     modulus_bits: int,
 ) -> Program[IntArray]:
-    """Reveals his share of Alice's weights with noise; charged before it leaves.
+    """Reveals his share of Alice's weights with noise; charged before it is sent.
 
     What he revealed is his share from here on: the model is the released one.
     """

@@ -42,7 +42,7 @@ _NO_SCORES = np.empty(0)
 
 @dataclass(frozen=True, slots=True)
 class DirectionScores:
-    """What a direction does to Alice's part of the scores.
+    """Change of Alice's partial scores along a direction.
 
     ``held_out`` is empty where held-out rows are not looked at after each pass. ``suspected_wraps``
     counts scores of ``train`` near the end of their range. ``exact`` has them as integers, where
@@ -60,7 +60,7 @@ Measure: TypeAlias = Callable[[int, IntArray], Program[DirectionScores]]
 
 
 class Solver(Protocol):
-    """What chooses the next direction: ``SubspaceSolver``, or one on a public schedule."""
+    """Solver that chooses the next direction: ``SubspaceSolver``, or one on a public schedule."""
 
     @property
     def weights(self) -> FloatArray:
@@ -76,7 +76,7 @@ class Solver(Protocol):
 
     @property
     def mixture(self) -> FloatArray:
-        """How much of each direction the weights of now have."""
+        """Coefficient of each direction in the current weights."""
 
     def resume(
         self, directions: Sequence[FloatArray], scores: Sequence[FloatArray], position: FloatArray
@@ -112,7 +112,7 @@ class Solution:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """Where the search ended.
+    """Result of the search.
 
     ``solutions`` has one for each penalty, made as it is asked for. ``opened`` is what he asked and
     was answered in all passes, where that can be tested.
@@ -206,7 +206,7 @@ class _Turns:
         return np.append(losses, self._loss(scores))
 
     def of_penalty(self, penalty: int, losses: FloatArray, solver: Solver) -> tuple[float, ...]:
-        """Those of one penalty, and its loss at the end."""
+        """Losses of one of several penalties, pass by pass; empty where there is one only."""
         models = self.inputs.terms.agreement.models
         if models == 1:
             return ()
@@ -286,7 +286,7 @@ class _Opened:
 
 @dataclass(frozen=True, slots=True)
 class _HeldOutTracker:
-    """How good the model of now is on the held-out rows, pass by pass: for Bob's eyes.
+    """Metrics of the current model on the held-out rows, pass by pass; only Bob sees them.
 
     ``scores`` are what each pass did to Alice's part of the scores, passes by rows. ``shift`` is by
     how much class weights move scores.

@@ -1,4 +1,4 @@
-"""Bob's side of ``hybrid``. The chart of messages stands in Alice's file.
+"""Bob's side of ``hybrid``. The chart of messages is in Alice's file.
 
 Only he knows which of the rows that Alice scores are the batch. A marked row that the response
 turned to 0 is not scored and takes no part in the iteration; where all were, nothing is learnt from

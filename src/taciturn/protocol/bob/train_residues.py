@@ -1,6 +1,6 @@
-"""Bob's side of the training in which he tells every residue, with noise and unencrypted.
+"""Bob's side of the training in which he sends every residue with noise, unencrypted.
 
-The chart of messages stands in Alice's file. Bob's own weights are updated with what he released:
+The chart of messages is in Alice's file. Bob's own weights are updated with what he released:
 what Alice sees of other rows then depends on a label only through that row's own releases. Updating
 them with the true residues is possible, and makes every total in the ledger infinite.
 """
@@ -109,7 +109,7 @@ def _taint_totals(features: FeatureTable, mechanism: ResidueMechanism[Any], ledg
 
 
 class _Release:
-    """Turns scores and labels into the message that leaves, and the residues it tells."""
+    """Turns scores and labels into the message, and the residues that it reveals."""
 
     def __init__(self, terms: Terms, mechanism: ResidueMechanism[Any], entropy: Entropy) -> None:
         self._terms = terms

@@ -1,6 +1,6 @@
 """Bob's side of the training in which Alice learns the gradient of every batch.
 
-The chart of messages stands in Alice's file. Bob sees ``X_A w_A`` of every batch in clear, and the
+The chart of messages is in Alice's file. Bob sees ``X_A w_A`` of every batch in clear, and the
 masked gradient; what he returns passes through his mechanism and is charged before it is sent.
 """
 

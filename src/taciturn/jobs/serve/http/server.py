@@ -49,7 +49,7 @@ ASGI: TypeAlias = Callable[[Any, Any, Any], Awaitable[None]]
 
 
 class _Pipelined(Exception):
-    """Another request came before the first was answered."""
+    """A second request arrived before the first was answered."""
 
 
 class _Closable(asyncio.Transport):
