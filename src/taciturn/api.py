@@ -169,15 +169,15 @@ def align(
     # Loaded here: the sides of a job know the party's files too.
     from taciturn.jobs.align.simulation import align_tables
 
-    his = id if bob_id is None else bob_id
+    bob_column = id if bob_id is None else bob_id
     if not isinstance(alice, list):
-        (one,), two = align_tables(
-            [alice], bob, alice_id=id, bob_id=his, normalise_ids=normalise_ids
+        (alice_frame,), bob_frame = align_tables(
+            [alice], bob, alice_id=id, bob_id=bob_column, normalise_ids=normalise_ids
         )
-        return one, two
+        return alice_frame, bob_frame
     if not alice:
         raise ConfigError("no table is given for Alice", where="alice=", hint="name one or more")
-    return align_tables(alice, bob, alice_id=id, bob_id=his, normalise_ids=normalise_ids)
+    return align_tables(alice, bob, alice_id=id, bob_id=bob_column, normalise_ids=normalise_ids)
 
 
 def train(

@@ -395,7 +395,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     def _require_no_claim(self) -> None:
         if mechanism_class(self.mechanism).claims_protection:
             raise ConfigError(
-                f'class_weight="balanced" tells the ratio of the classes, and the ledger of '
+                f'class_weight="balanced" reveals the ratio of the classes, and the ledger of '
                 f"{self.mechanism} has no price for that",
                 setting="class_weight",
                 hint="give weights that may be public, such as {0: 1, 1: 5}",

@@ -264,9 +264,9 @@ def _split(settings: Settings, raw: Source, entropy: DataEntropy) -> VerticalDat
 
 def _permuted(data: VerticalData, entropy: DataEntropy) -> VerticalData:
     """Alice's training rows under the ids of others: her columns say nothing of Bob's rows."""
-    hers = data.alice_train
-    order = entropy.permute.fork("rows").permutation(hers.rows)
-    permuted = FeatureTable(hers.ids, hers.columns, hers.values[order])
+    alice_table = data.alice_train
+    order = entropy.permute.fork("rows").permutation(alice_table.rows)
+    permuted = FeatureTable(alice_table.ids, alice_table.columns, alice_table.values[order])
     return replace(data, alice_train=permuted)
 
 

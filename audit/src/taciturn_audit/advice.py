@@ -223,9 +223,9 @@ def inapplicable(view: AliceView) -> tuple[str, ...]:
 def change(attack: str, rehearsal: Rehearsal) -> str:
     """The change that helps against an attack, an option first where one helps."""
     method = rehearsal.method
-    own = method.advice(attack)
-    if own is not None:
-        return advised(own.template, **own.values)
+    advice = method.advice(attack)
+    if advice is not None:
+        return advised(advice.template, **advice.values)
     if method.label_flips is not None:
         return _lower_ceiling()
     if isinstance(method, ResidueMechanism):

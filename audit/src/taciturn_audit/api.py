@@ -179,7 +179,7 @@ def audit_session(
             )
         if truth is None:
             raise ConfigError(
-                "guesses are judged by labels, and none are given",
+                "guesses cannot be judged without labels",
                 setting="guesses",
                 hint=Hint("give {truth} too: Bob's file", truth="bob.toml"),
             )
@@ -288,10 +288,10 @@ def compare(
         from taciturn_audit.compare import compare as side_by_side
 
     given = given_options(options, compare)
-    own = str(given.pop("mechanism", ""))
-    if own and own not in {name.partition(":")[0] for name in mechanisms}:
+    base_mechanism = str(given.pop("mechanism", ""))
+    if base_mechanism and base_mechanism not in {name.partition(":")[0] for name in mechanisms}:
         # That of the settings, in a file say, is one to compare.
-        mechanisms = (own, *mechanisms)
+        mechanisms = (base_mechanism, *mechanisms)
     _require_comparable(mechanisms)
     given.setdefault("seed", 0)
 
@@ -318,7 +318,7 @@ def _require_comparable(mechanisms: Sequence[str]) -> None:
     """
     if not mechanisms or len(set(mechanisms)) < len(mechanisms):
         raise ConfigError(
-            "name each mechanism once, and at least one",
+            "name at least one mechanism, and none twice",
             setting="mechanisms",
             hint=Hint("use {mechanisms}, say", mechanisms=",".join(DEFAULT_MECHANISMS)),
         )

@@ -124,11 +124,13 @@ def bob_view(outcome: Outcome, entropy: RunEntropy, *, predict: bool = False) ->
     if outcome.terms.mechanism.shares_scores and not agreed.reveal_bob:
         return view.predicting(outcome.train_scores, whole=True)
     with np.errstate(over="ignore", invalid="ignore"):
-        own = data.bob_train.values @ outcome.bob_weights
+        bob_scores = data.bob_train.values @ outcome.bob_weights
     if outcome.terms.centred:
         # The intercept that he trained lacks her means, which the joined model's has.
-        own -= centring_offset(outcome.alice_weights, training_means(data.alice_train.values))
-    return view.predicting(outcome.train_scores - own)
+        bob_scores -= centring_offset(
+            outcome.alice_weights, training_means(data.alice_train.values)
+        )
+    return view.predicting(outcome.train_scores - bob_scores)
 
 
 def examine_columns(

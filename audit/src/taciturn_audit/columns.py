@@ -86,11 +86,12 @@ class Truth:
 
     def recovered(self, estimate: FloatArray, rows: IndexArray) -> BoolArray:
         """Which values of some rows are right, rows by values."""
-        hers = self.values[rows]
+        true_values = self.values[rows]
         spread = self.values[:, self.numeric].std(axis=0)
-        near = np.abs(estimate[:, self.numeric] - hers[:, self.numeric]) <= NEAR * spread
+        near = np.abs(estimate[:, self.numeric] - true_values[:, self.numeric]) <= NEAR * spread
         right = [
-            self._level(estimate, group) == self._level(hers, group) for group in self.categories
+            self._level(estimate, group) == self._level(true_values, group)
+            for group in self.categories
         ]
         return np.column_stack([near, *right])
 
@@ -109,9 +110,9 @@ class Truth:
 
     def fits(self, estimate: FloatArray, rows: IndexArray) -> FloatArray:
         """The share of each column's variance that an estimate of some rows explains."""
-        hers = self.values[rows]
-        error = np.sum((estimate - hers) ** 2, axis=0)
-        varies = np.sum((hers - hers.mean(axis=0)) ** 2, axis=0)
+        true_values = self.values[rows]
+        error = np.sum((estimate - true_values) ** 2, axis=0)
+        varies = np.sum((true_values - true_values.mean(axis=0)) ** 2, axis=0)
         fits: FloatArray = 1.0 - error / np.maximum(varies, 1e-300)
         return np.where(varies > 0, fits, -np.inf)
 
@@ -179,14 +180,14 @@ def _matched(
     """
     guessed = np.tile(truth[fitted].mean(axis=0), (len(truth), 1))
     agreement = _correlations(values[fitted], truth[fitted])
-    for own, hers in zip(*linear_sum_assignment(-np.abs(agreement)), strict=True):
-        column = values[:, own]
+    for estimated, actual in zip(*linear_sum_assignment(-np.abs(agreement)), strict=True):
+        column = values[:, estimated]
         if ambiguity is Ambiguity.SCALE:
             inputs = np.column_stack([column, np.ones(len(column))])
-            factors = np.linalg.lstsq(inputs[fitted], truth[fitted, hers], rcond=None)[0]
-            guessed[:, hers] = inputs @ factors
+            factors = np.linalg.lstsq(inputs[fitted], truth[fitted, actual], rcond=None)[0]
+            guessed[:, actual] = inputs @ factors
         else:
-            guessed[:, hers] = np.where(agreement[own, hers] < 0, -1.0, 1.0) * column
+            guessed[:, actual] = np.where(agreement[estimated, actual] < 0, -1.0, 1.0) * column
     return guessed
 
 

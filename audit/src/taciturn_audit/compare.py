@@ -144,7 +144,7 @@ def _comparison(
 def _compared(audit: _Audited, by: Measure, raw: RawData) -> ComparedMechanism:
     training, means = audit.runs.first, audit.runs.means
     dearest = max(
-        (run.ledger for run in audit.runs.trainings), key=lambda one: one.label_epsilon_total
+        (run.ledger for run in audit.runs.trainings), key=lambda ledger: ledger.label_epsilon_total
     )
     return ComparedMechanism(
         mechanism=training.mechanism,

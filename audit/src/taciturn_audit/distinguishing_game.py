@@ -151,15 +151,17 @@ def _train(
 ) -> ReceivedMessages:
     rows, columns = shape
     ids = RowIds.numbered(rows)
-    hers = FeatureTable(ids, view.features.columns[:columns], _drawn(view, columns, rows, entropy))
-    his = FeatureTable(ids, *_bobs_columns(view.peer.columns, rows, entropy))
+    alice_table = FeatureTable(
+        ids, view.features.columns[:columns], _drawn(view, columns, rows, entropy)
+    )
+    bob_table = FeatureTable(ids, *_bobs_columns(view.peer.columns, rows, entropy))
     labels = LabelTable.from_data(np.full(rows, secret_bit, dtype=np.int8), ids=ids)
     method, stopwatch = terms.mechanism, _Stopwatch()
     alice, bob = entropy.fork("alice"), entropy.fork("bob")
     ledger = Ledger(rows, method.assumption)
     run_pair(
-        ALICE[terms.conversation](AliceInputs(hers, terms, alice)),
-        BOB[terms.conversation](BobInputs(his, labels, terms, method, ledger, bob)),
+        ALICE[terms.conversation](AliceInputs(alice_table, terms, alice)),
+        BOB[terms.conversation](BobInputs(bob_table, labels, terms, method, ledger, bob)),
         tap=stopwatch,
     )
     return stopwatch.received()
@@ -361,9 +363,9 @@ def _time_features(received: Challenge) -> FloatArray:
     """
     most = max(len(message.seconds) for message in received.messages)
     times = np.zeros((len(received.messages), most + 1))
-    for row, one in zip(times, received.messages, strict=True):
-        row[: len(one.seconds)] = one.seconds
-        row[most] = sum(one.seconds)
+    for row, message in zip(times, received.messages, strict=True):
+        row[: len(message.seconds)] = message.seconds
+        row[most] = sum(message.seconds)
     columns = [*times.T, *(_beside(column) for column in times.T)]
     return np.column_stack([_ranks(column) for column in columns])
 
@@ -440,9 +442,10 @@ def _marked(received: Challenge) -> Fault:
         at = length // 2
         messages = [
             replace(
-                one, payload=_mark(one.payload, at, min(count, length - at), 255 * int(secret_bit))
+                message,
+                payload=_mark(message.payload, at, min(count, length - at), 255 * int(secret_bit)),
             )
-            for one, secret_bit in zip(received.messages, received.secret_bits, strict=True)
+            for message, secret_bit in zip(received.messages, received.secret_bits, strict=True)
         ]
         spoilt = replace(received, messages=tuple(messages))
         return _look(BYTES, _byte_features(spoilt), received.secret_bits).noticed
@@ -461,8 +464,10 @@ def _delayed(received: Challenge) -> Fault:
 
     def noticed(microseconds: int) -> bool:
         messages = [
-            replace(one, seconds=_later(one.seconds, 1e-6 * microseconds * float(secret_bit)))
-            for one, secret_bit in zip(received.messages, received.secret_bits, strict=True)
+            replace(
+                message, seconds=_later(message.seconds, 1e-6 * microseconds * float(secret_bit))
+            )
+            for message, secret_bit in zip(received.messages, received.secret_bits, strict=True)
         ]
         spoilt = replace(received, messages=tuple(messages))
         return _look(TIMES, _time_features(spoilt), received.secret_bits).noticed

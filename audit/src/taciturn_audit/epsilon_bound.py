@@ -161,15 +161,15 @@ def epsilon_lower_bound_over(
 
     bounds: list[EpsilonBound] = []
     for name, (first, second) in pairs.items():
-        own = entropy.fork(f"epsilon bound {name}")
+        sampler_entropy = entropy.fork(f"epsilon bound {name}")
         candidates = _choose(
-            _draw(first, samples // 2, own.fork("first, to choose")),
-            _draw(second, samples // 2, own.fork("second, to choose")),
+            _draw(first, samples // 2, sampler_entropy.fork("first, to choose")),
+            _draw(second, samples // 2, sampler_entropy.fork("second, to choose")),
             tail=tail,
             delta=delta,
         )
-        fresh_first = _draw(first, judged, own.fork("first, to judge"))
-        fresh_second = _draw(second, judged, own.fork("second, to judge"))
+        fresh_first = _draw(first, judged, sampler_entropy.fork("first, to judge"))
+        fresh_second = _draw(second, judged, sampler_entropy.fork("second, to judge"))
         for event, direction in candidates:
             first_hits = int(np.count_nonzero(event.holds(fresh_first)))
             second_hits = int(np.count_nonzero(event.holds(fresh_second)))

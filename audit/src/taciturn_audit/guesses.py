@@ -86,18 +86,18 @@ class GuessesFile:
         try:
             recording = read(Recording, values["recording"])
             rows = recording.rows
-            written = [read(_Written, one) for one in _listed(values["attacks"])]
+            written = [read(_Written, record) for record in _listed(values["attacks"])]
             control = values["model_only"]
             look = values["distinguisher"]
             return cls(
                 recording=recording,
                 guesses=Guesses(
                     None if control is None else _guess(read(_Written, control), rows),
-                    {one.name: _guess(one, rows) for one in written},
-                    {one.name: one.seconds for one in written},
-                    tuple(read(Skipped, one) for one in _listed(values["skipped"])),
+                    {record.name: _guess(record, rows) for record in written},
+                    {record.name: record.seconds for record in written},
+                    tuple(read(Skipped, record) for record in _listed(values["skipped"])),
                 ),
-                messages=tuple(read(MessageSeen, one) for one in _listed(values["messages"])),
+                messages=tuple(read(MessageSeen, record) for record in _listed(values["messages"])),
                 distinguisher=None if look is None else read(Distinguisher, look),
             )
         except (KeyError, TypeError, ValueError, DataError):

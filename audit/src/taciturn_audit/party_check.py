@@ -54,7 +54,7 @@ def check_party(
             return _at_alice(TrainingPlan.from_config(config), columns, announce, bob)
         if seat not in (None, "alice") or known_rows is not None:
             raise ConfigError(
-                "what Bob can tell of Alice's columns is rehearsed with them, and this file is his",
+                "attacks on Alice's columns are rehearsed with her table, and this is Bob's file",
                 setting="seat" if known_rows is None else "known_rows",
                 hint="let Alice's side check its own file",
             )
@@ -115,16 +115,18 @@ def _at_bob(preview: TrainingPlan, columns: int | None, announce: Announce) -> C
     count = columns or config.alice_columns
     if count is None:
         raise ConfigError(
-            "how many columns Alice has is not agreed on, and random ones must stand in for them",
+            "the number of Alice's columns is not agreed on, and is needed for random stand-ins",
             setting="alice_columns",
             hint=Hint("write {alice_columns}, or use {columns}", alice_columns=30, columns=30),
         )
     table, labels = tables.train, tables.labels
-    own = table.values[:, : len(table.columns) - table.free]
+    bob_values = table.values[:, : len(table.columns) - table.free]
     stand_ins = random_table(table.rows, count).frame
     names = {name: f"stand-in {name}" for name in stand_ins.columns}
-    his = pl.from_numpy(own, schema=[f"own {name}" for name in table.columns[: own.shape[1]]])
-    frame = pl.concat([stand_ins.rename(names), his], how="horizontal")
+    bob_frame = pl.from_numpy(
+        bob_values, schema=[f"own {name}" for name in table.columns[: bob_values.shape[1]]]
+    )
+    frame = pl.concat([stand_ins.rename(names), bob_frame], how="horizontal")
     truth = labels if _enough(labels) else None
     result = _rehearsed(config, table, frame, truth, count, announce)
     price = preview.outlook()

@@ -269,10 +269,10 @@ def _exposed(view: BobView, truth: Truth, entropy: KeyedEntropy) -> tuple[Expose
 
 def _advice(rehearsal: Rehearsal, exposed: tuple[ExposedColumn, ...]) -> list[str]:
     terms = rehearsal.terms
-    one = "pass" if terms.whole_table else "epoch"
+    unit = "pass" if terms.whole_table else "epoch"
     words = [
-        f"each {one} gives Bob an exact score of every row; no number of them is known to be safe, "
-        "and fewer are no protection"
+        f"each {unit} gives Bob an exact score of every row; no number of them is known to be "
+        "safe, and fewer are no protection"
     ]
     if exposed:
         names = ", ".join(f"{column.name} (R2 {column.r2:.2f})" for column in exposed)

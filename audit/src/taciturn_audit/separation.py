@@ -100,8 +100,12 @@ def separate(view: BobView, tables: Sequence[FeatureTable]) -> Separation | None
     with one_thread():
         answers = answers_of(view, tables)
         names = tuple(name or "alice" for name in view.partners)
-        looked = {name: one for name, one in _looked(names, answers) if len(one.rows) >= LEAST}
-        looks = tuple(_look(name, one, len(looked)) for name, one in looked.items())
+        looked = {
+            name: answered
+            for name, answered in _looked(names, answers)
+            if len(answered.rows) >= LEAST
+        }
+        looks = tuple(_look(name, answered, len(looked)) for name, answered in looked.items())
         if not looks:
             return None
         faults = tuple(_faults(answers[0], len(looked)))
@@ -118,16 +122,16 @@ def separate(view: BobView, tables: Sequence[FeatureTable]) -> Separation | None
 
 
 def _looked(names: Sequence[str], answers: Sequence[Answers]) -> Iterator[tuple[str, Answers]]:
-    for name, one in zip(names, answers, strict=True):
-        yield f"{name}: numbers", one
-        yield f"{name}: differences of a row", one.moved(one.rows)
+    for name, answer in zip(names, answers, strict=True):
+        yield f"{name}: numbers", answer
+        yield f"{name}: differences of a row", answer.moved(answer.rows)
         # Passes have every row in its own place.
-        if not np.array_equal(one.rows, one.places):
-            yield f"{name}: differences of a place", one.moved(one.places)
+        if not np.array_equal(answer.rows, answer.places):
+            yield f"{name}: differences of a place", answer.moved(answer.places)
     # Of two Alices it is the sum that Bob is given.
     pairs = combinations(zip(names, answers, strict=True), 2) if len(names) > 2 else ()
-    for (name, one), (second, other) in pairs:
-        yield f"{name} and {second}: sums", one + other
+    for (name, answer), (second, other) in pairs:
+        yield f"{name} and {second}: sums", answer + other
 
 
 # --- numbers and scores -------------------------------------------------------------------------
@@ -166,11 +170,13 @@ def _of_batches(
         values = [table.values.take(event.rows, axis=0) for table in tables]
         # All weights are zero at first: scores that are all alike have no middle.
         if event.iteration:
-            parts = [part @ own for part, own in zip(values, weights, strict=True)]
+            parts = [
+                part @ batch_weights for part, batch_weights in zip(values, weights, strict=True)
+            ]
             yield event.iteration, event.rows, parts
         weights = [
-            event.shrink * own + event.step @ part
-            for part, own in zip(values, weights, strict=True)
+            event.shrink * batch_weights + event.step @ part
+            for part, batch_weights in zip(values, weights, strict=True)
         ]
 
 

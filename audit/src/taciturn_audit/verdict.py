@@ -163,14 +163,14 @@ def weigh(
     AUC 52.00 % against 50.00 %. That is not a proof of safety.
     """
     if shuffled:
-        controls = [one for one in controls if one.name == "prior"]
+        controls = [score for score in controls if score.name == "prior"]
     known = max(controls, key=lambda control: control.accuracy)
     ranked = max(controls, key=lambda control: _or_none(control.auc))
     right = [attack for attack in attacks if attack.accuracy_low > known.accuracy]
     ranking = [attack for attack in attacks if attack.auc_low > ranked.auc]
     if shuffled:
-        right = [one for one in right if _beyond_chance(one, "accuracy", known, len(attacks))]
-        ranking = [one for one in ranking if _beyond_chance(one, "AUC", ranked, len(attacks))]
+        right = [score for score in right if _beyond_chance(score, "accuracy", known, len(attacks))]
+        ranking = [score for score in ranking if _beyond_chance(score, "AUC", ranked, len(attacks))]
     above: dict[str, Measure] = {attack.name: "AUC" for attack in ranking}
     above |= {attack.name: "accuracy" for attack in right}
     by, used = ranking_figure(controls), tuple(controls)
@@ -432,7 +432,7 @@ def before_judgement(audit: SessionAudit) -> Summary:
     look, rows = audit.distinguisher, audit.recording.rows
     if look is not None and look.noticed:
         return Summary(Status.LEAK, _DEPENDS, apart_sentence(look))
-    sure = max(audit.guesses, key=lambda one: one.certain, default=None)
+    sure = max(audit.guesses, key=lambda guess: guess.certain, default=None)
     if sure is not None and sure.certain:
         return Summary(
             Status.CERTAIN,
@@ -466,7 +466,7 @@ def conclude_columns_of(audit: SessionAudit) -> Summary:
             headline = "No attack of ours succeeded"
             return Summary(Status.NOT_SHOWN, headline, seat.findings.verdict)
         return Summary(Status.NOT_TESTED, _NOTHING_OPENED, seat.findings.verdict)
-    best = max(audit.estimates or (), key=lambda one: one.explains, default=None)
+    best = max(audit.estimates or (), key=lambda estimate: estimate.explains, default=None)
     if best is None:
         return Summary(Status.NOT_TESTED, _NOTHING_OPENED, "That is not a proof of safety.")
     return Summary(
@@ -505,7 +505,9 @@ def apart_sentence(look: Distinguisher) -> str:
     """The outcome of a test of ciphertexts, in words."""
     if look.noticed:
         return f"What Alice receives depends on the labels: {'; '.join(_noticed(look))}."
-    counts = ", ".join(f"{one.name} {one.right} of {one.judged}" for one in look.looks)
+    counts = ", ".join(
+        f"{attempt.name} {attempt.right} of {attempt.judged}" for attempt in look.looks
+    )
     seen = "; ".join(fault.words for fault in look.faults if fault.noticed) or "nothing"
     unseen = "; ".join(fault.words for fault in look.faults if not fault.noticed)
     blind = f" Not even this would have been noticed: {unseen}." if unseen else ""
@@ -518,9 +520,9 @@ def apart_sentence(look: Distinguisher) -> str:
 
 def _noticed(look: Distinguisher) -> list[str]:
     parts = [
-        f"from {one.name} {one.right} of {one.judged} trainings were told"
-        for one in look.looks
-        if one.noticed
+        f"from {attempt.name} {attempt.right} of {attempt.judged} trainings were told"
+        for attempt in look.looks
+        if attempt.noticed
     ]
     if look.repeated:
         parts.append(f"{look.repeated:,} blocks of 16 bytes occur again")

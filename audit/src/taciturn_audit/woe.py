@@ -288,4 +288,4 @@ def _alike(ours: list[bytes], others: list[bytes]) -> bool:
 def _bins_told(table: _Table) -> tuple[BinsTold, ...]:
     columns = zip(table.columns, table.ones, strict=True)
     known = [bin_knowledge(ones, column.rows, column.name) for column, ones in columns]
-    return tuple(sorted(known, key=lambda one: -one.bits))
+    return tuple(sorted(known, key=lambda knowledge: -knowledge.bits))

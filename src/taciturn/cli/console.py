@@ -37,7 +37,7 @@ ALIVE = b"WATCHDOG=1"
 
 
 def main_thread_seconds() -> float:
-    """Processor time that the main thread has used; the clock's where that is not known."""
+    """Processor time of the main thread; elapsed time where it is unknown."""
     thread = threading.main_thread().ident
     if sys.platform == "win32" or thread is None:
         return time.monotonic()

@@ -52,9 +52,10 @@ def _plain(kind: Any) -> Any:  # noqa: ANN401 - a type form
 
 def _default(name: str) -> str:
     """Default value in brackets, empty if there is none; mechanisms describe their own."""
-    own = getattr(OWN_DATA_DEFAULTS, name, None)
-    if own is not None:
-        return f" (default: {'on' if own is True else plain_value(own)}; each dataset has its own)"
+    default = getattr(OWN_DATA_DEFAULTS, name, None)
+    if default is not None:
+        value = "on" if default is True else plain_value(default)
+        return f" (default: {value}; each dataset has its own)"
     default = Settings.model_fields[name].default
     return "" if default is None or default is False else f" (default: {plain_value(default)})"
 

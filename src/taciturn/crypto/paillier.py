@@ -87,12 +87,12 @@ class Packing:
 
         Raises ``CryptoError`` if not even one fits.
         """
-        one = cls(capacity.product_bits, 1)
-        slots = (bits - 1) // one.width
+        single = cls(capacity.product_bits, 1)
+        slots = (bits - 1) // single.width
         if slots < 1:
             raise CryptoError(
-                f"products of {capacity.product_bits} bits need {one.width} bits with their mask, "
-                f"and a key of {bits} bits holds {bits - 1}"
+                f"products of {capacity.product_bits} bits need {single.width} bits with their "
+                f"mask, and a key of {bits} bits holds {bits - 1}"
             )
         return cls(capacity.product_bits, slots)
 
@@ -297,7 +297,7 @@ class PaillierPublicKey:
         if len(mask.values) != length:
             raise CryptoError(f"{len(mask.values)} masks for {length} entries")
         if not all(0 <= value < self.packing.mask_bound for value in mask.values):
-            raise CryptoError("a mask is not of this key's range")
+            raise CryptoError("a mask is outside this key's range")
 
     def _obfuscator(self, entropy: Entropy) -> mpz:
         if self._obfuscators:

@@ -450,7 +450,7 @@ def _json(value: Any) -> Any:  # noqa: ANN401 - JSON
     if value is None or isinstance(value, list):
         return value
     if isinstance(value, tuple):
-        return [record_of(one) for one in value]
+        return [record_of(item) for item in value]
     return record_of(value)
 
 

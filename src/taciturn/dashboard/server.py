@@ -126,8 +126,8 @@ def _for_this_host(fields: list[bytes], port: int) -> bool:
         for name, _, value in [field.partition(b":")]
         if name.lower() == b"host"
     ]
-    own = [f"{host}:{port}".encode() for host in (HOST, "localhost")]
-    return len(hosts) == 1 and hosts[0].lower() in own
+    own_hosts = [f"{host}:{port}".encode() for host in (HOST, "localhost")]
+    return len(hosts) == 1 and hosts[0].lower() in own_hosts
 
 
 _STYLE = re.compile(r"<style>(.*?)</style>", re.DOTALL)
@@ -207,7 +207,7 @@ def listening_on(port: int) -> socket.socket:
             f"the live page cannot be served on port {port} of this machine: {reason}",
             setting="watch_port",
             hint=Hint(
-                "end what has it, name another port, or use {watch} alone, which takes a free one",
+                "stop the process that uses it, name another port, or let {watch} choose one",
                 watch=True,
             ),
         ) from None
@@ -389,17 +389,17 @@ def open_server(state: DashboardState, port: int | None, file: Path | None) -> t
     Without a ``port``, the one kept in ``file`` is used, or any. A port that is not available is a
     ``ConfigError``.
     """
-    kept = None if file is None else Address.kept(file)
+    saved = None if file is None else Address.kept(file)
     remark = ""
     if port is not None:
         taken = listening_on(port)
     else:
-        taken, remark = _usual(kept)
+        taken, remark = _usual(saved)
     # Another program on the usual port may receive a request for the page, and learn its token.
-    token = new_token() if kept is None or remark else kept.token
+    token = new_token() if saved is None or remark else saved.token
     server = Server(state, taken, token)
     # An address that serves this once only must not replace the usual one.
-    if file is not None and not remark and server.address != kept:
+    if file is not None and not remark and server.address != saved:
         try:
             with reporting_write_errors(file, "address of the live page"):
                 private_folder(file.parent)

@@ -356,15 +356,15 @@ def archive_model(path: Path, session: str) -> Path | None:
     # A file that is no model is kept as well: somebody has put it there.
     mark = (earlier or hashlib.sha256(content).hexdigest())[:_SESSION_DIGITS]
     day = datetime.fromtimestamp(path.stat().st_mtime, UTC).strftime("%Y-%m-%d")
-    kept = _free_name(path, f"{day}.{mark}", content)
-    with reporting_write_errors(kept, "earlier model"):
-        if not kept.exists():
-            _second_name(path, kept, content)
-            sync_folder(kept.parent)
+    archived = _free_name(path, f"{day}.{mark}", content)
+    with reporting_write_errors(archived, "earlier model"):
+        if not archived.exists():
+            _second_name(path, archived, content)
+            sync_folder(archived.parent)
     # Its scores go with it: the page of an earlier model is still worth a look.
     with suppress(OSError):
-        scores_path(path).rename(scores_path(kept))
-    return kept
+        scores_path(path).rename(scores_path(archived))
+    return archived
 
 
 def listed_models(path: Path) -> ModelList:
@@ -401,11 +401,11 @@ def _listed(path: Path, newest: bool) -> ListedModel:
 
 
 def _free_name(path: Path, mark: str, content: bytes) -> Path:
-    kept, number = path.with_name(f"{path.stem}.{mark}{path.suffix}"), 1
-    while kept.exists() and kept.read_bytes() != content:
+    free, number = path.with_name(f"{path.stem}.{mark}{path.suffix}"), 1
+    while free.exists() and free.read_bytes() != content:
         number += 1
-        kept = path.with_name(f"{path.stem}.{mark}-{number}{path.suffix}")
-    return kept
+        free = path.with_name(f"{path.stem}.{mark}-{number}{path.suffix}")
+    return free
 
 
 def _second_name(path: Path, backup: Path, content: bytes) -> None:

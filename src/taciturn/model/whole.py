@@ -85,7 +85,7 @@ def own_part(model: ModelShare) -> ModelPart:
     """A side's own part, where its file has weights."""
     if not len(model.weights) and model.columns:
         raise ConfigError(
-            "this file holds a random share of the weights: alone it says nothing about them",
+            "this file holds a random share of the weights, which reveals nothing about them",
             where=f"{model.role}'s model",
             hint="joint scores come from taciturn predict; a whole model needs both files",
         )
@@ -120,23 +120,27 @@ def whole_model(*shares: ModelShare) -> WholeModel:
             hint="name one file of bob's, and one of each alice's",
         )
     ordered = [alices[name] for name in bob.parties or alices]
-    hers = tuple(ModelPart(alice, _alices_weights(alice, bob)) for alice in ordered)
-    own = _bobs_weights(ordered[0], bob)
+    alice_parts = tuple(ModelPart(alice, _alices_weights(alice, bob)) for alice in ordered)
+    bob_weights = _bobs_weights(ordered[0], bob)
     if bob.intercept:
         # In the whole model Bob's intercept absorbs the means of all sides.
-        own = own.copy()
-        own[-1] += sum(replace(part.model, weights=part.weights).offset for part in hers)
-    return WholeModel(hers, ModelPart(bob, own))
+        bob_weights = bob_weights.copy()
+        bob_weights[-1] += sum(
+            replace(part.model, weights=part.weights).offset for part in alice_parts
+        )
+    return WholeModel(alice_parts, ModelPart(bob, bob_weights))
 
 
 def _alices_weights(alice: ModelShare, bob: ModelShare) -> FloatArray:
     if not alice.sealed:
         return alice.weights
-    kept = bob.share_with(alice.name)
-    if len(alice.share) != len(kept) or alice.scales != bob.scales:
+    bob_share = bob.share_with(alice.name)
+    if len(alice.share) != len(bob_share) or alice.scales != bob.scales:
         raise ConfigError("the two shares do not fit each other", hint="name whole files")
-    hers, his = (np.array(numbers, dtype=np.int64) for numbers in (alice.share, kept))
-    return _in_columns(alice, Scales.from_json(alice.scales).weights(hers + his))
+    alice_numbers, bob_numbers = (
+        np.array(numbers, dtype=np.int64) for numbers in (alice.share, bob_share)
+    )
+    return _in_columns(alice, Scales.from_json(alice.scales).weights(alice_numbers + bob_numbers))
 
 
 def _bobs_weights(alice: ModelShare, bob: ModelShare) -> FloatArray:
@@ -144,8 +148,8 @@ def _bobs_weights(alice: ModelShare, bob: ModelShare) -> FloatArray:
         return bob.weights
     if len(alice.bob_share) != len(bob.bob_share):
         raise ConfigError("the two shares do not fit each other", hint="name whole files")
-    hers, his = (np.array(side.bob_share, dtype=np.int64) for side in (alice, bob))
-    return _in_columns(bob, Scales.from_json(alice.scales).weights(hers + his))
+    alice_numbers, bob_numbers = (np.array(side.bob_share, dtype=np.int64) for side in (alice, bob))
+    return _in_columns(bob, Scales.from_json(alice.scales).weights(alice_numbers + bob_numbers))
 
 
 def _in_columns(owner: ModelShare, weights: FloatArray) -> FloatArray:

@@ -93,7 +93,7 @@ class Bands:
     def from_quantiles(cls, scores: FloatArray, count: int) -> Bands:
         """At most ``count`` bands of about equally many rows; fewer where scores are equal."""
         if not 1 <= count <= MOST_BANDS:
-            raise ConfigError(f"{count} bands are not possible", hint="use 2 to 100 of them")
+            raise ConfigError(f"invalid number of bands: {count}", hint="use 2 to 100 of them")
         ordered = np.sort(scores)
         places = np.linspace(0, len(scores), count + 1)[1:-1].round().astype(np.int64)
         edges = np.unique(ordered[np.minimum(places, len(scores) - 1)])
@@ -185,7 +185,10 @@ def stability(reference: IntArray, new: IntArray) -> Stability:
     if reference.shape != new.shape or not (rows and new_rows):
         raise ShapeError("two sets of rows in the same bands are needed to compare them")
     # None of them is zero.
-    counts = [np.where(one == 0, 0.5, one.astype(np.float64)) for one in (reference, new)]
+    counts = [
+        np.where(rows_per_band == 0, 0.5, rows_per_band.astype(np.float64))
+        for rows_per_band in (reference, new)
+    ]
     expected, actual = (count / count.sum() for count in counts)
     summands = (actual - expected) * np.log(actual / expected)
     psi = float(summands.sum())

@@ -170,8 +170,8 @@ class DescentSolver:
     ) -> None:
         """Restore the state of another solver of the same rows: its ``arrays`` and ``position``."""
         self._passes, self._whitened = int(position[0]), position[1:].copy()
-        for numbers, theirs in zip(directions, scores, strict=True):
-            self._take(numbers, theirs)
+        for numbers, alice_scores in zip(directions, scores, strict=True):
+            self._take(numbers, alice_scores)
 
     def direction(self) -> FloatArray:
         """``a`` after the next step: one number for each row."""
@@ -188,8 +188,8 @@ class DescentSolver:
     def scores(self) -> FloatArray:
         """Current scores with the weights of both; of clipped rows, those of the clipped rows."""
         scores = self._vector()
-        for place, theirs in row_blocks(self._alice_scores):
-            scores[place] = clip_scores(theirs + self._bob_columns[place] @ self._whitened)
+        for place, alice_scores in row_blocks(self._alice_scores):
+            scores[place] = clip_scores(alice_scores + self._bob_columns[place] @ self._whitened)
             drop_pages(self._bob_columns)
         return scores
 
@@ -202,12 +202,12 @@ class DescentSolver:
         step, numbers = self._step, self._vector()
 
         def descend(place: slice) -> FloatArray:
-            columns, theirs = self._bob_columns[place], self._alice_scores[place]
-            own = columns @ self._whitened
-            slope = self._likelihood(clip_scores(theirs + own), place).slope
+            columns, alice_scores = self._bob_columns[place], self._alice_scores[place]
+            bob_scores = columns @ self._whitened
+            slope = self._likelihood(clip_scores(alice_scores + bob_scores), place).slope
             numbers[place] = (1.0 - step) * self._numbers[place]
-            numbers[place] += step / self._rows * (slope + theirs / 4.0)
-            descent: FloatArray = (slope + own / 4.0) @ columns
+            numbers[place] += step / self._rows * (slope + alice_scores / 4.0)
+            descent: FloatArray = (slope + bob_scores / 4.0) @ columns
             return descent
 
         walked = self._bob_columns, self._alice_scores, self._numbers, numbers

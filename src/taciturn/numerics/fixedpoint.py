@@ -34,7 +34,7 @@ class FixedPoint:
     def __post_init__(self) -> None:
         if not 0 <= self.bits <= WORD_BITS:
             raise ConfigError(
-                f"a scale of 2^{self.bits} is not possible",
+                f"invalid scale 2^{self.bits}",
                 where="bits",
                 hint=f"use 0 to {WORD_BITS} bits",
             )

@@ -68,7 +68,7 @@ def auc_interval(
     if math.isnan(auc):
         return UNKNOWN
     if not 0 <= auc <= 1 or min(positives, negatives) < 1:
-        raise DataError(f"an AUC of {auc} with {positives} positives and {negatives} negatives")
+        raise DataError(f"invalid AUC {auc} of {positives} positives and {negatives} negatives")
     z = _quantile(confidence)
 
     def end(outside: float) -> float:
@@ -181,5 +181,5 @@ def _quantile(confidence: float) -> float:
 def _check_confidence(confidence: float) -> None:
     if not 0 < confidence < 1:
         raise ConfigError(
-            f"the confidence is {confidence}", where="confidence", hint="use 0.95, for example"
+            f"invalid confidence {confidence}", where="confidence", hint="use 0.95, for example"
         )

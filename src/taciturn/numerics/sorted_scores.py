@@ -199,7 +199,7 @@ class Costs:
         for cost in (self.false_alarm, self.miss):
             if not (math.isfinite(cost) and cost > 0):
                 raise ConfigError(
-                    f"a cost is a positive number, and {cost:g} is not", hint="use 1 and 10, say"
+                    f"a cost must be positive, not {cost:g}", hint="use 1 and 10, say"
                 )
 
 

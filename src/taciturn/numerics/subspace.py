@@ -203,10 +203,10 @@ class SubspaceSolver:
         """Restore the state of another solver of the same rows: its ``arrays`` and ``position``."""
         self._passes = count = len(directions)
         for number, arrays in enumerate(zip(directions, scores, strict=True)):
-            for kept, values in zip((self._directions, self._scores), arrays, strict=True):
+            for stored, values in zip((self._directions, self._scores), arrays, strict=True):
                 for place, block in row_blocks(values):
-                    kept[number, place] = block
-                drop_pages(kept)
+                    stored[number, place] = block
+                drop_pages(stored)
         columns = len(self.weights)
         square = count * count
         known = self._known_penalties
@@ -239,10 +239,10 @@ class SubspaceSolver:
 
         def falls(place: slice) -> tuple[FloatArray, ...]:
             directions, scores = self._block(place)
-            theirs = self._combined @ scores
-            total = clip_scores(theirs + self._bob_columns[place] @ self.weights)
+            alice_scores = self._combined @ scores
+            total = clip_scores(alice_scores + self._bob_columns[place] @ self.weights)
             slope = self._likelihood(total, place).slope
-            part = (slope + given * theirs) / self._rows - taken * (mixture @ directions)
+            part = (slope + given * alice_scores) / self._rows - taken * (mixture @ directions)
             descent[place] = part
             return directions @ part, scores @ part
 
@@ -342,8 +342,8 @@ class SubspaceSolver:
             directions, known = self._block(place)
             newest = known[count]
             newest *= scale
-            own = newest @ self._bob_columns[place]
-            return directions @ newest, known @ directions[count], own
+            bob_products = newest @ self._bob_columns[place]
+            return directions @ newest, known @ directions[count], bob_products
 
         by_directions, by_scores, bound = self._sums(crossed_by)
         crossed = np.empty((count + 1, count + 1))

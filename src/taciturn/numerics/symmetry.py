@@ -60,7 +60,7 @@ class OpenedPasses:
             asked = np.stack(
                 [np.rint(direction[place] * unit).astype(np.int64) for direction in self.directions]
             )
-            answered = np.stack([one[place] for one in self.scores])
+            answered = np.stack([scores[place] for scores in self.scores])
             # Unsigned: arithmetic that wraps is defined for it.
             total: NDArray[np.uint64] = asked.view(np.uint64) @ answered.view(np.uint64).T
             return total

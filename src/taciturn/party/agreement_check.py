@@ -196,7 +196,7 @@ def require_in_time(agreement: AgreementFile, now: datetime) -> None:
     """Insists that a training, a prediction or a service may still begin with an agreement."""
     if now > agreement.valid_until:
         raise SignatureError(
-            f"the agreement was valid until {day(agreement.valid_until)}, and that is over",
+            f"the agreement expired on {day(agreement.valid_until)}",
             where=agreement.path,
             hint=_AGAIN,
         )

@@ -838,7 +838,7 @@ class PartyConfig:
         if self.agreement_file is not None:
             if agreement is None and "study" in sections:
                 raise ConfigError(
-                    "study stands in the file of the agreement, and not beside its name",
+                    "study belongs in the file of the agreement",
                     where=f"{where}, [{STUDY}]",
                     hint="leave the section out here",
                 )
@@ -878,7 +878,7 @@ class PartyConfig:
         role = values.pop("role", None)
         if role not in ("alice", "bob"):
             raise ConfigError(
-                "the file does not say whose it is",
+                "the file has no role",
                 where=f"{path}, role",
                 hint='write role = "alice" (features only) or role = "bob" (the labels)',
             )
@@ -1015,7 +1015,7 @@ class PartyConfig:
         with rendering_errors_as(syntax):
             if names.file is None and names.signed:
                 raise ConfigError(
-                    "only an agreement in a file of its own can be signed",
+                    "only an agreement in a separate file can be signed",
                     setting="signed",
                     hint='name it: file = "agreement.toml"; taciturn propose writes one',
                 )

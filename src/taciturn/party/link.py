@@ -611,6 +611,6 @@ def _stopped(envelope: bytes) -> PeerStopped:
         return PeerStopped("the peer aborted")
     text = envelope[_REASON.size :][:_MOST_REASON].decode(errors="replace")
     shown = "".join(letter if letter.isprintable() else " " for letter in text).strip()
-    problem = PeerStopped(f"the peer aborted: {shown or 'it does not say why'}")
+    problem = PeerStopped(f"the peer aborted: {shown or 'no reason given'}")
     problem.code = _REASON.unpack_from(envelope)[1]
     return problem

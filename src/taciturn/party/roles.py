@@ -111,7 +111,7 @@ class LabelRole:
             )
         if config.has_section("woe"):
             raise ConfigError(
-                "how the columns of Alice are weighed is hers to say",
+                "only Alice's file weighs her columns",
                 where=f"{config.where}, [woe]",
                 hint="leave the section out here; Alice writes it in her file",
             )

@@ -161,7 +161,7 @@ def locked_state_folder(config: PartyConfig) -> Iterator[None]:
             raise StateError(
                 "another process is using this state folder",
                 where=str(folder),
-                hint="wait for it, or give this party a state folder of its own",
+                hint="wait for it, or give this party a separate state folder",
             )
         yield
 

@@ -252,7 +252,7 @@ def write_templates(folder: Path, trial: Trial) -> list[Path]:
     for path in paths:
         if path.exists():
             raise OutputError(
-                "there is such a file already, and it may hold your settings",
+                "the file already exists, and may hold your settings",
                 where=str(path),
                 hint=Hint("name another folder with {folder}, or move the file away"),
             )

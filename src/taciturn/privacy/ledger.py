@@ -262,7 +262,7 @@ def _composed(counts: Mapping[PrivacyEvent, int], delta: float) -> float:
     total = privacy_loss_distribution.identity(value_discretization_interval=interval)
     for event, count in counts.items():
         label = price(event).label
-        one = (
+        composed = (
             privacy_loss_distribution.from_laplace_mechanism(
                 1.0 / label, value_discretization_interval=interval
             )
@@ -272,5 +272,5 @@ def _composed(counts: Mapping[PrivacyEvent, int], delta: float) -> float:
                 value_discretization_interval=interval,
             )
         )
-        total = total.compose(one.self_compose(count))
+        total = total.compose(composed.self_compose(count))
     return float(total.get_epsilon_for_delta(delta))

@@ -48,7 +48,7 @@ _BLOCK_ROWS = 4096
 def divisor(sigma: float) -> int:
     """The divisor that turns unit draws into noise of scale ``sigma`` or a little more."""
     if not (math.isfinite(sigma) and sigma > 0):
-        raise ConfigError(f"noise of scale {sigma:g} is not possible", setting="epsilon")
+        raise ConfigError(f"invalid noise scale {sigma:g}", setting="epsilon")
     # Beyond the largest there is no noise at all, and a larger scale costs no privacy.
     steps = math.floor(min(_UNIT / sigma, LARGEST_DIVISOR))
     if steps < SMALLEST_DIVISOR:

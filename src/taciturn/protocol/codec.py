@@ -310,7 +310,7 @@ def _read_ints(reader: _Reader) -> Released[IntArray]:
     event = _read_event(reader)
     width, count = reader.number(_U8), reader.number(_U32)
     if width not in _WIDTHS or count > MAX_RELEASED:
-        raise MalformedFrame(f"a release of {count} numbers of {width} bytes is not possible")
+        raise MalformedFrame(f"invalid release of {count} numbers of {width} bytes")
     numbers: IntArray = np.frombuffer(reader.take(width * count), f"<i{width}").astype(np.int64)
     if width != _narrowest(numbers):
         raise MalformedFrame("a release is wider than its largest number")

@@ -153,11 +153,11 @@ def compare(hello: Hello, peer_hello: Hello) -> None:
         )
     if not 0 <= peer_hello.magnitude_bits <= MAX_MAGNITUDE_BITS:
         raise RemoteProtocolError(
-            f"the peer's features are said to need {peer_hello.magnitude_bits} bits",
+            f"the peer claims features of {peer_hello.magnitude_bits} bits",
             hint="scale or clip the features",
         )
     if not 0 <= peer_hello.columns <= MAX_COLUMNS:
-        raise RemoteProtocolError(f"the peer's table is said to have {peer_hello.columns} columns")
+        raise RemoteProtocolError(f"the peer claims a table of {peer_hello.columns} columns")
 
 
 def require_roles(role: str, peer_role: str) -> None:

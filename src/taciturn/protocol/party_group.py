@@ -124,7 +124,7 @@ class Members:
         for member in self.alices:
             if not _plausible(member) or member.exchange_key in seen:
                 raise RemoteProtocolError(
-                    f"what {str(member.name)[:64]} says of herself is not possible"
+                    f"the entry of {str(member.name)[:64]} in the roster is invalid"
                 )
             seen.add(member.exchange_key)
 
@@ -315,7 +315,7 @@ ALONE = GroupShape()
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PairwiseMasks:
-    """Knowledge of one of several Alices about the others, with the keys of their masks.
+    """Pairwise keys of one of several Alices with the others, from which their masks follow.
 
     ``widths`` are in the agreement's order, and ``place`` is her own among them. ``pair_keys`` has
     the key in common with each other Alice, and nothing in her own place. ``sizes`` has for each
@@ -400,4 +400,4 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def _unreadable() -> RemoteProtocolError:
-    return RemoteProtocolError("what the peer says of the other parties cannot be read")
+    return RemoteProtocolError("the peer's roster of the other parties cannot be read")

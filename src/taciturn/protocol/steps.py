@@ -85,7 +85,7 @@ def persist(data: bytes) -> Program[bytes]:
     """Bytes that must be the same if this program is run again: these, or those of then."""
     saved = yield Persist(data)
     if not isinstance(saved, bytes):
-        raise LocalProtocolError("the driver does not say what it keeps")
+        raise LocalProtocolError("the driver did not return the saved bytes")
     return saved
 
 

@@ -178,7 +178,7 @@ def training_blocks(runs: Runs[R]) -> list[Block]:
 
 def _symmetry(runs: Runs[R]) -> Symmetry | None:
     tests = [run.symmetry for run in runs.trainings if run.symmetry is not None]
-    return max(tests, key=lambda one: one.largest, default=None)
+    return max(tests, key=lambda test: test.largest, default=None)
 
 
 def traffic(to_alice: float, to_bob: float) -> str:

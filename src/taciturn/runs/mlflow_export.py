@@ -384,11 +384,11 @@ class _Experiment:
 
 
 def _whole(folder: ResultFolder, first: MlflowRecord) -> MlflowRecord:
-    own = {name: value for name, value in first.parameters.items() if name in _shared(folder)}
+    shared = {name: value for name, value in first.parameters.items() if name in _shared(folder)}
     tags = {**first.tags, PART_TAG: "all"}
     for name in ("taciturn.mechanism", "taciturn.verdict"):
         tags.pop(name, None)
-    return MlflowRecord(folder.name, own, (), tags)
+    return MlflowRecord(folder.name, shared, (), tags)
 
 
 def _shared(folder: ResultFolder) -> set[str]:

@@ -194,8 +194,8 @@ class Agreement(Protection):
                 hint=nearest(str(chosen), SOLVERS),
             )
         rest = {name: value for name, value in values.items() if name not in kind.model_fields}
-        own = {name: value for name, value in values.items() if name in kind.model_fields}
-        return {**rest, "solver": kind.from_mapping(own)}
+        solver_values = {name: value for name, value in values.items() if name in kind.model_fields}
+        return {**rest, "solver": kind.from_mapping(solver_values)}
 
     @model_serializer(mode="wrap")
     def _plain(self, values: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -126,9 +126,7 @@ def _parties(value: object) -> object:
         return value
     entries = list(value.items()) if isinstance(value, Mapping) else value
     if not isinstance(entries, list | tuple) or not all(map(_is_pair, entries)):
-        raise ValueError(
-            "it is a table of names, each with a fingerprint; a name with dots stands in quotes"
-        )
+        raise ValueError("it is a table of names, each with a fingerprint; quote a name with dots")
     _check(entries)
     return dict(entries)
 
@@ -786,7 +784,7 @@ def require_shared_work(engine: Engine) -> None:
     """Refuses a cluster for a training by batches."""
     if engine == "dask":
         raise ConfigError(
-            "sgd's batches are too small to be shared: a cluster would stand idle",
+            "sgd's batches are too small to be shared: a cluster would be idle",
             setting="engine",
             hint=Hint("use {engine}, or {solver}", engine="local", solver="newton"),
         )

@@ -42,7 +42,7 @@ def _values(given: object) -> object:
     if not isinstance(given, list | tuple) or not given:
         raise ValueError(f"it is a list of values to try, not {given!r}")
     if any(given[place] in given[:place] for place in range(len(given))):
-        raise ValueError("a value stands in it twice")
+        raise ValueError("a value is repeated")
     return tuple(given)
 
 
@@ -130,7 +130,7 @@ class Study(Checked):
     def _sized(self) -> Self:
         if not self.axes:
             raise ConfigError(
-                "a study names values to try of at least one setting",
+                "a study must list values of at least one setting",
                 setting="l2",
                 hint=Hint("write {l2}, say", l2=[1e-05, 0.0001, 0.001]),
             )

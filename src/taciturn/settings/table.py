@@ -119,7 +119,7 @@ def _edges(values: list[object] | tuple[object, ...]) -> tuple[float, ...]:
             raise ValueError(f"an edge is a finite number, not {edge}")
     for low, high in pairwise(edges):
         if not low < high:
-            raise ValueError(f"edges rise, each above the one before, and {high:g} follows {low:g}")
+            raise ValueError(f"edges must increase, but {high:g} follows {low:g}")
     if not edges:
         raise ValueError("a list of edges has one or more")
     return edges
@@ -131,12 +131,12 @@ def _number(value: object, kind: Callable[[Any], Any]) -> Any:  # noqa: ANN401 -
             raise ValueError
         return kind(value)
     except (TypeError, ValueError):
-        raise ValueError(f"it is a number, not {value!r}") from None
+        raise ValueError(f"it must be a number, not {value!r}") from None
 
 
 def _format(value: object) -> object:
     if not isinstance(value, str) or "%" not in value:
-        raise ValueError(f"it says how a date is written, such as %d.%m.%Y, not {value!r}")
+        raise ValueError(f"it must be a date format, such as %d.%m.%Y, not {value!r}")
     return value
 
 

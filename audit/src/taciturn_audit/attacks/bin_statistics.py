@@ -130,7 +130,10 @@ def recover_counts(columns: Sequence[PublishedStatistics]) -> Recovered:
         # Nothing fits: what was handed over is not what it is said to be.
         ends = [_bounds(column, np.array([_nearest_total(columns)])) for column in columns]
         counted = [_counted(*pair) for pair in zip(columns, ends, strict=True)]
-        none = tuple(Counted(one.ones, np.zeros_like(one.exact)) for one in counted)
+        none = tuple(
+            Counted(column_counts.ones, np.zeros_like(column_counts.exact))
+            for column_counts in counted
+        )
         return Recovered(none, 0, _nearest_total(columns))
     nearest = int(totals[np.argmin(np.abs(totals - _nearest_total(columns)))])
     result = []

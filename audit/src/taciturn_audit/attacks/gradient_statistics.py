@@ -106,8 +106,8 @@ def _mean_sizes(view: AliceView, progress: ReportProgress) -> tuple[FloatArray, 
 
 def _direction(view: AliceView, sizes: FloatArray, met: BoolArray) -> float:
     """1 if a large size means label 1, -1 if it means label 0, by Alice's model; 0 if unknown."""
-    own = view.probabilities(np.flatnonzero(met), view.observations.weights)
-    together = (sizes[met] - sizes[met].mean()) @ (own - own.mean())
+    probabilities = view.probabilities(np.flatnonzero(met), view.observations.weights)
+    together = (sizes[met] - sizes[met].mean()) @ (probabilities - probabilities.mean())
     return float(np.sign(together))
 
 

@@ -305,8 +305,8 @@ def _agreed(
 def _verdict(
     first: FirstPass, group: IndexArray, weights: FloatArray, total: float, doubt: float
 ) -> int:
-    own = weights[group]
-    if (own <= 0).any() or len(group) - float(own.sum()) > _APART:
+    group_weights = weights[group]
+    if (group_weights <= 0).any() or len(group) - float(group_weights.sum()) > _APART:
         return 0
     with_zero, with_one = _bounds(first, weights, group)
     if total > with_zero + doubt:
@@ -316,11 +316,11 @@ def _verdict(
 
 def _bounds(first: FirstPass, weights: FloatArray, group: IndexArray) -> tuple[float, float]:
     """The largest sum where a row of the group has label 0, and the least where one has label 1."""
-    own, sizes = weights[group], first.slopes.sizes
+    group_weights, sizes = weights[group], first.slopes.sizes
     if sizes is None:
         # All numbers together have a known length, up to a rounding of each; signs are labels.
         longest = first.unit * np.sqrt(first.rows) + np.sqrt(first.rows)
-        others = float(weights @ weights) - float(own.min()) ** 2
+        others = float(weights @ weights) - float(group_weights.min()) ** 2
         return longest * np.sqrt(max(0.0, others)), -longest * np.sqrt(max(0.0, others))
     (zero, low), (one, high) = sizes
     zero, one = -np.floor(first.unit * zero), np.floor(first.unit * one)
@@ -330,6 +330,6 @@ def _bounds(first: FirstPass, weights: FloatArray, group: IndexArray) -> tuple[f
     above, below = outside[outside > 0].sum(), outside[outside < 0].sum()
     most, fewest = high * above + low * below, low * above + high * below
     # The row of the other label is the one of the group for which that matters least.
-    with_zero = most + high * own.sum() - (high - zero) * own.min()
-    with_one = fewest + low * own.sum() - (low - one) * own.min()
+    with_zero = most + high * group_weights.sum() - (high - zero) * group_weights.min()
+    with_one = fewest + low * group_weights.sum() - (low - one) * group_weights.min()
     return float(with_zero), float(with_one)

@@ -42,7 +42,7 @@ class LabelEnumerationAttack(Attack):
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         values = view.features.values
         nearest = clusters(values, CLUSTERS, view.entropy.fork(self.name))
-        seen = [one for one in gradients(view) if one.epoch == 0]
+        seen = [gradient for gradient in gradients(view) if gradient.epoch == 0]
         scores = np.zeros(len(values))
         if seen:
             scores = _preferences(_inner_products(view, seen, nearest, progress))[nearest]

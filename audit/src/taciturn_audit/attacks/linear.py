@@ -87,13 +87,13 @@ def _solve_stack(view: AliceView, stack: list[GradientSeen]) -> Iterator[Solved]
     features = np.stack([view.encoded(seen.rows) for seen in stack])
     totals = np.stack([seen.gradient for seen in stack])
     u, s, vt = np.linalg.svd(features.astype(np.float64), full_matrices=False)
-    kept = _nonzero(s, features.shape)
-    inverse = np.divide(1.0, s, out=np.zeros_like(s), where=kept)
+    nonzero = _nonzero(s, features.shape)
+    inverse = np.divide(1.0, s, out=np.zeros_like(s), where=nonzero)
     projected = np.einsum("kde,ke->kd", vt, totals.astype(np.float64)) * inverse
     # The solution in steps of the residues' grid, as the equations are integers.
     steps = np.einsum("kbd,kd->kb", u, projected)
-    leverage = np.einsum("kbd,kd->kb", u**2, kept.astype(np.float64))
-    full_rank = kept.sum(axis=1) == features.shape[1]
+    leverage = np.einsum("kbd,kd->kb", u**2, nonzero.astype(np.float64))
+    full_rank = nonzero.sum(axis=1) == features.shape[1]
     largest = max(seen.largest for seen in stack) * 2.0**view.agreement.residue_bits
     exact = full_rank & _satisfied(features, steps, totals, largest)
     # The usual first-order bound, condition number times unit roundoff, with room for constants.

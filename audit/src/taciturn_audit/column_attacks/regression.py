@@ -122,13 +122,13 @@ class PredictionAttack(ColumnAttack):
         if scores is None:
             raise ValueError("there is no joint prediction")
         # Weights of least norm that score the known rows as they scored.
-        own = view.features.values if view.predicts_whole else np.empty((len(scores), 0))
-        inputs = np.column_stack([known.values, own[known.rows]])
+        bob_columns = view.features.values if view.predicts_whole else np.empty((len(scores), 0))
+        inputs = np.column_stack([known.values, bob_columns[known.rows]])
         products = inputs @ inputs.T
         ridge = LEAST_NOISE + 1e-9 * float(np.trace(products)) / known.count
         solved = np.linalg.solve(products + ridge * np.eye(known.count), scores[known.rows])
-        weights, his = np.split(inputs.T @ solved, [view.columns])
-        scores = scores - own @ his
+        weights, bob_weights = np.split(inputs.T @ solved, [view.columns])
+        scores = scores - bob_columns @ bob_weights
         spread = prior.covariance @ weights
         size = float(weights @ spread) + LEAST_NOISE
         values = prior.mean + np.outer((scores - prior.mean @ weights) / size, spread)

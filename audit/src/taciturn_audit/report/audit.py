@@ -132,7 +132,7 @@ def concluding_section(
 ) -> Section:
     """The headline of an audit, and the sentences about its canary run, its run and ciphertexts."""
     parts = [(SHUFFLED, conclusion.canary), (title, conclusion.run)]
-    lines += [f"{name}{means}: {one.sentence}" for name, one in parts if one is not None]
+    lines += [f"{name}{means}: {part.sentence}" for name, part in parts if part is not None]
     lines += [conclusion.caveat] if conclusion.caveat else []
     lines += [apart_sentence(conclusion.apart)] if conclusion.apart is not None else []
     paragraphs = (*map(Paragraph, lines), *blocks)

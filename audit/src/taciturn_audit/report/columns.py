@@ -86,12 +86,12 @@ def look_tables(
     """Right guesses of each test, and which faults put in on purpose would have been noticed."""
     rows: list[list[Words]] = [
         [
-            (Span(ABOVE, "bad"), f" {one.name}") if one.noticed else one.name,
-            f"{one.right} of {one.judged}",
-            share(one.accuracy),
-            interval(one.accuracy_low, one.accuracy_high),
+            (Span(ABOVE, "bad"), f" {look.name}") if look.noticed else look.name,
+            f"{look.right} of {look.judged}",
+            share(look.accuracy),
+            interval(look.accuracy_low, look.accuracy_high),
         ]
-        for one in looks
+        for look in looks
     ]
     noticed = [
         (fault.words, fault.by, "noticed" if fault.noticed else "not noticed") for fault in faults

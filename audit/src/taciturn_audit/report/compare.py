@@ -188,8 +188,8 @@ def _said(compared: ComparedMechanism) -> str:
 
 def _refused(comparison: Comparison) -> list[b.Block]:
     return [
-        b.Paragraph(f"{one.mechanism}: not with these settings: {one.reason}", "warning")
-        for one in comparison.refused
+        b.Paragraph(f"{refused.mechanism}: not with these settings: {refused.reason}", "warning")
+        for refused in comparison.refused
     ]
 
 

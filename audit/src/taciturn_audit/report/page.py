@@ -182,7 +182,7 @@ def _card(title: str, weighed: Weighed, meaning: str) -> b.Card:
     verdict = weighed.verdict
     known = verdict.controls
     auc = verdict.figure == "AUC"
-    beside = {one.name: share(one.auc if auc else one.accuracy) for one in known}
+    beside = {control.name: share(control.auc if auc else control.accuracy) for control in known}
     if verdict.attack is None:
         return b.Card(title, "no attack", ("none of ours applies here",), beside, meaning)
     lines = (
@@ -297,12 +297,12 @@ def epochs_section(
     curves = curves_of(rows, by)
     prior = next((value_of(control, by) for control in controls if control.name == "prior"), None)
     lines = [
-        (name, str(epochs), share(one.value), interval(one.low, one.high))
+        (name, str(epochs), share(point.value), interval(point.low, point.high))
         for name, points in curves.items()
-        for epochs, one in points.items()
+        for epochs, point in points.items()
     ]
     alt = "; ".join(
-        f"{name}: " + ", ".join(f"{share(one.value)} after {n}" for n, one in points.items())
+        f"{name}: " + ", ".join(f"{share(point.value)} after {n}" for n, point in points.items())
         for name, points in curves.items()
     )
     title = f"{_capital(by)} of each attack on shuffled labels, by number of epochs"

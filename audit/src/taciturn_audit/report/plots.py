@@ -50,10 +50,13 @@ def attacks_figure(findings: Findings, verdict: Verdict) -> Figure:
     recovers more than every control; where the other figure shows it, it is given beside the dot.
     """
     controls, attacks, by = verdict.controls, findings.attacks, verdict.ranked_by
-    names = [*(_short(one.name) for one in controls), *(_short(one.name) for one in attacks)]
+    names = [
+        *(_short(scored.name) for scored in controls),
+        *(_short(scored.name) for scored in attacks),
+    ]
     names += [] if attacks else ["no attack applies"]
-    lows = [interval_of(one, by)[0] for one in attacks]
-    lowest = _floor([value_of(one, by) for one in controls] + lows)
+    lows = [interval_of(scored, by)[0] for scored in attacks]
+    lowest = _floor([value_of(scored, by) for scored in controls] + lows)
     figure = Figure((430 / POINTS, (30 * len(names) + 60) / POINTS), layout="constrained")
     axes = figure.add_subplot(xlim=(lowest, 1.0), ylim=(len(names) - 0.4, -0.7), xlabel=by)
     count_shares(axes, "x", ticks=4)
@@ -103,13 +106,13 @@ def compare_svg(comparison: Comparison, name: str) -> str:
         axes.tick_params(pad=9)
         looks = {"color": INK, "linestyle": DASHES[1], "label": f"known: {share(known)}"}
         plot(axes, [known, known], [low, 1.0], **looks)
-        for place, (one, (x, y)) in enumerate(zip(comparison.compared, spots, strict=True)):
+        for place, (compared, (x, y)) in enumerate(zip(comparison.compared, spots, strict=True)):
             colour = COLOURS[place % len(COLOURS)]
-            leak = one.shuffled.leak
-            epsilon = "" if one.epsilon is None else f" ε {one.epsilon:g}"
+            leak = compared.shuffled.leak
+            epsilon = "" if compared.epsilon is None else f" ε {compared.epsilon:g}"
             mark = {"marker": _SHAPES[place % len(_SHAPES)], "markersize": 12, "linestyle": "none"}
             fill = {"markerfacecolor": colour if leak else SURFACE, "markeredgewidth": 2}
-            label = _short(f"{one.mechanism}{epsilon}")
+            label = _short(f"{compared.mechanism}{epsilon}")
             plot(axes, _inside(left, x), _inside(low, y), color=colour, label=label, **mark, **fill)
         figure.legend(loc="outside lower center", ncols=5, handlelength=2.5)
         return to_svg(figure, name)
@@ -186,7 +189,7 @@ def _beside(axes: Axes, place: int, words: str) -> None:
 
 
 def _inside(lowest: float, *values: float) -> list[float]:
-    """Shares that lie on the scale; an interval of a mean may reach beyond it."""
+    """Shares clipped to the scale: an interval of a mean may extend beyond it."""
     return [min(1.0, max(lowest, value)) for value in values]
 
 

@@ -149,8 +149,13 @@ def _column_blocks(audit: SessionAudit) -> list[b.Block]:
     if audit.bob_seat is not None:
         return adversary_blocks(audit.bob_seat)
     rows = [
-        (one.name, str(one.columns), f"{one.explains:.3f}", f"{one.seconds:.2f}\u00a0s")
-        for one in audit.estimates or ()
+        (
+            estimate.name,
+            str(estimate.columns),
+            f"{estimate.explains:.3f}",
+            f"{estimate.seconds:.2f}\u00a0s",
+        )
+        for estimate in audit.estimates or ()
     ]
     headings = ("attack", "columns of the estimate", "explains of the scores", "time")
     caption = (
@@ -158,7 +163,11 @@ def _column_blocks(audit: SessionAudit) -> list[b.Block]:
         "whether they hold together"
     )
     drawn = [b.table(headings, rows, caption=caption)] if rows else []
-    lines = [f"{one.name}: {one.remark}" for one in audit.estimates or () if one.remark]
+    lines = [
+        f"{estimate.name}: {estimate.remark}"
+        for estimate in audit.estimates or ()
+        if estimate.remark
+    ]
     lines += [f"{skip.name}: skipped, {skip.reason}" for skip in audit.skipped]
     return [*drawn, *(b.Paragraph(line, "muted") for line in lines)]
 
@@ -182,25 +191,25 @@ def _unjudged_blocks(audit: SessionAudit) -> list[b.Block]:
 
 
 def _subject(recording: Recording) -> str:
-    hers, his = recording.columns, recording.peer_columns
+    alice_columns, bob_columns = recording.columns, recording.peer_columns
     if recording.recorder == "bob":
-        hers, his = his, hers
+        alice_columns, bob_columns = bob_columns, alice_columns
     return (
         f"session {recording.session[:12]} · mechanism {recording.mechanism} · "
         f"{recording.rows:,} training and {recording.held_out_rows:,} held-out rows · "
-        f"{counted(hers, 'column')} at Alice, {his} at Bob"
+        f"{counted(alice_columns, 'column')} at Alice, {bob_columns} at Bob"
     )
 
 
 def _facts(audit: SessionAudit) -> dict[str, b.Words]:
     recording, judge = audit.recording, audit.judgement
     at_bob = audit.seat == "bob"
-    own, other = ("Bob", "Alice") if at_bob else ("Alice", "Bob")
+    recorder, peer = ("Bob", "Alice") if at_bob else ("Alice", "Bob")
     judged = "nobody: no column of hers was at hand" if at_bob else "nobody: no labels were at hand"
     if judge is not None:
         same = "of the same session" if judge.same_session else "which has no model to compare with"
         by = "columns" if at_bob else "labels"
-        judged = f"the {by} of {other}'s {judge.rows:,} training rows, by that file, {same}"
+        judged = f"the {by} of {peer}'s {judge.rows:,} training rows, by that file, {same}"
     return {
         "session": recording.session or NONE,
         "recorded": printed_date(recording.started) if recording.started else NONE,
@@ -210,11 +219,11 @@ def _facts(audit: SessionAudit) -> dict[str, b.Words]:
         "judged by": judged,
         "encryption": recording.encryption,
         "digest of the agreement": b.Span(recording.agreement_digest, "code"),
-        f"digest of {own}'s table": b.Span(recording.table_digest, "code"),
+        f"digest of {recorder}'s table": b.Span(recording.table_digest, "code"),
         **(
             {}
             if judge is None
-            else {f"digest of {other}'s table": b.Span(judge.table_digest, "code")}
+            else {f"digest of {peer}'s table": b.Span(judge.table_digest, "code")}
         ),
         "digest of the rows' ids": b.Span(recording.ids_digest, "code"),
         "digest of the recording": b.Span(recording.file_digest, "code"),

@@ -88,9 +88,9 @@ def woe_audit_page(audit: WoeAudit) -> b.Page:
     attacks = b.table(
         ("cut", "labels", "attack", "accuracy", "95 % interval", "AUC", "95 % interval"),
         [
-            (one.cut, words, *_attack(score))
-            for one in audit.fineness
-            for words, scores in (("true", one.attacks), ("shuffled", one.shuffled))
+            (row.cut, words, *_attack(score))
+            for row in audit.fineness
+            for words, scores in (("true", row.attacks), ("shuffled", row.shuffled))
             for score in scores
         ],
         words=(0, 1, 2, 4, 6),

@@ -179,7 +179,12 @@ def mean_findings(parts: Sequence[Findings]) -> Findings:
         return first
     controls = []
     for control in first.controls:
-        same = [one for part in parts for one in part.controls if one.name == control.name]
+        same = [
+            candidate
+            for part in parts
+            for candidate in part.controls
+            if candidate.name == control.name
+        ]
         accuracy, auc = (
             fmean(observation.accuracy for observation in same),
             fmean(observation.auc for observation in same),
@@ -202,7 +207,9 @@ def _mean_attack(scores: Sequence[AttackScore]) -> AttackScore:
 
         low, high = t_interval([score.accuracy for score in scores])
     names = ("rows", "accuracy", "auc", "auc_low", "auc_high", "decided", "seconds")
-    means: dict[str, Any] = {name: fmean(getattr(one, name) for one in scores) for name in names}
+    means: dict[str, Any] = {
+        name: fmean(getattr(score, name) for score in scores) for name in names
+    }
     decided = sum(score.decided * score.rows for score in scores)
     right = sum(
         score.decided * score.rows * score.decided_correct

@@ -132,8 +132,8 @@ class AliceView:
         """Kinds of signals that Alice has or received."""
         seen = {event.signal for event in self.observations.events}
         # Where her weights are shared she returns none.
-        own = {Signal.WEIGHTS} if len(self.observations.weights) else set()
-        return frozenset({Signal.FEATURES} | own | seen)
+        weight_signals = {Signal.WEIGHTS} if len(self.observations.weights) else set()
+        return frozenset({Signal.FEATURES} | weight_signals | seen)
 
     @cached_property
     def observations(self) -> Observations:
@@ -155,12 +155,12 @@ class AliceView:
     def until(self, epochs: int) -> AliceView:
         """View after this many epochs, with the weights of that time."""
         whole = self.observations
-        kept = tuple(event for event in whole.events if self._epoch(event) < epochs)
+        events = tuple(event for event in whole.events if self._epoch(event) < epochs)
         later = (event for event in whole.events if self._epoch(event) >= epochs)
         then = next((seen.weights for seen in later if hasattr(seen, "weights")), whole.weights)
         view = replace(self, epochs=epochs)
         # The replay is not run again: what she saw first does not change by what came later.
-        view.__dict__["observations"] = Observations(then, kept)
+        view.__dict__["observations"] = Observations(then, events)
         return view
 
     def _epoch(self, event: Observation) -> int:

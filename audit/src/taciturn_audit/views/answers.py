@@ -78,7 +78,7 @@ def scores_answered(
             break
         for iteration, scores in _of_message(message, terms, numbers):
             parts[iteration].append(scores)
-    return {iteration: np.concatenate(some) for iteration, some in parts.items()}
+    return {iteration: np.concatenate(blocks) for iteration, blocks in parts.items()}
 
 
 def _of_message(

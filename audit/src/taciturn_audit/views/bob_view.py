@@ -110,8 +110,8 @@ class BobView:
         if result.train_scores is None:
             return self
         with np.errstate(over="ignore", invalid="ignore"), one_thread():
-            own = self.features.values @ result.trained.weights
-            return self.predicting(result.train_scores - own)
+            bob_scores = self.features.values @ result.trained.weights
+            return self.predicting(result.train_scores - bob_scores)
 
     @property
     def partners(self) -> tuple[str, ...]:

@@ -74,10 +74,10 @@ class PooledView(AliceView):
 
 def pooled(views: Sequence[AliceView]) -> AliceView:
     """The view of several Alices of one run, in the agreement's order; of one it is her own."""
-    first, *others = views
-    if not others:
+    first, *further = views
+    if not further:
         return first
-    for other in others:
+    for other in further:
         other.features.ids.require_same(first.features.ids, names=(other.names[0], first.names[0]))
     columns = tuple(
         # Two parties may have given the same name to a column.
@@ -93,7 +93,7 @@ def pooled(views: Sequence[AliceView]) -> AliceView:
         Transcript(
             {},
             first.conversation.records,
-            further=tuple(other.conversation.records for other in others),
+            further=tuple(other.conversation.records for other in further),
         ),
         members=tuple(views),
     )

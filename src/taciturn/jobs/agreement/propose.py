@@ -54,7 +54,7 @@ def propose(
     """
     if len(purpose) > LONGEST_PURPOSE:
         raise ConfigError(
-            f"the purpose has {len(purpose):,} characters, and {LONGEST_PURPOSE:,} are possible",
+            f"the purpose has {len(purpose):,} characters; the limit is {LONGEST_PURPOSE:,}",
             setting="purpose",
         )
     now, credentials = datetime.now(UTC).replace(microsecond=0), credentials_of(config)
@@ -134,7 +134,7 @@ def _peer_key(config: PartyConfig, certificate: Path | None) -> str | None:
         return None
     if config.link.peer is None:
         raise ConfigError(
-            "the keys of several Alices stand under parties already",
+            "the keys of several Alices are already listed under parties",
             setting="peer_certificate",
             hint=Hint("leave {peer_certificate} out"),
         )

@@ -94,8 +94,7 @@ def _assumed_columns(
     count = columns or config.alice_columns or in_all
     if not count:
         raise ConfigError(
-            "the agreement does not say how many columns Alice has, and random ones must stand in "
-            "for them",
+            "the agreement lacks the number of Alice's columns, which random ones stand in for",
             setting="columns",
             hint=Hint("use {columns}, or ask her", columns=30),
         )

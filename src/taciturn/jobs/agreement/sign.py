@@ -274,7 +274,7 @@ def _add(path: Path, agreement: AgreementFile, signature: Signature) -> Agreemen
         raise OutputError(
             "the signature cannot be added at the end of this file",
             where=str(path),
-            hint="propose it anew, and sign that",
+            hint="propose it again, and sign that",
         )
     write_private(Path(os.path.realpath(path)), longer, "agreement")
     path.chmod(mode)

@@ -315,8 +315,8 @@ def _meet(hello: AlignmentHello) -> Program[AlignmentHello]:
         raise _other_terms(differences(hello.terms, peer_hello.terms) or ["spelled differently"])
     if not 0 < peer_hello.rows <= MAX_IDS:
         raise RemoteProtocolError(
-            f"the peer says it has {peer_hello.rows} ids",
-            hint=f"between 1 and {MAX_IDS:,} are possible",
+            f"the peer claims to have {peer_hello.rows} ids",
+            hint=f"the number must be between 1 and {MAX_IDS:,}",
         )
     if len(peer_hello.share) != SHARE_BYTES:
         raise RemoteProtocolError(f"the peer's share of the salt has {len(peer_hello.share)} bytes")

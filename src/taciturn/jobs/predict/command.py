@@ -98,7 +98,7 @@ def predict(
             )
     if threshold is not None and not 0 < threshold < 1:
         raise ConfigError(
-            f"a probability lies between 0 and 1, and {threshold:g} does not",
+            f"a probability must be between 0 and 1, not {threshold:g}",
             where="--threshold",
             hint="use 0.2, say; leave it out for the one that the training chose",
         )

@@ -51,7 +51,7 @@ class _Drawing:
 def _drawn(
     name: str, x: str, y: str, *, width: int = _NARROW, height: int = 330, legend: int = 0
 ) -> Iterator[_Drawing]:
-    """A drawing whose SVG is there in the end; ``legend`` is the number of its columns."""
+    """A drawing, whose SVG is ready after the block; ``legend`` is the number of its columns."""
     with style():
         figure = Figure((width / POINTS, height / POINTS), layout="constrained")
         axes = figure.add_subplot(xlabel=x, ylabel=y)

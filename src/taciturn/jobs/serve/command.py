@@ -64,7 +64,7 @@ def _add_caller(settings: PartyConfig, name: str, json: bool) -> None:
 
     if settings.role == "alice":
         raise ConfigError(
-            "callers ask Bob: Alice's side answers him alone",
+            "only Bob's side has callers: Alice's side answers him",
             where="--new-token",
             hint="leave it out here",
         )

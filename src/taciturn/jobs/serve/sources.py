@@ -205,7 +205,7 @@ class TableRows:
 
 
 class DatabaseRows:
-    """Rows of a database, which is asked for those that are wanted."""
+    """Rows of a database, queried by id."""
 
     at_once = False
 
@@ -252,7 +252,7 @@ def open_source(config: PartyConfig, model: ModelShare) -> RowSource:
         return TableRows(source, config, model)
     if config.normalisation != AS_THEY_ARE:
         raise ConfigError(
-            "a database is asked for ids as they stand: how they are spelled cannot be ignored",
+            "ids cannot be normalised in a database query",
             setting="normalise_ids",
             hint=Hint(
                 "leave {normalise_ids} out, and keep ids spelled in the same way in the database"

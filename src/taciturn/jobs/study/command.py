@@ -75,7 +75,7 @@ def study(
     wanted |= {"folds": folds, "rank_by": rank_by, "processes": processes}
     if not vary:
         raise ConfigError(
-            "a study names values to try of at least one setting",
+            "a study must list values of at least one setting",
             where="--vary",
             hint=_EXAMPLE,
         )

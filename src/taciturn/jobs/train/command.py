@@ -73,7 +73,7 @@ def party(
     require_writable(*map(settings.path, output.files), record, html)
     if html is not None and (settings.study is None or dry_run):
         raise ConfigError(
-            "there is a page of a study alone",
+            "only a study has this page",
             where="--html",
             hint="leave it out; or write a [study] in both sides' files",
         )

@@ -59,7 +59,7 @@ def ask(inputs: LabelInputs) -> Program[Counts]:
         )
     )
     if not 2 <= hello.columns <= MOST_BINS:
-        raise RemoteProtocolError(f"the peer's columns are said to have {hello.columns} bins")
+        raise RemoteProtocolError(f"the peer claims {hello.columns} bins")
     seed = yield from agree_seed(inputs.entropy)
     key = yield from _offered(terms, labels.rows, seed, inputs.entropy)
     columns = yield from _columns(labels.rows, hello.columns)
@@ -94,11 +94,13 @@ def _columns(rows: int, bins: int) -> Program[list[SizedColumn]]:
         require_turn("BinnedColumn", message.number, len(columns))
         count = message.columns if not columns else count
         if message.columns != count or not 1 <= count <= MOST_COLUMNS:
-            raise RemoteProtocolError(f"the peer is said to have {message.columns} columns")
+            raise RemoteProtocolError(f"the peer claims {message.columns} columns")
         columns.append(SizedColumn.from_text(message.text, rows))
     named = sum(len(column.labels) for column in columns)
     if named != bins:
-        raise RemoteProtocolError(f"the peer's columns have {named} bins where {bins} were said")
+        raise RemoteProtocolError(
+            f"the peer's columns have {named} bins, not the {bins} that it announced"
+        )
     return columns
 
 

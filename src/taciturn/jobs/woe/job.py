@@ -125,7 +125,7 @@ class WoeOptions:
         check_smoothing(self.effective_smoothing)
         if self.min_rows is not None and self.min_rows < 1:
             raise ConfigError(
-                f"a bin of {self.min_rows} rows is not possible",
+                f"invalid minimum of {self.min_rows} rows per bin",
                 setting="min_rows",
                 hint=Hint("use {min_rows}, say", min_rows=50),
             )

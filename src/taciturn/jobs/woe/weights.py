@@ -28,7 +28,7 @@ def check_smoothing(smoothing: float) -> None:
     """Refuse smoothing that is negative or not finite."""
     if not (math.isfinite(smoothing) and smoothing >= 0):
         raise ConfigError(
-            f"smoothing is {smoothing:g}",
+            f"invalid smoothing {smoothing:g}",
             setting="smoothing",
             hint="use 0.5, say; 0 leaves the weight of a bin of one label infinite",
         )

@@ -193,7 +193,7 @@ class Generation:
 
 @dataclass(slots=True)
 class _AccountRecord:
-    """A line of ``accounts``; no account that was written has the id 0."""
+    """A row of ``accounts``; the id is 0 before it is written."""
 
     id: int
     namespace: str

@@ -101,7 +101,7 @@ def _require_herself(
     member: Member, introduction: Introduction, columns: int, magnitude_bits: int
 ) -> None:
     if Member.from_introduction(member.name, columns, magnitude_bits, introduction) != member:
-        raise RemoteProtocolError("the peer's roster does not say of this side what it said")
+        raise RemoteProtocolError("the peer's roster misstates this side's entry")
 
 
 def _pair_keys(

@@ -35,7 +35,7 @@ def hear(inputs: AliceInputs, iterations: int) -> Program[ToldQuality | None]:
     steps, epsilon = message.quality, agreed.metrics_epsilon
     quality = told_quality(steps.value, held_out.rows, epsilon)
     if quality is None or steps.event != release_event(epsilon):
-        raise RemoteProtocolError("what the peer tells of the model is not what was agreed")
+        raise RemoteProtocolError("the peer's metrics of the model are not those that were agreed")
     yield from emit(QualityTold(iterations, quality))
     return quality
 

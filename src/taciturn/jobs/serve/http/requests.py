@@ -182,7 +182,7 @@ def one_row(body: bytes) -> RequestedRows:
 
 
 def several_rows(body: bytes, most: int) -> RequestedRows:
-    """The rows of a request for several."""
+    """Rows of a request for several rows."""
     values = parsed(body)
     # Before they are looked at one by one, which takes longer the more there are.
     for name in ("ids", "rows") if isinstance(values, dict) else ():

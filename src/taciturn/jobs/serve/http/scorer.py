@@ -1,4 +1,4 @@
-"""``Scorer``: from the rows of a request to its answers; knows nothing of HTTP."""
+"""``Scorer``: scores the rows of a request, independently of HTTP."""
 
 from __future__ import annotations
 
