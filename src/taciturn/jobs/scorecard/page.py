@@ -242,7 +242,7 @@ def _thresholds(report: ModelReport, rows: JudgedRows) -> b.Section:
         probability, rule = share(report.threshold.probability), report.threshold.rule
         words = f"The model's file calls a row a one above {probability} (rule: {rule})."
         blocks.append(b.Paragraph(words))
-    blocks.append(shared.cutoffs_table(rows, report))
+    blocks.append(shared.cutoffs_table(rows))
     return b.Section(f"Thresholds, {rows.name} rows", "thresholds", tuple(blocks), "Thresholds")
 
 

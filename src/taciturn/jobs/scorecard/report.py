@@ -54,7 +54,7 @@ def report_blocks(report: ModelReport, top: int = MOST_COEFFICIENTS) -> list[b.B
             b.Heading(f"On {rows.name} rows"),
             gains_table(rows),
             bands_table(rows, report),
-            cutoffs_table(rows, report),
+            cutoffs_table(rows),
             b.Facts(calibration_facts(rows)),
         ]
     for compared in report.compared:
@@ -196,7 +196,7 @@ def probability(score: float) -> float:
     return raised / (1 + raised)
 
 
-def cutoffs_table(rows: JudgedRows, report: ModelReport) -> b.Table:
+def cutoffs_table(rows: JudgedRows) -> b.Table:
     """Table of thresholds, with the cheapest one if costs are known."""
     costly = rows.cheapest is not None
     headings = [

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from taciturn.arrays import EVERY_ROW, ByteLabels, FloatArray
-from taciturn.data.tables import FeatureTable
 from taciturn.errors import BudgetExceeded, PrivacyError
 from taciturn.numerics.logistic import gradient, residue, sigmoid
 from taciturn.privacy.base import ResidueMechanism
@@ -45,7 +44,7 @@ def train(inputs: BobInputs[ResidueMechanism[Any]]) -> Program[BobTrained]:
     mechanism, ledger = inputs.mechanism, inputs.ledger
     with_true = terms.agreement.bob_update == "true"
     if with_true and features.columns:
-        _taint_totals(features, mechanism, ledger)
+        _taint_totals(mechanism, ledger)
     state = inputs.resume or (yield from greet(inputs))
     state = yield from with_seed(inputs, state)
     plan = terms.plan(state.seed, features.rows)
@@ -97,7 +96,7 @@ def _require_charged(event: PrivacyEvent, mechanism: ResidueMechanism[Any]) -> N
         )
 
 
-def _taint_totals(features: FeatureTable, mechanism: ResidueMechanism[Any], ledger: Ledger) -> None:
+def _taint_totals(mechanism: ResidueMechanism[Any], ledger: Ledger) -> None:
     # His next scores carry true residues of this batch into releases of other rows.
     ledger.taint(TRUE_UPDATES)
     if not ledger.affords(mechanism.event, EVERY_ROW):
