@@ -975,7 +975,7 @@ CASES = (
     by_template("party bob.toml --record no/where", kind=OutputError),
     party("[agreement]", "[agreement]\nsigned = true", "signed"),
     agreed(beside="passes = 3\n"),
-    agreed(command="review nowhere.toml bob.toml"),
+    agreed(command="agreement review nowhere.toml bob.toml"),
     agreed("format = 1", "format = 2"),
     agreed("format = 1\n", ""),
     agreed("mechanism", 'mechanisms = "sealed"\nmechanism', setting="mechanisms"),
@@ -988,10 +988,10 @@ CASES = (
         '[[signature]]\nname = "bob"\nrole = "bob"\n[side.alice]',
         kind=SignatureError,
     ),
-    agreed(command="sign agreement.toml bob.toml --yes", kind=CertificateError),
-    agreed(command="propose bob.toml --valid-until soon"),
-    agreed(command="propose bob.toml --valid-until 2099-01-01 --valid-days 5"),
-    agreed(command="propose bob.toml --out agreement.toml"),
+    agreed(command="agreement sign agreement.toml bob.toml --yes", kind=CertificateError),
+    agreed(command="agreement propose bob.toml --valid-until soon"),
+    agreed(command="agreement propose bob.toml --valid-until 2099-01-01 --valid-days 5"),
+    agreed(command="agreement propose bob.toml --out agreement.toml"),
 )
 
 

@@ -129,7 +129,7 @@ def test_a_review_states_what_is_exposed_without_running_an_attack(tmp_path, rol
     (scene.folder / "agreement.toml").write_text(scene.text)
     files = [str(scene.folder / name) for name in ("agreement.toml", f"{role}.toml")]
     program = "from taciturn.__main__ import main\nmain()"
-    done = core_alone(program, "review", *files, "--json")
+    done = core_alone(program, "agreement", "review", *files, "--json")
     assert done.returncode == 0, done.stderr
     record = json.loads(done.stdout)
     assert problems(record, "review") == []
@@ -137,7 +137,7 @@ def test_a_review_states_what_is_exposed_without_running_an_attack(tmp_path, rol
     assert record["price"]["learns"]["columns"]
     assert ("columns" in record) == (role == "alice")
     if role == "alice":
-        shown = core_alone(program, "review", *files)
+        shown = core_alone(program, "agreement", "review", *files)
         assert shown.returncode == 0, shown.stderr
 
 

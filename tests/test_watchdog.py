@@ -103,7 +103,7 @@ from taciturn import __main__ as program
 sys.modules["grpc"] = types.ModuleType("grpc")
 def fail(*args, **kwargs):
     raise MemoryError
-program.app_of = program.whole_app = program.console = fail
+program.overview = program._complain = fail
 threading.Thread(target=threading.Event().wait).start()
 program.main()
 """

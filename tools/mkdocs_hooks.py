@@ -123,12 +123,12 @@ def command_names(command: object, name: str) -> Iterator[str]:
 
 
 def _help(name: str) -> str:
-    """What ``--help`` prints. In this process: a new one for each command takes longer."""
+    """What ``--help-all`` prints. In this process: a new one for each command takes longer."""
     from taciturn.__main__ import run
 
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        run([*name.split()[1:], "--help"])
+        run([*name.split()[1:], "--help-all"])
     return "\n".join(line.rstrip() for line in printed.getvalue().strip("\n").splitlines())
 
 

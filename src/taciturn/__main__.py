@@ -27,12 +27,12 @@ import typer
 from typer.exceptions import TyperException
 from typer.main import get_command
 
-from taciturn.cli.app import COMMANDS, app_of, whole_app
-from taciturn.cli.console import console
+from taciturn.cli.app import COMMANDS, app_of, overview, whole_app
 from taciturn.errors import ConfigError, TaciturnError
 from taciturn.extras import missing_package
 from taciturn.setting_syntax import COMMAND_LINE
 from taciturn.settings.removed import former_usage
+from taciturn.version import __version__
 
 USAGE, INTERRUPTED, BUG, UNWRITABLE = 2, 130, 1, 74
 
@@ -78,6 +78,12 @@ def run(arguments: list[str]) -> int:
 
 def dispatch(arguments: list[str]) -> int:
     """Run the command line and return its exit code; errors are raised."""
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        typer.echo(overview(), nl=False)
+        return 0 if arguments else USAGE
+    if arguments[0] == "--version":
+        typer.echo(f"taciturn {__version__}")
+        return 0
     try:
         result = _parser(arguments[:1])(arguments, prog_name="taciturn", standalone_mode=False)
     except TyperException as problem:
@@ -148,6 +154,8 @@ def _misused(problem: TyperException) -> str:
 
 
 def _complain(text: str, code: int) -> int:
+    from taciturn.cli.console import console
+
     screen = console(error=True)
     screen.print("error: ", style="bold red", end="", markup=False)
     screen.print(text, markup=False)

@@ -45,6 +45,7 @@ KnownRows: TypeAlias = Annotated[
     typer.Option(
         min=0,
         help="Number of Alice's rows that Bob knows (default: 10, and as many as she has columns).",
+        hidden=True,
     ),
 ]
 
@@ -79,8 +80,7 @@ def check(
     Alice's own table can be given with --data; no labels are needed or used. With a party's file,
     its agreement is checked on its own table, with a stand-in for the other side's.
 
-    [bold]Examples[/bold]
-
+    Examples:
     taciturn check --dataset breast-cancer --mechanism hybrid
 
     taciturn check --columns 40 --rows 5000 --mechanism add --epsilon 1 --epochs 5
@@ -132,19 +132,22 @@ def audit(
     truth: Annotated[
         Path | None,
         typer.Option(
-            help="For a real session: the other side's file, whose table is the ground truth."
+            help="For a real session: the other side's file, whose table is the ground truth.",
+            hidden=True,
         ),
     ] = None,
     guesses: Annotated[
         Path | None,
         typer.Option(
-            help="With --truth: evaluate the guesses that Alice's side wrote with --write-guesses."
+            help="With --truth: evaluate the guesses that Alice's side wrote with --write-guesses.",
+            hidden=True,
         ),
     ] = None,
     write_guesses: Annotated[
         Path | None,
         typer.Option(
-            help="With --party: write the guess for each row, for Bob's side to evaluate."
+            help="With --party: write the guess for each row, for Bob's side to evaluate.",
+            hidden=True,
         ),
     ] = None,
     shuffle_truth: Annotated[
@@ -152,6 +155,7 @@ def audit(
         typer.Option(
             "--shuffle-truth",
             help="Evaluate against labels shuffled after the run; every attack must be at chance.",
+            hidden=True,
         ),
     ] = False,
     canary: Annotated[
@@ -160,6 +164,7 @@ def audit(
             "--canary/--no-canary",
             help="Also attack a run on shuffled labels, which shows the leak of the protocol "
             "alone.",
+            hidden=True,
         ),
     ] = True,
     seat: Annotated[
@@ -177,18 +182,20 @@ def audit(
             "--woe",
             help="Instead of a training, audit weight of evidence: what Alice learns if she is "
             "given the weights or rates of her bins, and what taciturn woe reveals.",
+            hidden=True,
         ),
     ] = False,
     html: Annotated[Path | None, typer.Option(help="Write the report as one HTML file.")] = None,
-    markdown: Annotated[Path | None, typer.Option(help="Write the report as Markdown.")] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Write the report as Markdown.", hidden=True)
+    ] = None,
     out: Out = None,
     json: Json = False,
     settings: dict[str, Any],
 ) -> None:
     """Train or read a transcript, then run the attacks that Alice and Bob could run.
 
-    [bold]Examples[/bold]
-
+    Examples:
     taciturn audit --dataset breast-cancer --mechanism none --scheme clear --seed 1
 
     taciturn audit --dataset breast-cancer --mechanism none --scheme clear --permute-labels
@@ -365,15 +372,16 @@ def compare(
     html: Annotated[
         Path | None, typer.Option(help="Write the comparison as one HTML file.")
     ] = None,
-    markdown: Annotated[Path | None, typer.Option(help="Write the comparison as Markdown.")] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Write the comparison as Markdown.", hidden=True)
+    ] = None,
     out: Out = None,
     json: Json = False,
     settings: dict[str, Any],
 ) -> None:
     """Compare mechanisms on the same rows: model quality, leakage, cost.
 
-    [bold]Examples[/bold]
-
+    Examples:
     taciturn compare --dataset breast-cancer
 
     taciturn compare --data loans.csv --id customer --label default --mechanisms sealed,none,add:10

@@ -95,7 +95,7 @@ def reproduce(
 ) -> None:
     """Reproduce the paper's tables and figures.
 
-    [bold]Examples[/bold]
+    Examples:
 
     taciturn reproduce all --quick --report .
 
@@ -186,7 +186,7 @@ def bench(
 ) -> None:
     """Benchmark the encryption of one iteration on tables of the paper's shapes.
 
-    [bold]Examples[/bold]
+    Examples:
 
     taciturn bench --quick
 

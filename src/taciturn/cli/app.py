@@ -4,71 +4,104 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Any, NamedTuple
 
 import typer
 
 from taciturn import extensions
-from taciturn.version import __version__
+from taciturn.cli.help import Command
 
-# The module of each command, which is loaded when the command is asked for: a party that trains
-# loads no other.
-COMMANDS = {
-    "train": "taciturn.cli.simulate",
-    "study": "taciturn.jobs.study.command",
-    "align": "taciturn.jobs.align.command",
-    "certs": "taciturn.cli.certs",
-    "doctor": "taciturn.cli.doctor",
-    "init": "taciturn.cli.init",
-    "propose": "taciturn.jobs.agreement.command",
-    "review": "taciturn.jobs.agreement.command",
-    "sign": "taciturn.jobs.agreement.command",
-    "party": "taciturn.jobs.train.command",
-    "ledger": "taciturn.cli.doctor",
-    "predict": "taciturn.jobs.predict.command",
-    "woe": "taciturn.jobs.woe.command",
-    "serve": "taciturn.jobs.serve.command",
-    "model": "taciturn.cli.model",
-    "runs": "taciturn.cli.runs",
+ABOUT = (
+    "Train a logistic regression with a partner without revealing your labels to them, and measure "
+    "whether they could infer the labels anyway."
+)
+TRY, PARTIES, AFTER, RESEARCH = "Try it", "Two parties", "After training", "Research"
+
+
+class Entry(NamedTuple):
+    """A command in the overview; ``module`` is empty where another distribution brings it."""
+
+    group: str
+    module: str
+    summary: str
+
+
+# A command's module is loaded when the command is used: a party that trains loads no other, and
+# the overview loads none.
+ENTRIES = {
+    "demo": Entry(TRY, "", "Train with four protections and attack each of them"),
+    "train": Entry(TRY, "taciturn.cli.simulate", "Simulate a training of both parties here"),
+    "compare": Entry(TRY, "", "Compare protections on your table: model quality, leakage, cost"),
+    "study": Entry(TRY, "taciturn.jobs.study.command", "Train one model per combination (grid)"),
+    "init": Entry(PARTIES, "taciturn.cli.init", "Write a settings file for each party"),
+    "certs": Entry(PARTIES, "taciturn.cli.certs", "Create or show trial certificates"),
+    "doctor": Entry(PARTIES, "taciturn.cli.doctor", "Check this machine and a party's file"),
+    "align": Entry(PARTIES, "taciturn.jobs.align.command", "Find the rows that all parties have"),
+    "agreement": Entry(
+        PARTIES, "taciturn.jobs.agreement.command", "Propose, review and sign an agreement"
+    ),
+    "check": Entry(PARTIES, "", "Estimate before training what each side could learn"),
+    "party": Entry(PARTIES, "taciturn.jobs.train.command", "Train with the peer, or resume"),
+    "woe": Entry(PARTIES, "taciturn.jobs.woe.command", "Weight of evidence of Alice's columns"),
+    "ledger": Entry(PARTIES, "taciturn.cli.doctor", "Show the privacy cost of past trainings"),
+    "predict": Entry(AFTER, "taciturn.jobs.predict.command", "Score new rows with the peer"),
+    "serve": Entry(AFTER, "taciturn.jobs.serve.command", "Serve scores on demand over HTTP"),
+    "model": Entry(AFTER, "taciturn.cli.model", "Show, evaluate, select and export models"),
+    "runs": Entry(AFTER, "taciturn.cli.runs", "List and export results written with --out"),
+    "audit": Entry(RESEARCH, "", "Run the attacks on a training or a recorded session"),
+    "reproduce": Entry(RESEARCH, "", "Reproduce the paper's tables and figures"),
+    "bench": Entry(RESEARCH, "", "Benchmark the encryption on the paper's table sizes"),
 }
+COMMANDS = {name: entry.module for name, entry in ENTRIES.items() if entry.module}
 # What the distribution taciturn-audit adds; where it is not installed, its commands say so.
 _AUDIT = ("audit", "check", "compare", "demo")
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"taciturn {__version__}")
-        raise typer.Exit
-
-
-def main(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
-    ] = False,
-) -> None:
-    """Train with a partner without telling them your labels."""
+def overview() -> str:
+    """The commands by group, without loading any of them."""
+    installed = {entry.name: entry for entry in extensions.installed(extensions.COMMANDS)}
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for name, (group, module, summary) in ENTRIES.items():
+        if module or name in installed:
+            groups.setdefault(group, []).append((name, summary))
+    for name, added in installed.items():
+        if name not in ENTRIES:
+            groups.setdefault("Other packages", []).append((name, added.distribution))
+    formatter = typer.Context(typer.main.get_command(_bare())).make_formatter()
+    formatter.write_usage("taciturn", "COMMAND [OPTIONS]")
+    formatter.write_paragraph()
+    formatter.write_text(ABOUT)
+    for group, rows in groups.items():
+        with formatter.section(group):
+            formatter.write_dl(rows)
+    formatter.write_paragraph()
+    formatter.write_text("taciturn COMMAND --help shows a command's options; --version the version")
+    return formatter.getvalue()
 
 
 def app_of(*names: str) -> typer.Typer:
     """The app with these of our commands."""
-    app = typer.Typer(
-        name="taciturn",
-        help="Train a logistic regression with a partner without telling them your labels, "
-        "and see whether they could tell anyway.",
-        no_args_is_help=True,
-        add_completion=False,
-        rich_markup_mode="rich",
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
-    app.callback()(main)
+    app = _bare()
     for name in names:
         command = getattr(import_module(COMMANDS[name]), name)
         if isinstance(command, typer.Typer):
             app.add_typer(command)
         else:
-            app.command()(command)
+            app.command(cls=Command)(command)
+    return app
+
+
+def _bare() -> typer.Typer:
+    app = typer.Typer(
+        name="taciturn",
+        help=ABOUT,
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    app.callback()(lambda: None)
     return app
 
 
@@ -81,7 +114,7 @@ def whole_app() -> typer.Typer:
     others = {entry.name: entry for entry in extensions.installed(extensions.COMMANDS)}
     for name, entry in others.items():
         command: Any = entry.load()
-        app.command(name, epilog=attacks if name in _AUDIT[:3] else None)(command)
+        app.command(name, cls=Command, epilog=attacks if name in _AUDIT[:3] else None)(command)
     for name in _AUDIT:
         if name not in others:
             _refuse_absent(app, name)

@@ -35,8 +35,7 @@ def certs(
     Creates a private CA, and a key and a certificate for each party. A company with its own CA uses
     that instead.
 
-    [bold]Examples[/bold]
-
+    Examples:
     taciturn certs --out certs --name alice --name bob --days 90
 
     taciturn certs --show certs/alice.pem

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from taciturn.engine.progress import ProgressEstimate
 from taciturn.errors import counted
 from taciturn.files import to_json
 
@@ -109,6 +108,9 @@ class Meter:
     def __init__(
         self, progress: Progress | None, name: str = "", dashboard: DashboardState | None = None
     ) -> None:
+        # Imported here: the engine takes longer to load than most commands to run.
+        from taciturn.engine.progress import ProgressEstimate
+
         self._progress, self._name, self._board = progress, name, dashboard
         self._task = None if progress is None else progress.add_task("training", total=None)
         self._pulse = ProgressEstimate()

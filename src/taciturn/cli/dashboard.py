@@ -29,6 +29,7 @@ WatchPort = Annotated[
         min=1,
         max=65535,
         help="Serve the live dashboard on this port, so that its URL stays the same.",
+        hidden=True,
     ),
 ]
 

@@ -21,8 +21,7 @@ def ledger(
     At Bob it lists each partner and label with its epsilon; at Alice the past sessions that opened
     training scores, from which her columns can be reconstructed.
 
-    [bold]Examples[/bold]
-
+    Examples:
     taciturn ledger bob.toml
 
     taciturn ledger alice.toml
@@ -70,8 +69,7 @@ def doctor(
     Exit code 0 without a problem (warnings do not count), 80 with one. The network is not used,
     except to check whether the port of the peer in a party's file answers.
 
-    [bold]Examples[/bold]
-
+    Examples:
     taciturn doctor
 
     taciturn doctor bob.toml --json

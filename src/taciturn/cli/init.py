@@ -41,8 +41,7 @@ def init(
 ) -> None:
     """Write a commented settings file for each party.
 
-    [bold]Examples[/bold]
-
+    Examples:
     taciturn init --folder trial --mechanism add --address bob.example:9443
 
     taciturn init --alice-table telco.csv --bob-table bank.csv --id customer --label defaulted

@@ -9,6 +9,7 @@ import typer
 
 from taciturn.cli.console import Json, console, show_record
 from taciturn.cli.console import show as print_result
+from taciturn.cli.help import Command
 from taciturn.errors import ConfigError
 from taciturn.files import require_writable, to_json, write_private
 from taciturn.jobs.scorecard.command import report
@@ -17,11 +18,11 @@ model = typer.Typer(
     name="model",
     help="Show, evaluate, list, select and export models.",
     no_args_is_help=True,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
 )
 
 
-@model.command()
+@model.command(cls=Command)
 def show(
     file: Annotated[
         Path, typer.Argument(help="One side's model file, as taciturn party writes it.")
@@ -31,8 +32,7 @@ def show(
 ) -> None:
     """Show a model file: coefficients, metrics, protection, provenance.
 
-    [bold]Examples[/bold]
-
+    Examples:
     taciturn model show bob.model.json
 
     taciturn model show alice.model.json --json
@@ -44,15 +44,14 @@ def show(
     show_record(shown.to_dict(), json, lambda: shown.blocks(top))
 
 
-@model.command(name="list")
+@model.command(name="list", cls=Command)
 def list_models(
     file: Annotated[Path, typer.Argument(help="One side's model file, as its settings name it.")],
     json: Json = False,
 ) -> None:
     """List this side's model and the models of earlier sessions.
 
-    [bold]Examples[/bold]
-
+    Examples:
     taciturn model list bob.model.json
 
     taciturn model list bob.model.json --json
@@ -62,10 +61,10 @@ def list_models(
     print_result(listed_models(file), json)
 
 
-model.command()(report)
+model.command(cls=Command)(report)
 
 
-@model.command()
+@model.command(cls=Command)
 def use(
     config: Annotated[Path, typer.Argument(help="This side's TOML file, as for taciturn party.")],
     number: Annotated[int, typer.Argument(min=1, help="Number of the model in the study.")],
@@ -79,8 +78,7 @@ def use(
     Which model Bob selects depends on labels, and Alice learns it. That has no finite epsilon; his
     ledger counts it.
 
-    [bold]Examples[/bold]
-
+    Examples:
     taciturn model use bob.toml 7
 
     taciturn model use bob.toml 7 --yes
@@ -117,7 +115,7 @@ def _confirm(peer: str, number: int, models: int) -> None:
     )
 
 
-@model.command()
+@model.command(cls=Command)
 def export(
     files: Annotated[
         list[Path], typer.Argument(help="One side's file for its part; all for the whole model.")
@@ -130,8 +128,7 @@ def export(
     One model file exports that side's part of the score. The files of all sides export the whole
     model, with the probability; anyone who has all of them has what the training kept separate.
 
-    [bold]Examples[/bold]
-
+    Examples:
     taciturn model export bob.model.json --onnx bob-part.onnx
 
     taciturn model export alice.model.json bob.model.json --onnx model.onnx

@@ -20,6 +20,9 @@ from taciturn.setting_syntax import COMMAND_LINE, CommandLine, hyphenated, plain
 from taciturn.settings.checked import Panel, Setting, declared
 from taciturn.settings.schema import OWN_DATA_DEFAULTS, Settings, settings_file
 
+ESSENTIAL = ("data", "id", "label", "alice_columns", "dataset", "mechanism", "seed", "config")
+"""The shared options of a command's short help, in its order; ``--help-all`` shows all of them."""
+
 
 def _option(name: str, declaration: Setting) -> Any:  # noqa: ANN401 - a type form
     spelled = f"--{hyphenated(name)}"
@@ -27,7 +30,9 @@ def _option(name: str, declaration: Setting) -> Any:  # noqa: ANN401 - a type fo
         spelled += f"/--no-{hyphenated(name)}"
     words = f"{declaration.plain_help.removesuffix('.')}{_default(name)}.{_added(name)}"
     panel = str(declaration.panel)
-    return Annotated[_kind(name) | None, typer.Option(spelled, help=words, rich_help_panel=panel)]
+    hidden = name not in ESSENTIAL
+    option = typer.Option(spelled, help=words, rich_help_panel=panel, hidden=hidden)
+    return Annotated[_kind(name) | None, option]
 
 
 def _added(name: str) -> str:
@@ -69,7 +74,7 @@ def _shared() -> dict[str, Any]:
         if declaration.panel is panel
     }
     run = str(Panel.RUN)
-    return {
+    options = {
         **settings,
         "config": Annotated[
             Path | None,
@@ -77,9 +82,17 @@ def _shared() -> dict[str, Any]:
         ],
         "record": Annotated[
             Path | None,
-            typer.Option(help="Write the transcript to this file.", rich_help_panel=run),
+            typer.Option(
+                help="Write the transcript to this file.", rich_help_panel=run, hidden=True
+            ),
         ],
     }
+    return {name: options[name] for name in sorted(options, key=_place)}
+
+
+def _place(name: str) -> int:
+    """Place among the options: the essential ones first, the others as they are declared."""
+    return ESSENTIAL.index(name) if name in ESSENTIAL else len(ESSENTIAL)
 
 
 SHARED: Mapping[str, Any] = _shared()
@@ -105,7 +118,8 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
             command(settings=settings, **others)
 
     keyword_only = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
-    parameters = keyword_only + shared
+    # The essential options are those of the table and the protection, not of this one command.
+    parameters = shared + keyword_only
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     del run.__dict__["__wrapped__"]

@@ -9,6 +9,7 @@ import typer
 
 from taciturn.cli.console import Json
 from taciturn.cli.console import show as print_result
+from taciturn.cli.help import Command
 
 DEFAULT = Path("runs")
 
@@ -16,7 +17,7 @@ runs = typer.Typer(
     name="runs",
     help="List and export the results that commands wrote with --out.",
     no_args_is_help=True,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
 )
 
 Folder: TypeAlias = Annotated[
@@ -45,7 +46,7 @@ Sort: TypeAlias = Annotated[
 ]
 
 
-@runs.command(name="list")
+@runs.command(name="list", cls=Command)
 def list_runs(
     folder: Annotated[Path, typer.Argument(help="A folder of runs.")] = DEFAULT,
     mechanism: Mechanism = None,
@@ -56,8 +57,7 @@ def list_runs(
 ) -> None:
     """List the runs of a folder: model quality, privacy ledger, leakage, cost.
 
-    [bold]Examples[/bold]
-
+    Examples:
     taciturn runs list
 
     taciturn runs list results --mechanism sealed --sort auc
@@ -68,7 +68,7 @@ def list_runs(
     print_result(collect(folder, wanted).list, json)
 
 
-@runs.command()
+@runs.command(cls=Command)
 def export(
     names: Annotated[list[str], typer.Argument(metavar="RUN...", help="Runs, by name or path.")],
     mlflow: Annotated[
@@ -98,8 +98,7 @@ def export(
     Everything in a run is sent to the named server, and anyone who can read the server can read it.
     A run that the server already has is not sent again.
 
-    [bold]Examples[/bold]
-
+    Examples:
     taciturn runs export first second --mlflow http://127.0.0.1:5000
 
     taciturn runs export bobs-run --mlflow https://mlflow.bank.example --experiment credit --yes

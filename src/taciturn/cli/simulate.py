@@ -31,8 +31,7 @@ def train(
 ) -> None:
     """Train two simulated parties in this process: metrics, privacy ledger, traffic.
 
-    [bold]Examples[/bold]
-
+    Examples:
     taciturn train --dataset breast-cancer --mechanism none --seed 1
 
     taciturn train --dataset breast-cancer --seed 1 --out runs/

@@ -190,7 +190,7 @@ class AgreementFile:
             raise ConfigError(
                 f"the agreement cannot be read: {problem.strerror}",
                 where=str(path),
-                hint="taciturn propose writes one",
+                hint="taciturn agreement propose writes one",
             ) from None
         if len(octets) > LARGEST_FILE:
             raise ConfigError("the file is too large to be an agreement", where=str(path))
@@ -305,7 +305,7 @@ def _require_format(values: Mapping[str, Any], path: str) -> None:
         raise ConfigError(
             "the file is no agreement: it has no format",
             where=path,
-            hint="taciturn propose writes one",
+            hint="taciturn agreement propose writes one",
         )
     if type(number) is not int or number != FORMAT:
         raise ConfigError(

@@ -728,7 +728,7 @@ class NamedAgreement(Checked):
         Setting(
             "File that holds the agreement, in place of all other settings of this section.",
             Scope.AGREEMENT,
-            detail="`taciturn propose` writes it, and both sides hold the same "
+            detail="`taciturn agreement propose` writes it, and both sides hold the same "
             "([agreements.md](agreements.md))",
             example="agreement.toml",
         ),
@@ -1017,7 +1017,7 @@ class PartyConfig:
                 raise ConfigError(
                     "only an agreement in a separate file can be signed",
                     setting="signed",
-                    hint='name it: file = "agreement.toml"; taciturn propose writes one',
+                    hint='name it: file = "agreement.toml"; taciturn agreement propose writes one',
                 )
             beside = [key for key in section if key not in NAMING]
             if names.file is not None and beside:

@@ -27,7 +27,7 @@ _CONTINUED = f"#{'':<{_COMMENT_AT}} "
 _AGREEMENT_HEAD = """\
 # --- The same on both sides: copy this section as it stands. ---------------------------------
 # It is compared when the parties meet, and every difference is named.
-# Where both are to sign it: taciturn propose FILE writes it to a file of its own.
+# Where both are to sign it: taciturn agreement propose FILE writes it to a file of its own.
 """
 _OWN_HEAD = """\
 # --- This side's own business: nothing below leaves this machine. ----------------------------

@@ -79,6 +79,7 @@ _CONSENT = Hint(
 )
 _CERTIFICATES = "certificates are requested, signed and renewed with openssl"
 _OPENSSL = Hint("use the commands in docs/how-to/certificates.md")
+_AGREEMENT = "the commands on an agreement are one group"
 _RUNS = "a result folder holds the record and the report, and taciturn.runs() makes a table of runs"
 _RESULT_FOLDERS = Hint(
     "use taciturn runs list, open result.json or report.html in the folder, or compare runs in "
@@ -206,6 +207,23 @@ FORMER_NAMES: tuple[FormerName, ...] = (
         "listener",
         ((Kind.OPTION, "init"),),
         "it names the side that listens on a port",
+    ),
+    FormerName(
+        "propose",
+        None,
+        ((Kind.COMMAND, ""),),
+        _AGREEMENT,
+        Hint("use taciturn agreement propose"),
+    ),
+    FormerName(
+        "review",
+        None,
+        ((Kind.COMMAND, ""),),
+        _AGREEMENT,
+        Hint("use taciturn agreement review"),
+    ),
+    FormerName(
+        "sign", None, ((Kind.COMMAND, ""),), _AGREEMENT, Hint("use taciturn agreement sign")
     ),
     # Removed.
     FormerName(

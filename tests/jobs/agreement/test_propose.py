@@ -134,19 +134,21 @@ def test_either_side_may_propose_and_both_come_to_the_same_settings(proposer):
 
 def test_columns_can_be_kept_to_oneself_and_the_peers_key_named(folder, capsys):
     options = ["--hide-columns", "--peer-certificate", "certs/alice.pem", "--valid-days", "5"]
-    code, out, _ = command(capsys, "propose", "bob.toml", *options)
+    code, out, _ = command(capsys, "agreement", "propose", "bob.toml", *options)
     assert code == 0
     # Standard output is the file, and nothing else.
     made = AgreementFile.parse(out, "agreement.toml")
     assert (made.bob.label, made.bob.columns, made.bob.prepared) == (None, None, 3)
     assert made.alices[0].fingerprint == show_certificate(Path("certs/alice.pem")).fingerprint
     assert "mean_symmetry" not in out
-    record = json.loads(command(capsys, "propose", "bob.toml", "--json")[1])
+    record = json.loads(command(capsys, "agreement", "propose", "bob.toml", "--json")[1])
     assert problems(record, "propose") == []
     assert from_record(record).to_dict() == record
     assert AgreementFile.parse(record["text"], "x").digest == record["agreement"]["digest"]
     for wrong in (["--peer-certificate", "certs/carol.pem"], ["--valid-until", "2020-01-01"]):
-        assert command(capsys, "propose", "bob.toml", *wrong)[0] == ConfigError.exit_code
+        assert (
+            command(capsys, "agreement", "propose", "bob.toml", *wrong)[0] == ConfigError.exit_code
+        )
 
 
 def test_a_study_is_a_part_of_what_is_signed(proposer):
@@ -166,14 +168,19 @@ def test_a_study_is_a_part_of_what_is_signed(proposer):
 
 
 def proposed(folder: Path, capsys: pytest.CaptureFixture[str], *options: str) -> Path:
-    code, *_ = command(capsys, "propose", "bob.toml", "--out", "agreement.toml", *options)
+    code, *_ = command(
+        capsys, "agreement", "propose", "bob.toml", "--out", "agreement.toml", *options
+    )
     assert code == 0
     return folder / "agreement.toml"
 
 
 def sign(capsys: pytest.CaptureFixture[str], *roles: str) -> list[int]:
     """The exit codes of sides that sign the proposal."""
-    return [command(capsys, "sign", "agreement.toml", f"{role}.toml", "--yes")[0] for role in roles]
+    return [
+        command(capsys, "agreement", "sign", "agreement.toml", f"{role}.toml", "--yes")[0]
+        for role in roles
+    ]
 
 
 def test_both_sign_train_and_find_the_digest_in_their_models(folder, capsys):
@@ -186,7 +193,9 @@ def test_both_sign_train_and_find_the_digest_in_their_models(folder, capsys):
     once = path.read_text()
     with refused(SignatureError, names="alice"):
         TrainJob().prepare(PartyConfig.read(folder / "bob.toml"))
-    code, out, _ = command(capsys, "sign", "agreement.toml", "alice.toml", "--yes", "--json")
+    code, out, _ = command(
+        capsys, "agreement", "sign", "agreement.toml", "alice.toml", "--yes", "--json"
+    )
     record = json.loads(out)
     assert code == 0
     assert problems(record, "sign") == []
@@ -195,7 +204,7 @@ def test_both_sign_train_and_find_the_digest_in_their_models(folder, capsys):
     twice = path.read_text()
     assert twice.startswith(once.rstrip())
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    words = ("sign", "agreement.toml", "alice.toml", "--yes", "--json")
+    words = ("agreement", "sign", "agreement.toml", "alice.toml", "--yes", "--json")
     assert json.loads(command(capsys, *words)[1])["already"]
     assert path.read_text() == twice
     assert run_both(folder).records
@@ -207,17 +216,20 @@ def test_both_sign_train_and_find_the_digest_in_their_models(folder, capsys):
 def test_a_signature_needs_a_yes(folder, capsys, monkeypatch):
     path = proposed(folder, capsys)
     before = path.read_text()
-    assert command(capsys, "sign", "agreement.toml", "bob.toml")[0] == ConfigError.exit_code
+    assert (
+        command(capsys, "agreement", "sign", "agreement.toml", "bob.toml")[0]
+        == ConfigError.exit_code
+    )
 
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True
 
     monkeypatch.setattr("sys.stdin", Terminal("n\n"))
-    assert command(capsys, "sign", "agreement.toml", "bob.toml")[0] != 0
+    assert command(capsys, "agreement", "sign", "agreement.toml", "bob.toml")[0] != 0
     assert path.read_text() == before
     monkeypatch.setattr("sys.stdin", Terminal("y\n"))
-    assert command(capsys, "sign", "agreement.toml", "bob.toml")[0] == 0
+    assert command(capsys, "agreement", "sign", "agreement.toml", "bob.toml")[0] == 0
     assert path.read_text() != before
 
 
@@ -237,7 +249,7 @@ def test_a_side_whose_file_does_not_fit_does_not_sign(folder, capsys, old, new, 
     path = proposed(folder, capsys)
     before, file = path.read_text(), folder / "alice.toml"
     file.write_text(file.read_text().replace(old, new))
-    code, _, err = command(capsys, "sign", "agreement.toml", "alice.toml", "--yes")
+    code, _, err = command(capsys, "agreement", "sign", "agreement.toml", "alice.toml", "--yes")
     assert code == kind.exit_code
     assert named in err
     assert path.read_text() == before
@@ -262,7 +274,7 @@ def test_a_table_that_is_not_the_agreed_one_is_refused_when_signing_and_when_tra
 def test_two_files_of_an_agreement_are_noticed_when_the_sides_meet(folder, capsys):
     digests = []
     for role in ("alice", "bob"):
-        code, out, _ = command(capsys, "propose", "bob.toml")
+        code, out, _ = command(capsys, "agreement", "propose", "bob.toml")
         assert code == 0
         (folder / f"{role}-agreement.toml").write_text(out)
         digests.append(AgreementFile.parse(out, "x").digest)
@@ -368,10 +380,10 @@ def test_a_review_says_who_learns_what_the_price_the_time_and_who_signed(reviews
 def test_a_review_and_a_signature_need_alices_line(folder, capsys):
     write_config(folder, "alice", agreement=AGREED, privacy={"accept-column-exposure": None})
     proposed(folder, capsys)
-    code, out, _ = command(capsys, "review", "agreement.toml", "alice.toml", "--json")
+    code, out, _ = command(capsys, "agreement", "review", "agreement.toml", "alice.toml", "--json")
     assert code == 0
     assert any("accept-column-exposure" in one["way_out"] for one in json.loads(out)["obstacles"])
-    code, _, err = command(capsys, "sign", "agreement.toml", "alice.toml", "--yes")
+    code, _, err = command(capsys, "agreement", "sign", "agreement.toml", "alice.toml", "--yes")
     assert code == SignatureError.exit_code
     assert "accept-column-exposure" in err
 
@@ -384,7 +396,7 @@ def test_a_review_names_what_stands_in_the_way(folder, capsys):
     file = folder / "bob.toml"
     file.write_text(file.read_text().replace("epochs = 1", "epochs = 2"))
     path.write_text(path.read_text().replace('label = "sick"', 'label = "ill"'))
-    words = ["review", "agreement.toml", "bob.toml", "--columns", "6"]
+    words = ["agreement", "review", "agreement.toml", "bob.toml", "--columns", "6"]
     code, out, _ = command(capsys, *words, "--html", "page.html")
     assert code == 0
     assert max(map(len, out.splitlines())) <= 100

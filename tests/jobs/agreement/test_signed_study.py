@@ -25,11 +25,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     furnish(place)
     bob, agreement = place / "bob.toml", place / "agreement.toml"
     bob.write_text(bob.read_text() + STUDY)
-    assert run(["propose", str(bob), "--out", str(agreement)]) == 0
+    assert run(["agreement", "propose", str(bob), "--out", str(agreement)]) == 0
     bob.write_text(bob.read_text().replace(STUDY, ""))
     for role in ROLES:
         name_agreement(place / f"{role}.toml")
-        assert run(["sign", str(agreement), str(place / f"{role}.toml"), "--yes"]) == 0
+        assert run(["agreement", "sign", str(agreement), str(place / f"{role}.toml"), "--yes"]) == 0
     return place
 
 
@@ -54,7 +54,13 @@ def test_both_sides_train_what_they_have_signed(folder):
 
 
 def test_a_review_counts_all_models(folder, capsys):
-    words = ["review", str(folder / "agreement.toml"), str(folder / "alice.toml"), "--json"]
+    words = [
+        "agreement",
+        "review",
+        str(folder / "agreement.toml"),
+        str(folder / "alice.toml"),
+        "--json",
+    ]
     assert run(words) == 0
     # Two combinations that share a search: one fold of two, its own fold's scores, and all rows.
     passes = study_of(folder, "alice").plan.trainings[-1].passes

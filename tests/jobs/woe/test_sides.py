@@ -188,10 +188,12 @@ def test_by_a_signed_agreement_its_columns_alone_are_weighed(tmp_path):
     """Her consent stands in her own file; what the agreement does not list is not told."""
     furnish(tmp_path)
     agreement = tmp_path / "agreement.toml"
-    assert run(["propose", str(tmp_path / "alice.toml"), "--out", str(agreement)]) == 0
+    assert run(["agreement", "propose", str(tmp_path / "alice.toml"), "--out", str(agreement)]) == 0
     for role in ROLES:
         name_agreement(tmp_path / f"{role}.toml")
-        assert run(["sign", str(agreement), str(tmp_path / f"{role}.toml"), "--yes"]) == 0
+        assert (
+            run(["agreement", "sign", str(agreement), str(tmp_path / f"{role}.toml"), "--yes"]) == 0
+        )
     path = tmp_path / "alice.toml"
     with refused(AgreementError, names="allow"):
         WoeJob().prepare(PartyConfig.read(path))

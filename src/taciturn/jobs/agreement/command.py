@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from taciturn.cli.console import Json, console, progress_bar, show
+from taciturn.cli.help import Command
 from taciturn.cli.output import moment, typed, write_page
 from taciturn.errors import ConfigError, rendering_errors_as
 from taciturn.files import require_writable, to_json, write_private
@@ -19,12 +20,20 @@ from taciturn.version import __version__
 if TYPE_CHECKING:
     from taciturn.jobs.agreement.result import AgreementRecord
 
+agreement = typer.Typer(
+    name="agreement",
+    help="Propose, review and sign the agreement of both parties.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
 _Agreement: TypeAlias = Annotated[
-    Path, typer.Argument(help="The agreement's file; taciturn propose writes one.")
+    Path, typer.Argument(help="The agreement's file; taciturn agreement propose writes one.")
 ]
 _File: TypeAlias = Annotated[Path, typer.Argument(help="This side's TOML file.")]
 
 
+@agreement.command(cls=Command)
 def propose(
     config: _File,
     out: Annotated[
@@ -57,11 +66,10 @@ def propose(
 
     Either side may propose. Every agreed setting is written with its value, defaults too.
 
-    [bold]Examples[/bold]
+    Examples:
+    taciturn agreement propose bob.toml > agreement.toml
 
-    taciturn propose bob.toml > agreement.toml
-
-    taciturn propose bob.toml --out agreement.toml --purpose "Credit scoring, pilot"
+    taciturn agreement propose bob.toml --out agreement.toml --purpose "Credit scoring, pilot"
     """
     # Imported here: no other command needs it.
     from taciturn.jobs.agreement.propose import proposal_text
@@ -83,7 +91,7 @@ def propose(
     require_writable(out)
     settings = PartyConfig.read(config)
     with rendering_errors_as(settings.syntax):
-        agreement = made_by(
+        terms = made_by(
             settings,
             load_tables(settings),
             str(out or "agreement.toml"),
@@ -92,13 +100,13 @@ def propose(
             peer_certificate=peer_certificate,
             hide_columns=hide_columns,
         )
-    text, lines = proposal_text(agreement), lines_for(out or Path("agreement.toml"))
+    text, lines = proposal_text(terms), lines_for(out or Path("agreement.toml"))
     if out is not None:
         write_private(out, text, "agreement")
     if json:
         result = Proposal(
             proposed_by=credentials_of(settings).name,
-            agreement=record_of_agreement(agreement, {}),
+            agreement=record_of_agreement(terms, {}),
             lines=lines,
             text=text if out is None else None,
             file=None if out is None else str(out),
@@ -110,7 +118,7 @@ def propose(
     if out is None:
         typer.echo(text, nl=False)
     else:
-        screen.print(f"wrote {out}, valid until {day(agreement.valid_until)}", markup=False)
+        screen.print(f"wrote {out}, valid until {day(terms.valid_until)}", markup=False)
     screen.print(
         "Next: review it, sign it, and send it to the other side. To use it, [agreement] of each "
         f"side's file holds only: {'; '.join(lines[1:])}",
@@ -118,8 +126,9 @@ def propose(
     )
 
 
+@agreement.command(cls=Command)
 def review(
-    agreement: _Agreement,
+    file: _Agreement,
     config: _File,
     columns: Annotated[
         int | None,
@@ -136,11 +145,10 @@ def review(
     Both adversaries are simulated on this side's own table, with a stand-in for the other side's.
     Nothing leaves this machine.
 
-    [bold]Examples[/bold]
+    Examples:
+    taciturn agreement review agreement.toml alice.toml
 
-    taciturn review agreement.toml alice.toml
-
-    taciturn review agreement.toml bob.toml --html review.html
+    taciturn agreement review agreement.toml bob.toml --html review.html
     """
     # Imported here: no other command needs it.
     from taciturn.jobs.agreement.report import review_page
@@ -149,15 +157,16 @@ def review(
 
     require_writable(html, markdown)
     with progress_bar() as meter:
-        result = made_of(AgreementFile.read(agreement), config, columns, meter.announce)
+        result = made_of(AgreementFile.read(file), config, columns, meter.announce)
     result = replace(result, version=__version__, command=typed(), made=moment())
     if html is not None or markdown is not None:
         write_page(review_page(result), html, markdown)
     show(result, json)
 
 
+@agreement.command(cls=Command)
 def sign(
-    agreement: _Agreement,
+    file: _Agreement,
     config: _File,
     yes: Annotated[bool, typer.Option("--yes", help="Sign without asking.")] = False,
     json: Json = False,
@@ -167,11 +176,10 @@ def sign(
     The signature is added to the file; the other side's stays. A side that has signed already
     changes nothing.
 
-    [bold]Examples[/bold]
+    Examples:
+    taciturn agreement sign agreement.toml bob.toml
 
-    taciturn sign agreement.toml bob.toml
-
-    taciturn sign agreement.toml alice.toml --yes
+    taciturn agreement sign agreement.toml alice.toml --yes
     """
     # Imported here: no other command needs it.
     from taciturn.jobs.agreement.sign import (
@@ -183,18 +191,18 @@ def sign(
     from taciturn.party.agreement_file import AgreementFile
     from taciturn.party.config import PartyConfig
 
-    document = AgreementFile.read(agreement)
+    document = AgreementFile.read(file)
     settings = PartyConfig.read(config, document)
     with rendering_errors_as(settings.syntax):
         signers = signers_so_far(settings, document)
         require_signable(config, settings, document)
         if not yes:
             _ask(record_of_agreement(document, signers), settings.role)
-        result = sign_file(agreement, settings)
+        result = sign_file(file, settings)
     show(result, json)
 
 
-def _ask(agreement: AgreementRecord, role: str) -> None:
+def _ask(terms: AgreementRecord, role: str) -> None:
     """Show in short what is about to be signed, and ask; only a person can answer."""
     from taciturn.jobs.agreement.report import short_blocks
     from taciturn.report.terminal import render
@@ -206,7 +214,7 @@ def _ask(agreement: AgreementRecord, role: str) -> None:
             hint="use --yes in a script",
         )
     screen = console(error=True)
-    screen.print(render(short_blocks(agreement)))
+    screen.print(render(short_blocks(terms)))
     typer.confirm(f"Sign this agreement as {role}?", abort=True, err=True)
 
 

@@ -30,8 +30,8 @@ VALID_DAYS = 30
 MOST_DAYS = 3650
 _ID_BYTES = 16
 _HEAD = """\
-# What both sides agree on. Read it with: taciturn review agreement.toml FILE
-# Sign it with:                           taciturn sign agreement.toml FILE
+# What both sides agree on. Read it with: taciturn agreement review agreement.toml FILE
+# Sign it with:                           taciturn agreement sign agreement.toml FILE
 # Comments are no part of what is signed; everything else is.
 
 """

@@ -181,7 +181,9 @@ def short_blocks(agreement: AgreementRecord) -> list[b.Block]:
             }
         ),
         _signatures(agreement),
-        b.Paragraph("What it means, and what each side learns, says taciturn review.", "muted"),
+        b.Paragraph(
+            "What it means, and what each side learns, says taciturn agreement review.", "muted"
+        ),
     ]
 
 
@@ -493,7 +495,7 @@ def _appendix(agreed: AgreementRecord) -> list[b.Section]:
     )
     note = (
         f"About the agreement {agreed.id} with the digest {agreed.digest}. "
-        "What is signed by hand here is for your own records; the program needs taciturn sign."
+        "What is signed by hand here is for your own records; the program needs taciturn agreement sign."
     )
     return [
         b.Section(

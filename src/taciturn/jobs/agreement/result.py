@@ -1,4 +1,4 @@
-"""Results of ``taciturn propose``, ``review`` and ``sign``."""
+"""Results of ``taciturn agreement propose``, ``review`` and ``sign``."""
 
 from __future__ import annotations
 

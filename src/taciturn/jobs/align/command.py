@@ -47,8 +47,7 @@ def align(
 
     A peer that deviates from the protocol can ask for ids that it does not have.
 
-    [bold]Examples[/bold]
-
+    Examples:
     taciturn align bob.toml
 
     taciturn align alice.toml --out common.parquet --normalise-ids trim,case

@@ -67,8 +67,7 @@ def predict(
     found as by taciturn align, prepared as the model file says, and scored. Nothing is stored: run
     both sides again after a stop.
 
-    [bold]Examples[/bold]
-
+    Examples:
     taciturn predict alice.toml --rows new-alice.csv
 
     taciturn predict bob.toml --rows new-bob.csv --out scores.csv

@@ -82,8 +82,7 @@ def report(
     Bob's report is computed from the scores that the training saved beside his model. Alice has no
     scores: her report shows the value of her own columns, if she has their weights.
 
-    [bold]Examples[/bold]
-
+    Examples:
     taciturn model report bob.toml --costs 1:10
 
     taciturn model report bob.toml --scores march.scores.csv --labels march.csv --out march.html

@@ -36,8 +36,7 @@ def serve(
     or database ([serve] in its file), or at Bob with the request. Each score gives Bob one more
     equation about a row of Alice's, and gives the caller a score; both sides can limit this.
 
-    [bold]Examples[/bold]
-
+    Examples:
     taciturn serve bob.toml --new-token crm
 
     taciturn serve bob.toml

@@ -42,13 +42,17 @@ def study(
         typer.Option(help="Number of cross-validation folds; 0 to evaluate on the held-out rows."),
     ] = 3,
     rank_by: Annotated[
-        str, typer.Option(help="Metric that ranks the models: loss or auc.")
+        str, typer.Option(help="Metric that ranks the models: loss or auc.", hidden=True)
     ] = "loss",
     processes: Annotated[
         int | None,
-        typer.Option(min=1, help="Number of models trained in parallel (default: one per core)."),
+        typer.Option(
+            min=1, help="Number of models trained in parallel (default: one per core).", hidden=True
+        ),
     ] = None,
-    html: Annotated[Path | None, typer.Option(help="Write the table as one HTML file.")] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write the table as one HTML file.", hidden=True)
+    ] = None,
     watch: Watch = False,
     watch_port: WatchPort = None,
     out: Out = None,
@@ -59,8 +63,7 @@ def study(
 
     Between machines a [study] in both sides' files does the same in one session of taciturn party.
 
-    [bold]Examples[/bold]
-
+    Examples:
     taciturn study --dataset breast-cancer --solver newton --vary l2=1e-4,1e-3,1e-2 --seed 1
 
     taciturn study --data loans.csv --id customer --label default --folds 5 --vary l2=1e-3,0.1

@@ -54,8 +54,7 @@ def party(
 
     With a [study] in both sides' files all its models are trained in one session.
 
-    [bold]Examples[/bold]
-
+    Examples:
     taciturn party bob.toml --dry-run
 
     taciturn party bob.toml

@@ -42,7 +42,9 @@ def woe(
     ] = None,
     smoothing: Annotated[
         float | None,
-        typer.Option(help="Bob: smoothing, added to both counts of every bin (default: 0.5)."),
+        typer.Option(
+            help="Bob: smoothing, added to both counts of every bin (default: 0.5).", hidden=True
+        ),
     ] = None,
     min_rows: Annotated[
         int | None,
@@ -72,8 +74,7 @@ def woe(
     Only training rows are counted. taciturn audit --woe shows what handing her the weights would
     reveal.
 
-    [bold]Examples[/bold]
-
+    Examples:
     taciturn woe --dataset breast-cancer --seed 1
 
     taciturn woe --data loans.csv --id customer --label default --alice-columns income,age

@@ -1,0 +1,61 @@
+"""The help of a command: its essential options, and all of them with ``--help-all``.
+
+An option that is declared hidden is in the long help alone.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+EXAMPLES = "Examples:"
+HELP_ALL = "--help-all"
+
+
+class Command(TyperCommand):
+    """A command whose help lists its examples line by line, and its options by panel."""
+
+    shows_all = False
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - the parser's
+        """Show every option where that is asked for, and parse otherwise."""
+        if HELP_ALL in args:
+            self.shows_all = True
+            for parameter in self._hidden():
+                parameter.hidden = False
+            typer.echo(ctx.get_help())
+            raise typer.Exit
+        return super().parse_args(ctx, args)
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
+        """Write the description, and the examples as they are."""
+        text, _, examples = inspect.cleandoc(self.help or "").partition(f"\n\n{EXAMPLES}\n")
+        formatter.write_paragraph()
+        formatter.write_text(text)
+        if examples:
+            with formatter.section(EXAMPLES.removesuffix(":")):
+                for example in inspect.cleandoc(examples).split("\n\n"):
+                    formatter.write(f"  {' '.join(example.split())}\n")
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
+        """Write the arguments, then the options, of the long help by panel."""
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            if (record := parameter.get_help_record(ctx)) is not None:
+                panels.setdefault(self._panel(parameter), []).append(record)
+        if self._hidden():
+            panels["Options"].append((HELP_ALL, "Show every option and exit."))
+        for panel, rows in panels.items():
+            with formatter.section(panel):
+                formatter.write_dl(rows, col_max=34)
+
+    def _panel(self, parameter: Any) -> str:  # noqa: ANN401
+        if parameter.param_type_name == "argument":
+            return "Arguments"
+        return (self.shows_all and getattr(parameter, "rich_help_panel", None)) or "Options"
+
+    def _hidden(self) -> list[Any]:
+        return [parameter for parameter in self.params if getattr(parameter, "hidden", False)]
