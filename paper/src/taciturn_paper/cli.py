@@ -96,7 +96,6 @@ def reproduce(
     """Reproduce the paper's tables and figures.
 
     Examples:
-
     taciturn reproduce all --quick --report .
 
     taciturn reproduce table2 --dataset breast-cancer --seeds 10
@@ -187,7 +186,6 @@ def bench(
     """Benchmark the encryption of one iteration on tables of the paper's shapes.
 
     Examples:
-
     taciturn bench --quick
 
     taciturn bench --against phe,heu --plot bench.svg

@@ -221,7 +221,8 @@ def verified(
             raise SignatureError(
                 f"{side.name} ({side.role}) has not signed the agreement",
                 where=agreement.path,
-                hint=f"have it signed there: taciturn agreement sign {Path(agreement.path).name} FILE",
+                hint="have it signed there: taciturn agreement sign "
+                f"{Path(agreement.path).name} FILE",
             )
     signer = signers.get(verifier.name)
     if signer is not None and signer.fingerprint != verifier.fingerprint:

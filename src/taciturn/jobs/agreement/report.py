@@ -495,7 +495,7 @@ def _appendix(agreed: AgreementRecord) -> list[b.Section]:
     )
     note = (
         f"About the agreement {agreed.id} with the digest {agreed.digest}. "
-        "What is signed by hand here is for your own records; the program needs taciturn agreement sign."
+        "A signature by hand is for your own records; the program needs taciturn agreement sign."
     )
     return [
         b.Section(
