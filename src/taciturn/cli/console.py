@@ -73,11 +73,12 @@ class Watchdog:
 WIDTH = 100
 BEAT_SECONDS = 60.0
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Print every figure and setting.")]
 
 
-def show(result: Result, as_json: bool) -> None:
-    """Print a result as JSON, or as blocks."""
-    show_record(result.to_dict(), as_json, result.blocks)
+def show(result: Result, as_json: bool, brief: Callable[[], Iterable[Block]] | None = None) -> None:
+    """Print a result as JSON, or as blocks: those of ``brief`` where it is given."""
+    show_record(result.to_dict(), as_json, brief or result.blocks)
 
 
 def show_record(

@@ -10,7 +10,7 @@ import platform
 import shlex
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +25,7 @@ from taciturn.version import __version__
 if TYPE_CHECKING:
     from taciturn.data.source import TableSource
     from taciturn.party.config import PartyConfig
-    from taciturn.report.blocks import Page
+    from taciturn.report.blocks import Block, Page
     from taciturn.results.folder import Destination
     from taciturn.results.serialise import Result
 
@@ -77,14 +77,15 @@ def finish(
     result: Result,
     json: bool,
     origin: Callable[[], Provenance],
+    brief: Callable[[], Iterable[Block]] | None = None,
 ) -> None:
-    """Show a result, and write its folder where that is planned.
+    """Show a result, or ``brief`` where it is given, and write its folder where that is planned.
 
     Neither keeps the other from happening: a full disk, or a reader that has gone. ``origin`` is
     called only where there is a plan.
     """
     try:
-        show(result, json)
+        show(result, json, brief)
     finally:
         write_result(plan, result, origin)
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from taciturn.cli.console import Json
+from taciturn.cli.console import Json, Verbose
 from taciturn.cli.dashboard import Watch, WatchPort, watched_bar
 from taciturn.cli.options import with_settings
 from taciturn.cli.output import Out, asked, finish, plan_output, simulation_provenance
@@ -26,6 +26,7 @@ def train(
     watch: Watch = False,
     watch_port: WatchPort = None,
     out: Out = None,
+    verbose: Verbose = False,
     json: Json = False,
     settings: dict[str, Any],
 ) -> None:
@@ -44,6 +45,7 @@ def train(
     """
     from taciturn import api
     from taciturn.jobs.scorecard.command import write_model_page
+    from taciturn.report.training import training_summary
     from taciturn.results.parties import LedgerPlanned
 
     plan = plan_output(out)
@@ -51,6 +53,7 @@ def train(
     with watched_bar("train", watch, watch_port, asked(settings)) as meter:
         result = api.train(observe=meter.observe, **settings)
         meter.publish(LedgerPlanned(result.runs.first.ledger, settings.get("budget")))
-    finish(plan, result.runs, json, lambda: simulation_provenance(settings))
+    brief = None if verbose else lambda: training_summary(result.runs)
+    finish(plan, result.runs, json, lambda: simulation_provenance(settings), brief)
     if model_report is not None:
         write_model_page(result.model_report(), model_report)

@@ -32,7 +32,7 @@ from taciturn.privacy.sealed import REVEALED, require_sealable
 from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement
 
-ASSUMPTION = "IND-CPA of both keys, honest-but-curious"
+ASSUMPTION = "IND-CPA encryption under both keys, semi-honest parties"
 _DEFAULTS: Mapping[str, object] = MappingProxyType(
     {
         "reveal": False,

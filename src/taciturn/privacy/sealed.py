@@ -30,14 +30,14 @@ from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import Settings
 
-ASSUMPTION = "IND-CPA, honest-but-curious"
+ASSUMPTION = "IND-CPA encryption, semi-honest parties"
 REVEALED = (
     "no protection: Bob's share of the weights is released at the end, and a malicious Alice may "
-    "have had any label put into it; until then IND-CPA, honest-but-curious"
+    "have had any label put into it; until then IND-CPA encryption, semi-honest parties"
 )
 TOLD = (
-    "with delta {delta:g}; IND-CPA, honest-but-curious: Alice computes with a table within the "
-    "bounds that the noise is made for; the model is released once"
+    "with delta {delta:g}; IND-CPA encryption, semi-honest parties: Alice computes with a table "
+    "within the bounds that the noise is made for; the model is released once"
 )
 DEFAULT_REVEAL_DELTA = 1e-6
 _DEFAULTS: Mapping[str, object] = MappingProxyType(

@@ -11,7 +11,7 @@ from taciturn.numerics.convergence import SEEN_ONCE
 from taciturn.numerics.metrics import AddedAuc, Metrics
 from taciturn.numerics.sorted_scores import COST, GIVEN, YOUDEN, Threshold
 from taciturn.numerics.symmetry import Symmetry
-from taciturn.privacy.events import Statement
+from taciturn.privacy.events import ExposedColumns, Statement
 from taciturn.report.blocks import (
     NO_BREAK,
     Block,
@@ -162,8 +162,74 @@ MEANING = (
 )
 
 
+BRIEF = ("auc", "accuracy", "loss")
+
+
+def training_summary(runs: Runs[R]) -> list[Block]:
+    """Report of a training on one screen: result, comparison, leakage, cost."""
+    means, ledger = runs.means, runs.first.ledger
+    return [
+        Paragraph(_title(runs), "strong"),
+        _brief_metrics(runs),
+        *divergence(means.diverged),
+        Facts(
+            {
+                **worth_facts(runs),
+                "labels": _labels_words(ledger),
+                "Alice's columns": _columns_words(ledger.columns),
+                "cost": f"{_steps(runs.first, runs.first.iterations)} in {means.seconds:.1f} s, "
+                f"{traffic(means.bytes_to_alice, means.bytes_to_bob)}",
+                "protection": f"{_protection(runs)}; encryption {_encryption(runs)}",
+            }
+        ),
+        *_warnings(runs),
+    ]
+
+
+def _labels_words(ledger: Statement) -> Words:
+    total = label_epsilon(ledger.label_epsilon_total)
+    if math.isinf(ledger.label_epsilon_total):
+        return Span("not protected", "bad"), f" ({total}): {ledger.assumption.split(': ', 1)[-1]}"
+    releases = counted(ledger.releases_per_row, "release")
+    released = f"{total} after {releases} per row"
+    if not ledger.releases_per_row:
+        released = f"nothing released ({total})"
+    return f"{released}, assuming {ledger.assumption}"
+
+
+def _columns_words(columns: ExposedColumns | None) -> Words:
+    if columns is None or not columns.scores_per_row:
+        return "no training score was opened to Bob"
+    scores = counted(columns.scores_per_row, "score")
+    return (
+        Span("exposed:", "bad"),
+        f" Bob received {scores} of each row, from which he can reconstruct them",
+    )
+
+
+def _brief_metrics(runs: Runs[R]) -> Table:
+    means = runs.means
+    rows = []
+    for key in BRIEF:
+        spelled = share if key in SHARES else figure
+        parts = means.test, means.bob_alone or {}, means.centralised
+        test, alone, clear = (spelled(part.get(key)) for part in parts)
+        rows.append(((SHARES | LOSSES)[key], test, ends(means.test, key), alone, clear))
+    headings = ("held-out rows", "joint model", "95 % interval", "Bob alone", "centralised")
+    return table(headings, rows, label="Figures of the model")
+
+
+def _warnings(runs: Runs[R]) -> list[Block]:
+    failed = _symmetry(runs)
+    return [
+        *beyond_blocks(max((run.scores_beyond_range or 0 for run in runs.trainings), default=0)),
+        *(symmetry_blocks(failed) if failed is not None and not failed.passed else []),
+        *(Paragraph(f"note: {note}", "warning") for note in runs.notes),
+    ]
+
+
 def training_blocks(runs: Runs[R]) -> list[Block]:
-    """Report of a training, or of the mean of several."""
+    """Report of a training with all figures, or of the mean of several."""
     return [
         Paragraph(_title(runs), "strong"),
         *_preparation(runs),

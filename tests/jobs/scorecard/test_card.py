@@ -39,7 +39,7 @@ def sealed_pair() -> tuple[ModelShare, ModelShare, np.ndarray]:
     return alice, bob, whole * 0.5 / 2.0**29
 
 
-LEDGER = {"label_epsilon_total": 0.0, "assumption": "IND-CPA, honest-but-curious"}
+LEDGER = {"label_epsilon_total": 0.0, "assumption": "IND-CPA encryption, semi-honest parties"}
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way.impute} {way.scale} {way.clip}")
