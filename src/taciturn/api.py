@@ -33,9 +33,8 @@ from taciturn.settings.options import (
     per_seed,
     record_target,
     refusing_former_keywords,
-    settings_of,
 )
-from taciturn.simulation import in_cell, load_raw
+from taciturn.simulation import in_cell, load_raw, settings_of
 
 if TYPE_CHECKING:
     import pandas as pd

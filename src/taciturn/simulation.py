@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from html import escape
@@ -22,6 +22,8 @@ import polars as pl
 
 from taciturn.crypto.signatures import KeyIdentity, fingerprint
 from taciturn.data import datasets
+from taciturn.data.csv_files import Dialect
+from taciturn.data.joined import join_tables
 from taciturn.data.prepare import RawData
 from taciturn.data.split import VerticalData, prepare_vertical, random_partition, whole_vertical
 from taciturn.data.tables import FeatureTable, LabelTable
@@ -173,6 +175,38 @@ _NAME_DATA = Hint(
     "use {dataset}, or {data} with {label}", dataset="NAME", data="FILE", label="COLUMN"
 )
 _NAME_COLUMNS = Hint("use {dataset}, {data} or {columns}", dataset="NAME", data="FILE", columns=30)
+
+
+def settings_of(data: object, options: Mapping[str, object]) -> tuple[Settings, object]:
+    """The checked settings, and the table where one was given in Python, or two to be joined."""
+    alice = options.get("alice_data")
+    named = {key: value for key, value in options.items() if key != "alice_data"}
+    if isinstance(data, str | Path):
+        named["data"] = str(data)
+    if isinstance(alice, str | Path):
+        named["alice_data"] = str(alice)
+    settings = Settings.from_mapping(named).resolved()
+    table = None if isinstance(data, str | Path) else data
+    if alice is None:
+        return settings, table
+    return _joined(settings, settings.data if table is None else table, alice)
+
+
+def _joined(settings: Settings, bob: object, alice: object) -> tuple[Settings, object]:
+    if bob is None or settings.id is None:
+        raise ConfigError(
+            "Alice's table is joined to Bob's by the id column",
+            setting="alice_data",
+            hint=Hint("name {data} and {id} too", data="FILE", id="COLUMN"),
+        )
+    frame, columns = join_tables(bob, alice, settings.id, Dialect.from_settings(settings))
+    if settings.alice_columns not in ("all", columns):
+        raise ConfigError(
+            "the columns of Alice's table are hers, and no others",
+            setting="alice_columns",
+            hint=Hint("leave {alice_columns} out; {keep} and {drop} choose among all columns"),
+        )
+    return settings.model_copy(update={"alice_columns": columns}), frame
 
 
 def load_raw(settings: Settings, table: object = None, labels: object = None) -> RawData:

@@ -28,7 +28,7 @@ COMMANDS = ("train", "party", "align", "study", "reproduce")
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.sampled(2)
 def test_the_commands_that_take_long_can_be_watched(command, capsys):
-    assert run([command, "--help"]) == 0
+    assert run([command, "--help-all"]) == 0
     shown = capsys.readouterr().out
     assert "--watch " in shown
     assert "--watch-port" in shown

@@ -21,10 +21,9 @@ from taciturn.settings.options import (
     given_options,
     per_seed,
     record_target,
-    settings_of,
 )
 from taciturn.settings.schema import SGD_ONLY, WHOLE_TABLE_ONLY, Settings
-from taciturn.simulation import arrange, in_cell, load_features, load_raw
+from taciturn.simulation import arrange, in_cell, load_features, load_raw, settings_of
 from taciturn_audit.results.audit import AuditRun
 from taciturn_audit.results.compare import Comparison
 from taciturn_audit.results.runs import AuditResult

@@ -20,7 +20,7 @@ from taciturn.setting_syntax import COMMAND_LINE, CommandLine, hyphenated, plain
 from taciturn.settings.checked import Panel, Setting, declared
 from taciturn.settings.schema import OWN_DATA_DEFAULTS, Settings, settings_file
 
-ESSENTIAL = ("data", "id", "label", "alice_columns", "dataset", "mechanism", "seed", "config")
+ESSENTIAL = ("data", "alice_data", "id", "label", "alice_columns", "dataset", "mechanism", "seed")
 """The shared options of a command's short help, in its order; ``--help-all`` shows all of them."""
 
 
@@ -78,7 +78,9 @@ def _shared() -> dict[str, Any]:
         **settings,
         "config": Annotated[
             Path | None,
-            typer.Option(help="A TOML file with any of these settings.", rich_help_panel=run),
+            typer.Option(
+                help="A TOML file with any of these settings.", rich_help_panel=run, hidden=True
+            ),
         ],
         "record": Annotated[
             Path | None,

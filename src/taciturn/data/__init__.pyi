@@ -22,6 +22,7 @@ from taciturn.data.ids import fold_numbers as fold_numbers
 from taciturn.data.ids import held_out_rows as held_out_rows
 from taciturn.data.ids import row_name as row_name
 from taciturn.data.ids import spellings as spellings
+from taciturn.data.joined import join_tables as join_tables
 from taciturn.data.parquet import ParquetTable as ParquetTable
 from taciturn.data.parquet import is_parquet as is_parquet
 from taciturn.data.prepare import ChosenRows as ChosenRows

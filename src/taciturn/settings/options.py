@@ -9,7 +9,7 @@ Checked settings from the arguments of the Python functions.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Literal, ParamSpec, TypedDict, TypeVar
@@ -51,6 +51,7 @@ class SettingsOptions(TypedDict, total=False):
     score_range: float | None
     sigmoid_error: float | None
     dataset: str | None
+    alice_data: object
     id: str | None
     label: str | None
     data_dir: str | None
@@ -136,13 +137,6 @@ def given_options(options: SettingsOptions, function: Callable[..., object]) -> 
         refuse_former_keyword(name, function.__name__)
     given = named(options, [*Settings.model_fields, *parameters])
     return {name: value for name, value in given.items() if value is not None}
-
-
-def settings_of(data: object, options: Mapping[str, object]) -> tuple[Settings, object]:
-    """The checked settings, and the table where one was given in Python."""
-    if isinstance(data, str | Path):
-        return Settings.from_mapping({**options, "data": str(data)}).resolved(), None
-    return Settings.from_mapping(options).resolved(), data
 
 
 def record_target(record: str | Path | None, settings: Settings) -> Path | None:

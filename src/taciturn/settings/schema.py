@@ -219,7 +219,18 @@ WHOLE_TABLE_ONLY = ("sealed", "mutual")
 
 # What says how own data are read: the paper's datasets are read in one way.
 _OWN_ONLY = (
-    *("id", "label", "positive", "negative", "keep", "drop", "type", "date_format", "date_parts"),
+    *(
+        "alice_data",
+        "id",
+        "label",
+        "positive",
+        "negative",
+        "keep",
+        "drop",
+        "type",
+        "date_format",
+        "date_parts",
+    ),
     *("separator", "decimal", "encoding", "na_values"),
 )
 
@@ -367,6 +378,10 @@ class Settings(TableSettings, Protection):
     ] = None
     data: Annotated[
         str | None, _source("Your own data: a CSV or Parquet file, or a folder of Parquet files.")
+    ] = None
+    alice_data: Annotated[
+        str | None,
+        _source("Alice's table where it is a file of its own; joined to `data` by `id`."),
     ] = None
     id: Annotated[
         str | None,
@@ -639,6 +654,12 @@ class Settings(TableSettings, Protection):
             )
         if self.data is not None and self.label is None:
             raise missing_label()
+        if self.alice_data is not None and self.id is None:
+            raise ConfigError(
+                "two tables are joined by their id column",
+                setting="id",
+                hint=Hint("name it: {id}", id="COLUMN"),
+            )
         for name in _OWN_ONLY if self.dataset is not None else ():
             if getattr(self, name) is not None:
                 raise ConfigError(
