@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from taciturn.errors import ConfigError, OutputError, TaciturnError
+from taciturn.errors import ConfigError, FileError, OutputError, TaciturnError
 from taciturn.setting_syntax import Hint
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -103,6 +103,27 @@ def private_file(path: Path, kind: str = "file") -> Iterator[BinaryIO]:
             with contextlib.suppress(OSError):
                 fresh.unlink(missing_ok=True)
             raise
+
+
+def require_private(path: Path, content: str) -> None:
+    """Raise ``FileError`` if others may read or change a file, or if it is absent.
+
+    A pipe or the like has no mode of its own.
+    """
+    try:
+        mode = path.stat().st_mode
+    except OSError as problem:
+        raise FileError(
+            f"the file with {content} cannot be read: {problem.strerror}",
+            where=str(path),
+            hint="check the path",
+        ) from None
+    if stat.S_ISREG(mode) and mode & 0o077:
+        raise FileError(
+            f"others on this machine may read or change {content}",
+            where=str(path),
+            hint=f"chmod 600 {path}",
+        )
 
 
 def private_folder(path: Path) -> None:

@@ -135,7 +135,7 @@ def check_table(config: PartyConfig, report: Report = lambda price: None) -> lis
     findings = [
         Finding.ok(
             "data",
-            f"{config.data.file}: {tables.train.rows:,} rows to train on, {rest:,} held out, "
+            f"{config.table().where}: {tables.train.rows:,} rows to train on, {rest:,} held out, "
             f"{counted(len(tables.train.columns), 'column')}; digest of the ids "
             f"{tables.train.ids.digest()[:16]}, to compare with the peer's",
         ),

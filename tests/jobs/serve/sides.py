@@ -34,7 +34,7 @@ def serve_settings(folder: Path, name: str, **values: Any) -> PartyConfig:
 
     path = folder / f"{name}.toml"
     text = path.read_text(encoding="utf-8").partition("[serve]")[0]
-    values = {"source": f"new-{name}.csv", **values}
+    values = values if "query" in values else {"source": f"new-{name}.csv", **values}
     path.write_text(f"{text}\n{section('serve', values)}", encoding="utf-8")
     return PartyConfig.read(path)
 

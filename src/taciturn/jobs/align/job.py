@@ -40,7 +40,7 @@ from taciturn.parallel import usable_cores
 from taciturn.party.config import PartyConfig
 from taciturn.party.link import ALIGNMENT
 from taciturn.party.log import Log
-from taciturn.party.tables import AlignedRows, require_kind, require_room
+from taciturn.party.tables import AlignedRows, beside_rows, require_kind, require_room
 from taciturn.protocol.events import Aligning, Event
 from taciturn.protocol.steps import Program
 from taciturn.rng import Entropy
@@ -98,16 +98,13 @@ SCRATCH = "align"
 NOTE_SECONDS = 15.0
 
 
-def list_file(config: PartyConfig, out: Path | None = None, rows: Path | None = None) -> Path:
+def list_file(config: PartyConfig, out: Path | None = None, rows: Path | str | None = None) -> Path:
     """Path of the list: as requested, next to new rows, or from the party's file."""
     # Several Alices may try it out in one folder.
     stem = Path(config.where).stem if config.parties else config.role
     of_training = config.path(config.data.aligned or f"{stem}.aligned.csv")
-    if rows is None:
-        path = out or of_training
-    else:
-        name = Path(rows.name.removesuffix(".gz")).stem
-        path = out or rows.with_name(f"{name}.aligned.csv")
+    usual = of_training if rows is None else beside_rows(config, rows, "aligned")
+    path = out or usual
     with rendering_errors_as(config.syntax):
         if rows is not None and path.resolve() == of_training.resolve():
             raise ConfigError(
@@ -131,7 +128,7 @@ class AlignJob(Job[AlignmentResult]):
 
     normalisation: Normalisation | None = None
     out: Path | None = None
-    rows: Path | None = None
+    rows: Path | str | None = None
     purpose = ALIGNMENT
     # An element is blinded once: a session that breaks begins anew.
     rejoins = False

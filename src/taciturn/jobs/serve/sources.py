@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray
-from taciturn.data.csv_files import MISSING, Dialect
+from taciturn.data.csv_files import MISSING
 from taciturn.data.database import Database, DatabaseQuery, as_text
 from taciturn.data.ids import AS_THEY_ARE, RowIds
 from taciturn.data.prepare import prepared_table
@@ -216,10 +216,10 @@ class DatabaseRows:
         if lacking:
             self.close()
             raise ColumnError(
-                f"the table has no column {lacking[0]!r}"
+                f"the query gives no column {lacking[0]!r}"
                 + (f", and lacks {len(lacking) - 1} more" if lacking[1:] else ""),
                 where=database.where,
-                hint="the model was trained on these columns: add them, or name another table",
+                hint="the model was trained on these columns: select them too",
             )
 
     def take(self, ids: Sequence[str]) -> FetchedRows:
@@ -231,7 +231,7 @@ class DatabaseRows:
         values = np.zeros((len(ids), prepared.values.shape[1]))
         values[known] = prepared.values
         unfit = {known[place]: reason for place, reason in prepared.unfit.items()}
-        unfit |= {place: "the table has it twice" for place in known if ids[place] in repeated}
+        unfit |= {place: "the query gives it twice" for place in known if ids[place] in repeated}
         absent = dict.fromkeys({*range(len(ids))} - {*known}, ABSENT)
         return FetchedRows(values, absent, unfit)
 
@@ -242,12 +242,7 @@ class DatabaseRows:
 
 def open_source(config: PartyConfig, model: ModelShare) -> RowSource:
     """The source that a party's file names."""
-    serve, dialect = config.serve, Dialect.from_settings(config.data)
-    source = (
-        config.table()
-        if serve.source is None
-        else TableSource.parse(serve.source, config.folder, dialect, table=serve.table)
-    )
+    source = config.served_table()
     if not isinstance(source.location, DatabaseQuery):
         return TableRows(source, config, model)
     if config.normalisation != AS_THEY_ARE:
@@ -258,7 +253,7 @@ def open_source(config: PartyConfig, model: ModelShare) -> RowSource:
                 "leave {normalise_ids} out, and keep ids spelled in the same way in the database"
             ),
         )
-    preparer = Preparer(model, dialect.missing)
+    preparer = Preparer(model, source.dialect.missing)
     return DatabaseRows(source.location.open(), config.data.id, preparer)
 
 
