@@ -17,6 +17,7 @@ from taciturn.jobs.serve import (
     BatchResult,
     FeatureSide,
     LabelSide,
+    ReplaceableRows,
     RowSource,
     ScoreRequest,
     ServeJob,
@@ -129,7 +130,7 @@ def calling(
 ) -> Iterator[FeatureSide]:
     """Alice's side of a folder, with a source of rows that ``wrap`` may have changed."""
     side = alice_side(serve_settings(folder, "alice", **settings))
-    side.source = wrap(side.source)
+    side.source = ReplaceableRows(wrap(side.source))
     with runs(side, wire.endpoint(serves=False)):
         yield side
 
