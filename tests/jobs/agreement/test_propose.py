@@ -189,11 +189,12 @@ def test_both_sign_train_and_find_the_digest_in_their_models(folder, capsys):
     path.chmod(0o640)
     settings = folder / "bob.toml"
     head, own = settings.read_text().partition("[agreement]")[0], settings.read_text()
-    settings.write_text(own.replace("[data]", "# Our own.\n[data]"))
+    ours = "# Our own.\n[data]"
+    settings.write_text(own.replace("[data]", ours))
     settings.chmod(0o640)
     assert sign(capsys, "bob") == [0]
     # Two lines in place of the settings; the rest as it was.
-    assert settings.read_text() == head + NAMED + "# Our own.\n[data]" + own.partition("[data]")[2]
+    assert settings.read_text() == head + NAMED + ours + own.partition("[data]")[2]
     assert stat.S_IMODE(settings.stat().st_mode) == 0o640
     once = path.read_text()
     with refused(SignatureError, names="alice"):

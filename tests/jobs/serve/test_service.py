@@ -255,8 +255,8 @@ def reload(side: Service, event: str) -> str:
     log = side.file("log")
 
     def lines() -> list[str]:
-        found = log.read_text("utf-8").splitlines()
-        return [line for line in found if json.loads(line)["event"].startswith("settings")]
+        logged = log.read_text("utf-8").splitlines()
+        return [line for line in logged if json.loads(line)["event"].startswith("settings")]
 
     before = len(lines())
     side.signal(signal.SIGHUP)
