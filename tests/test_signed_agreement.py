@@ -11,7 +11,7 @@ import pytest
 from taciturn.errors import SignatureError
 from taciturn.model import ModelShare
 from taciturn.party import AgreementFile
-from tests.tampering import NAMED, Scene, name_agreement
+from tests.tampering import NAMED, Scene
 from tests.test_two_machines import Terminal, accept_exposure, both, free_port, steps
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "signed-agreement"
@@ -53,7 +53,7 @@ def test_the_runbook_from_a_proposal_to_a_refusal(tmp_path):
         for title, lines in chapters.items():
             if title.startswith("5."):
                 for role in ("alice", "bob"):
-                    name_agreement(folder / f"{role}.toml")
+                    assert NAMED.strip() in (folder / f"{role}.toml").read_text()
                     on_port(folder / f"{role}.toml", port)
             if title.startswith("6."):
                 change(folder / "agreement.toml")

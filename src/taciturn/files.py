@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from taciturn.errors import ConfigError, OutputError, TaciturnError
+from taciturn.errors import ConfigError, FileError, OutputError, TaciturnError
 from taciturn.setting_syntax import Hint
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -103,6 +103,37 @@ def private_file(path: Path, kind: str = "file") -> Iterator[BinaryIO]:
             with contextlib.suppress(OSError):
                 fresh.unlink(missing_ok=True)
             raise
+
+
+def is_private(status: os.stat_result) -> bool:
+    """Whether nobody but this account, or root, may read or change a file.
+
+    As PostgreSQL has it for keys, the group may read a file of root's: a container that is not
+    root's reads its secrets by its group.
+    """
+    others = 0o037 if status.st_uid == 0 != os.getuid() else 0o077
+    return not status.st_mode & others
+
+
+def require_private(path: Path, content: str) -> None:
+    """Raise ``FileError`` if others may read or change a file, or if it is absent.
+
+    A pipe or the like has no mode of its own.
+    """
+    try:
+        status = path.stat()
+    except OSError as problem:
+        raise FileError(
+            f"the file with {content} cannot be read: {problem.strerror}",
+            where=str(path),
+            hint="check the path",
+        ) from None
+    if stat.S_ISREG(status.st_mode) and not is_private(status):
+        raise FileError(
+            f"others on this machine may read or change {content}",
+            where=str(path),
+            hint=f"chmod 600 {path}",
+        )
 
 
 def private_folder(path: Path) -> None:

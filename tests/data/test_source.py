@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from taciturn.data import DatabaseQuery, Dialect, RowIds, TableSource
-from taciturn.errors import ColumnError, DataError, FileError, RowIdError
+from taciturn.data import Connection, DatabaseQuery, Dialect, RowIds, TableSource
+from taciturn.errors import ColumnError, ConfigError, DataError, FileError, RowIdError
 from tests.expected import refused
 from tests.jobs.serve.postgres import postgres
 from tests.modules import module_of
@@ -41,7 +42,7 @@ def base(tmp_path: Path) -> Path:
 def selected(
     base: Path, select: str = "select id, age, income, city, since, paid from people", **how: Any
 ) -> TableSource:
-    return TableSource.parse(f"sqlite:{base.name}", base.parent, query=select, **how)
+    return TableSource.from_query(select, Connection(f"sqlite:{base.name}", base.parent), **how)
 
 
 def from_csv(folder: Path) -> pl.DataFrame:
@@ -75,21 +76,62 @@ def test_the_most_rows_of_a_query_are_bounded(base, monkeypatch):
         selected(base).frame()
 
 
-@pytest.mark.parametrize(
-    ("select", "kind"),
-    [
-        ("delete from people returning id", DataError),
-        ("select * from people; delete from people", DataError),
-        ("select * from people) as p; delete from people; --", DataError),
-        ("select agee from people", DataError),
-        ("select * from people where id = 'x'", DataError),
-        ("select id, photo from people", ColumnError),
-    ],
-)
-def test_a_query_reads_or_is_refused(base, select, kind):
-    with refused(kind):
+FAULTS: dict[str, tuple[str, type[DataError], str]] = {
+    "two statements": ("select * from people; delete from people", DataError, "SELECT"),
+    "a statement that writes": ("delete from people returning id", DataError, "SELECT"),
+    "a closed bracket": ("select * from people) as p; delete from people; --", DataError, "SELECT"),
+    "an absent column": ("select agee from people", DataError, "column"),
+    "an absent table": ("select * from persons", DataError, "table"),
+    "no rows": ("select * from people where id = 'x'", DataError, "rows"),
+    "a repeated column": ("select id, age, income as age from people", ColumnError, "'age'"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_query_reads_or_is_refused(base, fault):
+    select, kind, names = FAULTS[fault]
+    with refused(kind, names=names) as caught:
         selected(base, select).frame()
+    assert caught.value.hint
     assert selected(base).frame().height == len(ROWS)
+
+
+def test_a_column_of_bytes_is_refused_by_name(base):
+    with refused(ColumnError, names="'photo'"):
+        selected(base, "select id, photo from people").frame()
+
+
+def test_the_address_is_kept_in_the_environment_or_in_a_private_file(base, monkeypatch):
+    def ids(connection: str) -> RowIds:
+        source = TableSource.from_query(
+            "select id from people", Connection(connection, base.parent)
+        )
+        assert "people.db" not in f"{source!r} {source.location!r} {source.where}"
+        return source.ids("id")
+
+    monkeypatch.setenv("PEOPLE", "sqlite:people.db")
+    kept = base.parent / "people.address"
+    kept.write_text(f"sqlite:///{base}\n", encoding="utf-8")
+    kept.chmod(0o600)
+    assert ids("env:PEOPLE") == ids("file:people.address") == RowIds.from_values(["007", "008"])
+    kept.chmod(0o640)
+    with refused(FileError, names=str(kept)):
+        ids("file:people.address")
+    with refused(FileError, names="absent.address"):
+        ids("file:absent.address")
+    with refused(DataError, names="env:NOBODY"):
+        ids("env:NOBODY")
+    monkeypatch.setenv("PEOPLE", "mysql://me:secret@db/crm")
+    with refused(DataError, names="env:PEOPLE") as caught:
+        ids("env:PEOPLE")
+    assert "secret" not in caught.value.diagnostics()
+
+
+def test_without_the_driver_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with refused(ConfigError, names="psycopg") as caught:
+        TableSource.from_query("select 1 as id", Connection("postgresql://db/crm")).ids("id")
+    assert "[postgres]" in caught.value.hint
 
 
 def test_the_faults_of_ids_are_those_of_a_file(base):
@@ -119,7 +161,7 @@ def test_other_rows_have_another_fingerprint(base):
     assert known() != first
 
 
-def test_postgresql_gives_the_same_and_no_password_is_shown(base):
+def test_postgresql_gives_the_same_and_no_password_is_shown(base, monkeypatch):
     with postgres() as server:
         import psycopg
 
@@ -129,7 +171,7 @@ def test_postgresql_gives_the_same_and_no_password_is_shown(base):
             with connection.cursor() as cursor:
                 cursor.executemany("insert into people values (%s, %s, %s, %s, %s, %s)", ROWS)
         select = "select * from people where city like '%' or city is null"
-        source = TableSource.parse(server.address, base.parent, query=select)
+        source = TableSource.from_query(select, Connection(server.address))
         assert source.frame(text=["id"]).equals(from_csv(base.parent))
         assert isinstance(source.location, DatabaseQuery)
         with closing(source.location.open()) as database:
@@ -137,8 +179,8 @@ def test_postgresql_gives_the_same_and_no_password_is_shown(base):
         assert ({*records}, repeated) == ({"008"}, set())
         with psycopg.connect(server.address, autocommit=True) as connection:
             connection.execute("create sequence numbers")
-        writing = TableSource.parse(
-            server.address, base.parent, query="select id, setval('numbers', 7) as age from people"
+        writing = TableSource.from_query(
+            "select id, setval('numbers', 7) as age from people", Connection(server.address)
         )
         with refused(DataError, names="25006"):
             writing.frame()
@@ -146,10 +188,35 @@ def test_postgresql_gives_the_same_and_no_password_is_shown(base):
         # A lookup is a single statement, outside of any transaction.
         with closing(writing.location.open()) as database, refused(DataError, names="25006"):
             database.lookup(["008"], "id", ["age"])
+        hints = set[str]()
+        for select, code in (
+            ("select * from persons", "42P01"),
+            ("select agee from people", "42703"),
+            ("select * form people", "42601"),
+            ("select id, 1 / 0 as age from people", "22012"),
+        ):
+            with refused(DataError, names=code) as caught:
+                TableSource.from_query(select, Connection(server.address)).frame()
+            hints.add(caught.value.hint)
+        with refused(ColumnError, names="'id'"):
+            joined = "select a.id, b.id from people a join people b using (id)"
+            TableSource.from_query(joined, Connection(server.address)).frame()
+        for old, new, names in (
+            ("postgres@", "nobody:secret@", "user"),
+            ("/postgres?", "/absent?", "database"),
+        ):
+            monkeypatch.setenv("OTHER", server.address.replace(old, new))
+            with refused(DataError, names=names) as caught:
+                TableSource.from_query("select 1 as id", Connection("env:OTHER")).ids("id")
+            hints.add(caught.value.hint)
+            assert "secret" not in caught.value.diagnostics()
     away = "postgresql://me:secret@127.0.0.1:1/crm"
-    lost = TableSource.parse(away, base.parent, query="select 1 as id")
+    lost = TableSource.from_query("select 1 as id", Connection("env:AWAY"))
+    monkeypatch.setenv("AWAY", away)
     with refused(DataError) as caught:
         lost.ids("id")
+    # Each fault has a way out of its own.
+    assert len({*hints, caught.value.hint}) == 7
     assert "secret" not in f"{caught.value} {lost!r} {lost.location!r} {lost.where}"
     assert lost.digest() is None
 

@@ -39,7 +39,7 @@ def test_paths_are_relative_to_the_file_and_not_to_where_one_stands(tmp_path, mo
     write_config(folder, "bob")
     monkeypatch.chdir(tmp_path)
     config = PartyConfig.read(Path("deep/inside/bob.toml"))
-    assert config.path(config.data.file).resolve() == folder.resolve() / "bob.csv"
+    assert config.path(config.data.file or "").resolve() == folder.resolve() / "bob.csv"
     assert config.path("/elsewhere/table.csv") == Path("/elsewhere/table.csv")
 
 

@@ -154,7 +154,8 @@ def test_rows_of_a_query_are_recalled_until_they_change(folder, fits):
         marks = ", ".join("?" * frame.width)
         base.executemany("insert into people values (" + marks + ")", frame.rows())  # noqa: S608
         base.commit()
-        query = {"file": "sqlite:alice.db", "query": "select * from people"}
+        select = "select * from people"
+        query = {"file": None, "connection": "sqlite:alice.db", "query": select}
         write_config(folder, "alice", data=query)
         one, two = load(folder), load(folder)
         assert len(fits) == 1

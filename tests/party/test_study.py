@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
+import re
+import shlex
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from taciturn.__main__ import run
 from taciturn.arrays import BoolArray, FloatArray, IntArray
 from taciturn.data import RowIds, fold_numbers
 from taciturn.engine import Callbacks, noop
@@ -146,7 +151,7 @@ def test_alice_learns_how_many_models_there_are_and_no_figure(studied):
     assert all(set(one) == known for one in alice["study"]["settings"])
     assert set(alice) - {"study", "run", "ledger", "peer_confirmed", "scores_per_row"} <= {
         *("role", "peer", "mechanism", "scheme", "key_bits", "columns", "rows"),
-        *("held_out_rows", "version"),
+        *("held_out_rows", "version", "settings"),
     }
     assert alice["ledger"] == {}
 
@@ -399,12 +404,19 @@ def finished(once: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(once, tmp_path / "finished"))
 
 
-def test_a_model_scores_nothing_until_it_is_used(finished):
+def test_a_model_scores_nothing_until_it_is_used(finished, monkeypatch, capsys):
+    """Each refusal has the command that takes it into use, as it can be typed."""
     config = PartyConfig.read(finished / "bob.toml")
     path = finished / "bob.models" / "model-02.json"
-    with refused(ConfigError, names=2):
+    with refused(ConfigError, names=2) as caught:
         PredictJob(path, finished / "bob.csv").prepare(config)
-    use_model(config, 2, noop)
+    hint = caught.value.hint
+    for options, code in (([], ConfigError.exit_code), (["--yes"], 0)):
+        (line,) = re.findall(r"taciturn (model use \S+ 2(?: --yes)?)", hint)
+        assert shlex.split(line)[3:] == ["2", *options]
+        monkeypatch.setattr(sys, "stdin", io.StringIO())
+        assert run(shlex.split(line)) == code
+        hint = " ".join(capsys.readouterr().err.split())
     share = ModelShare.load(finished / "bob.model.json")
     assert share.study["used"] is True
     assert PredictJob(finished / "bob.model.json", finished / "bob.csv").prepare(config)

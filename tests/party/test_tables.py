@@ -76,7 +76,8 @@ def test_a_query_of_a_database_gives_the_tables_of_the_file(tmp_path):
         base.execute("create table people (id text, age real, sick integer, secret blob)")
         base.executemany("insert into people values (?, ?, ?, x'00')", bobs().reverse().rows())
         base.commit()
-    data = {"file": "sqlite:bob.db", "query": "select id, age, sick from people"}
+    select = "select id, age, sick from people"
+    data = {"file": None, "connection": "sqlite:bob.db", "query": select}
     config = PartyConfig.read(write_config(tmp_path, "bob", data=data))
     tables = load_tables(config)
     assert tables.train.digest() == wanted.train.digest()

@@ -43,10 +43,17 @@ def test_every_file_parses_and_the_two_agree(tmp_path, mechanism, serves):
 
 def test_tables_and_columns_stand_where_they_are_read(tmp_path):
     tables = {"alice": 'telco "new".csv', "bob": "bank.csv"}
-    trial = Trial("sealed", tables=tables, id="customer", label="defaulted")
+    trial = Trial(
+        "sealed",
+        tables=tables,
+        ids={"alice": "msisdn", "bob": "customer"},
+        label="defaulted",
+        positive=("yes", "late"),
+    )
     alice, bob = (PartyConfig.read(path) for path in write_templates(tmp_path, trial))
     assert (alice.data.file, bob.data.file) == (tables["alice"], "bank.csv")
-    assert (alice.data.id, bob.data.id) == ("customer", "customer")
+    assert (alice.data.id, bob.data.id) == ("msisdn", "customer")
+    assert (alice.data.positive, bob.data.positive) == (None, ("yes", "late"))
     assert (alice.data.label, bob.data.label) == (None, "defaulted")
 
 

@@ -174,7 +174,7 @@ def _rehearsed(
     settings = config.settings().model_copy(update=changes)
     # Labels that mean nothing: random ones take their place.
     truth = labels or LabelTable.from_data(np.arange(table.rows) % 2, ids=table.ids)
-    raw = RawData(config.data.file, frame, table.ids, truth, DEFAULTS, whole=True)
+    raw = RawData(config.table().name, frame, table.ids, truth, DEFAULTS, whole=True)
     seat, known_rows = bob
     return preflight(
         settings,

@@ -106,7 +106,7 @@ class OtherSide:
         if share is not None and share.data_digest != tables.train.digest():
             raise DataError(
                 f"{name}'s table is not the one that the model there was trained on",
-                where=str(config.path(config.data.file)),
+                where=config.table().where,
                 hint=_UNCHANGED,
             )
         other = cls(config.role, tables, share)

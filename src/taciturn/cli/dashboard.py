@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,6 @@ from taciturn.files import settings_home
 
 if TYPE_CHECKING:
     from taciturn.dashboard.dashboard_state import DashboardState
-    from taciturn.dashboard.server import Address
     from taciturn.party.config import PartyConfig
 
 Watch = Annotated[
@@ -99,21 +97,10 @@ def _served(
     with server.serving():
         if remark:
             meter.say(remark)
-        meter.print(f"live page: {_said(server.address, file, remark)}")
+        meter.print(f"live page: {server.address.url}")
         try:
             yield
         except BaseException as problem:
             dashboard.end(problem)
             raise
         dashboard.end(None)
-
-
-def _said(address: Address, file: Path | None, remark: str) -> str:
-    """The address on a terminal; elsewhere, as in a service's journal, the file that has it."""
-    if sys.stderr.isatty() or file is None:
-        return address.url
-    if remark:
-        # One that serves this once only is kept beside the usual one.
-        file = file.with_name(f"{file.stem}-now{file.suffix}")
-        address.keep(file)
-    return f"its address is in {file}"

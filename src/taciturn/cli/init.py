@@ -33,7 +33,17 @@ def init(
     ] = None,
     bob_table: Annotated[str | None, typer.Option(help="Bob's table, for his file.")] = None,
     id: Annotated[str | None, typer.Option(help="Name of the id column, in both tables.")] = None,
+    alice_id: Annotated[
+        str | None, typer.Option(help="Name of Alice's id column, where it is another one.")
+    ] = None,
+    bob_id: Annotated[
+        str | None, typer.Option(help="Name of Bob's id column, where it is another one.")
+    ] = None,
     label: Annotated[str | None, typer.Option(help="Name of Bob's label column.")] = None,
+    positive: Annotated[
+        list[str] | None,
+        typer.Option(help="Text in Bob's label column that stands for a one; repeat for more."),
+    ] = None,
     parties: Annotated[
         int, typer.Option(min=1, max=16, help="Number of Alices, each with a file.")
     ] = 1,
@@ -45,6 +55,8 @@ def init(
     taciturn init --folder trial --mechanism add --address bob.example:9443
 
     taciturn init --alice-table telco.csv --bob-table bank.csv --id customer --label defaulted
+
+    taciturn init --alice-id msisdn --bob-id customer --label outcome --positive defaulted
 
     taciturn init --folder trial --parties 2
     """
@@ -61,7 +73,17 @@ def init(
     side: Any = listener
     named = _fingerprints(folder, parties)
     tables = _tables([*named] or ["alice"], alice_table or [], bob_table)
-    trial = Trial(mechanism, side, address, tables=tables, id=id, label=label, parties=named)
+    ids = {"alice": alice_id or id, "bob": bob_id or id}
+    trial = Trial(
+        mechanism,
+        side,
+        address,
+        tables=tables,
+        ids={role: name for role, name in ids.items() if name is not None},
+        label=label,
+        positive=tuple(positive or ()),
+        parties=named,
+    )
     written = write_templates(folder, trial)
     record = {"files": [str(path) for path in written]}
     if json:

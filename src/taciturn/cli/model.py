@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,9 @@ from taciturn.cli.help import Command
 from taciturn.errors import ConfigError
 from taciturn.files import require_writable, to_json, write_private
 from taciturn.jobs.scorecard.command import report
+
+if TYPE_CHECKING:
+    from taciturn.party.config import PartyConfig
 
 model = typer.Typer(
     name="model",
@@ -94,24 +97,28 @@ def use(
         share = studied_model(settings, number)
         models = int(share.study["models"])
         if settings.role == "bob" and not yes:
-            _confirm(settings.peer, number, models)
+            _confirm(settings, number, models)
         used = use_model(settings, number, lambda text: None)
     print_result(used, json)
 
 
-def _confirm(peer: str, number: int, models: int) -> None:
+def _confirm(settings: PartyConfig, number: int, models: int) -> None:
     """Ask Bob to confirm that his choice is disclosed; raise ConfigError unless he does."""
     import math
     import sys
+    from shlex import quote
 
     statement = (
-        f"Using model {number} tells {peer} which of {models} was chosen: at most "
+        f"Using model {number} tells {settings.peer} which of {models} was chosen: at most "
         f"{math.log2(models):.1f} bits about all labels together, at no finite price."
     )
     if sys.stdin.isatty() and typer.confirm(f"{statement} Go on?", err=True):
         return
     raise ConfigError(
-        statement, where="--yes", hint="give --yes if that may be disclosed; nothing was done"
+        statement,
+        where="--yes",
+        hint="nothing was done; if that may be disclosed: taciturn model use "
+        f"{quote(settings.where)} {number} --yes",
     )
 
 

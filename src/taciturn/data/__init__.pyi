@@ -2,6 +2,7 @@ from taciturn.data.column_parsing import Reading as Reading
 from taciturn.data.csv_files import Dialect as Dialect
 from taciturn.data.csv_files import TextColumns as TextColumns
 from taciturn.data.csv_files import converted as converted
+from taciturn.data.database import Connection as Connection
 from taciturn.data.database import DatabaseQuery as DatabaseQuery
 from taciturn.data.datasets import NAMES as NAMES
 from taciturn.data.datasets import Layout as Layout

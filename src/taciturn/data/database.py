@@ -1,21 +1,23 @@
-"""Databases: the rows of a query or table in SQLite or PostgreSQL, read only.
+"""Databases: the rows of a SELECT statement in SQLite or PostgreSQL, read only.
 
 A ``DatabaseQuery`` says where the rows are; ``open`` connects. An open ``Database`` gives all rows,
 in chunks of one statement, or the rows of some ids.
 
-**Guarantee.** Nothing is written. Errors and representations name the file or "PostgreSQL" and the
-table, never the address, which may hold a password; nor what the server says, which may quote a
-value.
+**Guarantee.** Nothing is written. Errors and representations name the connection as the settings
+do, never the address that it stands for, which may hold a password; nor what the server says, which
+may quote a value.
 """
 
 from __future__ import annotations
 
 import datetime
+import os
 import re
 import sqlite3
 import threading
 import uuid
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,8 +26,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
-from taciturn.errors import ColumnError, DataError, FileError
+from taciturn.errors import ColumnError, ConfigError, DataError, FileError
 from taciturn.extras import explained
+from taciturn.files import require_private
+from taciturn.setting_syntax import Hint
 
 Row: TypeAlias = tuple[Any, ...]
 Record: TypeAlias = Mapping[str, Any]
@@ -34,8 +38,11 @@ MOST_ROWS = 50_000_000
 """A query of more rows is refused."""
 CHUNK_ROWS = 1 << 14
 
-_SQLITE = "sqlite:"
-_SCHEMES = (_SQLITE, "postgresql:", "postgres:")
+_SQLITE, _POSTGRES = "sqlite:", ("postgresql:", "postgres:")
+_ADDRESSES = (_SQLITE, *_POSTGRES)
+# Where an address is kept that may hold a password.
+_VARIABLE, _FILE = "env:", "file:"
+_SELECT = re.compile(r"\s*(select|with)\s", re.IGNORECASE)
 # Ids of one question to a database.
 _ASKED = 500
 # A lookup must not keep callers waiting; the first rows of a whole table may need a sort.
@@ -46,15 +53,30 @@ _LARGEST = 1 << 63
 _WHOLE_TYPES, _TEXT_TYPES = (20, 21, 23), (25, 1043)
 
 
-def is_database(source: str) -> bool:
-    """Whether a setting names a database rather than a file."""
-    return source.startswith(_SCHEMES)
+def is_select(text: str) -> bool:
+    """Whether a text is a SELECT statement rather than the name of a file.
+
+    >>> is_select("select * from customers"), is_select("selected.csv")
+    (True, False)
+    """
+    return _SELECT.match(text) is not None
 
 
-def has_password(address: str) -> bool:
+def is_address(text: str) -> bool:
+    """Whether a text is the address of a database, which is no name of a file.
+
+    >>> is_address("postgresql+psycopg://me@db/crm"), is_address("sqlite:crm.db")
+    (True, True)
+    >>> is_address("crm.csv"), is_address("env:CRM")
+    (False, True)
+    """
+    return text.startswith((*_ADDRESSES, _VARIABLE, _FILE)) or "://" in text
+
+
+def _has_password(address: str) -> bool:
     """Whether an address holds a password; one that cannot be parsed may.
 
-    >>> has_password("postgresql://me:secret@db/crm"), has_password("postgresql://me@db/crm")
+    >>> _has_password("postgresql://me:secret@db/crm"), _has_password("postgresql://me@db/crm")
     (True, False)
     """
     try:
@@ -67,46 +89,113 @@ def has_password(address: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class DatabaseQuery:
-    """A table or query in a database.
+class Connection:
+    """How to connect to a database: its address, or where the address is kept.
 
-    ``relation`` is the SQL after FROM; ``name`` is used in errors. A SQLite file in ``address`` is
-    relative to ``folder``.
+    ``text`` is ``sqlite:FILE``, ``postgresql://…`` without a password, ``env:NAME`` for an
+    environment variable or ``file:PATH`` for a private file. The latter two hold an address, with
+    or without a password. Paths are relative to ``folder``.
     """
 
-    address: str = field(repr=False)
-    relation: str = field(repr=False)
-    name: str
+    text: str
     folder: Path = Path()
 
-    @classmethod
-    def from_table(cls, address: str, table: str, folder: Path = Path()) -> DatabaseQuery:
-        """Query of a whole table, which may be ``schema.table`` in PostgreSQL."""
-        parts = [table] if address.startswith(_SQLITE) else table.split(".")
-        return cls(address, ".".join(map(_quoted, parts)), table, folder)
-
-    @classmethod
-    def from_select(cls, address: str, select: str, folder: Path = Path()) -> DatabaseQuery:
-        """Query by a SELECT statement."""
-        # On lines of its own: the statement may end with a comment.
-        return cls(address, f"(\n{select.strip().rstrip(';')}\n) as selected", "query", folder)
+    def require_usable(self) -> None:
+        """Raise ``ConfigError`` for a text that names no connection, or that holds a password."""
+        if _has_password(self.text):
+            raise ConfigError(
+                "the address of the database holds a password",
+                setting="connection",
+                hint=Hint(
+                    "keep the address in an environment variable ({connection}), in a file of mode "
+                    "600 (file:PATH), or the password where libpq reads it (PGPASSFILE)",
+                    connection="env:CRM_DATABASE",
+                ),
+            )
+        if not self.text.startswith((*_ADDRESSES, _VARIABLE, _FILE)):
+            raise ConfigError(
+                "this names no database",
+                setting="connection",
+                hint="write sqlite:FILE, postgresql://USER@HOST/DATABASE, or env:NAME or "
+                "file:PATH for where such an address is kept",
+            )
 
     @property
     def where(self) -> str:
-        """Database and table, for errors and reports."""
-        base = "PostgreSQL" if self._file is None else str(self._file)
-        return f"{base}, {self.name}"
+        """The database, for errors and reports, without its address."""
+        if self.text.startswith(_SQLITE):
+            return str(self._path(self.text.removeprefix(_SQLITE)))
+        return "PostgreSQL" if self.text.startswith(_POSTGRES) else self.text
+
+    def open(self, select: str) -> Database:
+        """Connect; the caller closes."""
+        address = self._address()
+        if not address.startswith(_SQLITE):
+            return PostgresDatabase(self, select)
+        return SqliteDatabase(self._path(address.removeprefix(_SQLITE)), select, self.where)
+
+    def postgres(self, library: Any) -> Any:  # noqa: ANN401
+        """A connection to PostgreSQL by psycopg, with the address that holds now."""
+        return library.connect(
+            self._address(),
+            autocommit=True,
+            connect_timeout=5,
+            keepalives_idle=10,
+            # Its parameters are $1: a percent sign in a query is what it is.
+            cursor_factory=library.RawCursor,
+            # By the server: what psycopg calls read_only concerns no single statement, and a
+            # query may call a function that writes.
+            options=f"-c statement_timeout={_LOOKUP_SECONDS * 1000} "
+            "-c default_transaction_read_only=on "
+            "-c default_transaction_isolation=repeatable\\ read",
+        )
+
+    def _path(self, name: str) -> Path:
+        # SQLAlchemy writes sqlite:///crm.db, and a fourth slash for an absolute path.
+        return self.folder / name.removeprefix("///")
+
+    def _address(self) -> str:
+        address = self.text
+        if address.startswith(_VARIABLE):
+            address = os.environ.get(address.removeprefix(_VARIABLE), "")
+        elif address.startswith(_FILE):
+            address = self._kept(self.folder / address.removeprefix(_FILE))
+        if address.startswith(_ADDRESSES):
+            return address
+        raise DataError(
+            "there is no address of a database" if address else "it is empty, or not set",
+            where=self.where,
+            hint="it holds sqlite:FILE or postgresql://USER:PASSWORD@HOST/DATABASE",
+        )
+
+    def _kept(self, path: Path) -> str:
+        require_private(path, "the address of the database")
+        try:
+            return path.read_text(encoding="utf-8").strip()
+        except (OSError, ValueError):
+            raise FileError(
+                "the file with the address of the database cannot be read",
+                where=str(path),
+                hint="it is a text file of one line",
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseQuery:
+    """A SELECT statement, and the database that it is for."""
+
+    connection: Connection
+    select: str = field(repr=False)
+    name = "query"
 
     @property
-    def _file(self) -> Path | None:
-        name = self.address.removeprefix(_SQLITE)
-        return None if name == self.address else self.folder / name
+    def where(self) -> str:
+        """The database, for errors and reports."""
+        return f"{self.connection.where}, query"
 
     def open(self) -> Database:
         """Connect; the caller closes."""
-        if self._file is None:
-            return PostgresDatabase(self.address, self.relation, self.where)
-        return SqliteDatabase(self._file, self.relation, self.where)
+        return self.connection.open(self.select)
 
 
 class Database(ABC):
@@ -118,8 +207,11 @@ class Database(ABC):
 
     columns: list[str]
 
-    def __init__(self, relation: str, where: str) -> None:
-        self._relation, self.where = relation, where
+    def __init__(self, select: str, where: str) -> None:
+        self.where = f"{where}, query"
+        # On lines of its own: the statement may end with a comment.
+        self._select = select.strip().rstrip(";")
+        self._relation = f"(\n{self._select}\n) as selected"
 
     def chunks(self, columns: Sequence[str]) -> Iterator[list[Row]]:
         """All rows in chunks of some thousands, from one snapshot."""
@@ -154,6 +246,15 @@ class Database(ABC):
                 records[str(name)] = dict(zip(columns, row, strict=True))
         return records, repeated
 
+    def _require_distinct(self, repeated: Sequence[str]) -> None:
+        if repeated:
+            self.close()
+            raise ColumnError(
+                f"the query gives column {repeated[0]!r} more than once",
+                where=self.where,
+                hint="list the columns, and give each a name of its own (AS), id included",
+            )
+
     @abstractmethod
     def _chunks(self, select: str) -> Iterator[list[Row]]: ...
 
@@ -172,8 +273,8 @@ class Database(ABC):
 class SqliteDatabase(Database):
     """A SQLite file, opened read-only."""
 
-    def __init__(self, path: Path, relation: str, where: str) -> None:
-        super().__init__(relation, where)
+    def __init__(self, path: Path, select: str, where: str) -> None:
+        super().__init__(select, where)
         if not path.is_file():
             raise FileError("the database does not exist", where=str(path), hint="check the path")
         self._base = sqlite3.connect(
@@ -182,11 +283,14 @@ class SqliteDatabase(Database):
         self._base.text_factory = lambda data: data.decode(errors="replace")
         try:
             with self._reporting():
-                described = self._base.execute(f"select * from {relation} limit 0").description  # noqa: S608
+                described = self._base.execute(f"select * from {self._relation} limit 0")  # noqa: S608
+            self.columns = [name for name, *_ in described.description]
+            # SQLite calls the second column a of a query "a:1".
+            renamed = (name.rpartition(":")[0] for name in self.columns)
+            self._require_distinct([name for name in renamed if name in self.columns])
         except DataError:
             self.close()
             raise
-        self.columns = [name for name, *_ in described]
 
     @contextmanager
     def _reporting(self) -> Iterator[None]:
@@ -194,9 +298,10 @@ class SqliteDatabase(Database):
             yield
         except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as problem:
             kind = getattr(problem, "sqlite_errorname", type(problem).__name__)
-            if kind == "SQLITE_NOTADB":
-                raise FileError("this is not a SQLite database", where=self.where) from None
-            raise _database_error(kind, self.where) from None
+            text = str(problem)
+            # One code for every fault of a statement; the texts are SQLite's own, in English.
+            fault = next((fault for start, fault in _SQLITE_TEXTS.items() if start in text), kind)
+            raise _database_error(fault, kind, self.where) from None
 
     def _chunks(self, select: str) -> Iterator[list[Row]]:
         with self._reporting():
@@ -222,17 +327,19 @@ class SqliteDatabase(Database):
 class PostgresDatabase(Database):
     """PostgreSQL over one read-only connection; a lookup reconnects where it was lost."""
 
-    def __init__(self, address: str, relation: str, where: str) -> None:
-        super().__init__(relation, where)
+    def __init__(self, connection: Connection, select: str) -> None:
+        super().__init__(select, connection.where)
         with explained():
             import psycopg
 
         # One connection, used by one caller at a time.
-        self._psycopg, self._address, self._lock = psycopg, address, threading.Lock()
+        self._psycopg, self._connection, self._lock = psycopg, connection, threading.Lock()
         self._base: Any = None
-        described = self._asked(f"select * from {relation} limit 0", []).description  # noqa: S608
+        described = self._asked(f"select * from {self._relation} limit 0", []).description  # noqa: S608
+        names = [column.name for column in described]
+        self._require_distinct([name for name, times in Counter(names).items() if times > 1])
         self._types = {column.name: column.type_code for column in described}
-        self.columns = [*self._types]
+        self.columns = names
 
     def _chunks(self, select: str) -> Iterator[list[Row]]:
         try:
@@ -271,24 +378,18 @@ class PostgresDatabase(Database):
         return None
 
     def _failure(self, problem: Exception) -> DataError:
-        return _database_error(
-            getattr(problem, "sqlstate", None) or type(problem).__name__, self.where
+        state = getattr(problem, "sqlstate", None)
+        connected = state is not None or not isinstance(problem, self._psycopg.OperationalError)
+        text = "" if connected else str(problem)
+        # Before a session there is no code but the server's text, which may be in any language.
+        fault = next(
+            (fault for part, fault in _POSTGRES_TEXTS.items() if part in text), state or ""
         )
+        return _database_error(fault, state or type(problem).__name__, self.where)
 
     def _connected(self) -> Any:  # noqa: ANN401
         if self._base is None:
-            self._base = self._psycopg.connect(
-                self._address,
-                autocommit=True,
-                connect_timeout=5,
-                keepalives_idle=10,
-                # Its parameters are $1: a percent sign in a query is what it is.
-                cursor_factory=self._psycopg.RawCursor,
-                # By the server: what psycopg calls read_only concerns no single statement, and a
-                # query may call a function that writes.
-                options=f"-c statement_timeout={_LOOKUP_SECONDS * 1000} "
-                "-c default_transaction_read_only=on",
-            )
+            self._base = self._connection.postgres(self._psycopg)
         return self._base
 
     def close(self) -> None:
@@ -298,13 +399,64 @@ class PostgresDatabase(Database):
             self._base = None
 
 
-def _database_error(kind: str, where: str) -> DataError:
-    return DataError(
-        f"the database does not answer ({kind})",
-        where=where,
-        hint="look whether it runs, whether the table and its columns are there, and whether this "
-        "user may read it",
-    )
+_REACH = (
+    "cannot connect to the database",
+    "look whether it runs and can be reached from here, and whether the address is right",
+)
+_SYNTAX = (
+    "the query is not one SELECT statement",
+    "try it in the database's own shell; one statement, which only reads",
+)
+_TABLE = (
+    "the query names a table that the database does not have",
+    "check its name and schema, and that the connection is to the right database",
+)
+_COLUMN = (
+    "the query names a column that its tables do not have",
+    "check the names of the columns in the query",
+)
+# By the beginning of SQLSTATE, or by SQLite's name of the error: the longest that fits.
+_FAULTS: Mapping[str, tuple[str, str]] = {
+    "": _REACH,
+    "22": ("a value does not fit what the query computes with it", "select the column as it is"),
+    "25006": ("the query writes, and the database is only read", "leave out what writes"),
+    "28": (
+        "the database refuses the user or the password",
+        "check both in the address, and the server's rules for this machine (pg_hba.conf)",
+    ),
+    "3D": ("the server has no database of that name", "check the end of the address"),
+    "42": _SYNTAX,
+    "42501": ("this user may not read what the query names", "grant it SELECT"),
+    "42703": _COLUMN,
+    "42P01": _TABLE,
+    "57014": (
+        "the database took too long",
+        f"a table may take {_READ_SECONDS} seconds to its first rows, a lookup by id "
+        f"{_LOOKUP_SECONDS}: select less, or add an index",
+    ),
+    "SQLITE": _SYNTAX,
+    "SQLITE_BUSY": ("another program holds the database", "try again once it has written"),
+    "SQLITE_CANTOPEN": ("the database cannot be opened", "check that this user may read the file"),
+    "SQLITE_CORRUPT": ("the database is damaged", "restore the file"),
+    "SQLITE_NOTADB": ("this is not a SQLite database", "check the path"),
+    "SQLITE_READONLY": ("the query writes, and the database is only read", "leave out what writes"),
+    "Warning": _SYNTAX,
+    "ProgrammingError": _SYNTAX,
+}
+_SQLITE_TEXTS = {"no such table": "42P01", "no such column": "42703"}
+_POSTGRES_TEXTS = {
+    "password": "28",
+    "pg_hba.conf": "28",
+    "role ": "28",
+    "database ": "3D",
+}
+
+
+def _database_error(fault: str, kind: str, where: str) -> DataError:
+    """Error of a fault in ``_FAULTS``; ``kind`` is its code, as the database has it."""
+    known = max((name for name in _FAULTS if fault.startswith(name)), key=len)
+    message, hint = _FAULTS[known]
+    return DataError(f"{message} ({kind})", where=where, hint=hint)
 
 
 def as_text(value: object, column: str) -> str:

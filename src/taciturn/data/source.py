@@ -30,7 +30,7 @@ from taciturn.data.csv_files import (
     read_csv,
     stored,
 )
-from taciturn.data.database import DatabaseQuery, as_text, is_database
+from taciturn.data.database import Connection, DatabaseQuery, as_text
 from taciturn.data.frames import as_frame, require_column
 from taciturn.data.ids import RowIds
 from taciturn.data.parquet import (
@@ -58,21 +58,11 @@ class TableSource:
         return cls(Path(place) if isinstance(place, str | Path) else as_frame(place), dialect)
 
     @classmethod
-    def parse(
-        cls,
-        text: str,
-        folder: Path,
-        dialect: Dialect = USUAL,
-        *,
-        table: str | None = None,
-        query: str | None = None,
+    def from_query(
+        cls, select: str, connection: Connection, dialect: Dialect = USUAL
     ) -> TableSource:
-        """The table that settings name: a path below ``folder``, or a database table or query."""
-        if not is_database(text):
-            return cls(folder / text, dialect)
-        if query is not None:
-            return cls(DatabaseQuery.from_select(text, query, folder), dialect)
-        return cls(DatabaseQuery.from_table(text, table or "", folder), dialect)
+        """The rows of a SELECT statement."""
+        return cls(DatabaseQuery(connection, select), dialect)
 
     @property
     def name(self) -> str:

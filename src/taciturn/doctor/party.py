@@ -26,6 +26,7 @@ from taciturn.errors import (
     counted,
     rendering_errors_as,
 )
+from taciturn.files import is_private
 from taciturn.jobs.train import TrainingPlan
 from taciturn.party.agreement_check import require_begun_in_time, require_fit, require_signed
 from taciturn.party.applied_model import past_exposure
@@ -44,7 +45,6 @@ Report: TypeAlias = Callable[[Outlook | PastExposure], None]
 """Told what a training will cost, and which past sessions exposed Alice's columns."""
 
 _LITTLE_ROOM, _NO_ROOM = 1 << 30, 64 << 20
-_OTHERS, _GROUP = stat.S_IRWXO, stat.S_IRWXG
 
 
 def check_party(path: Path, report: Report = lambda price: None) -> list[Finding]:
@@ -135,7 +135,7 @@ def check_table(config: PartyConfig, report: Report = lambda price: None) -> lis
     findings = [
         Finding.ok(
             "data",
-            f"{config.data.file}: {tables.train.rows:,} rows to train on, {rest:,} held out, "
+            f"{config.table().where}: {tables.train.rows:,} rows to train on, {rest:,} held out, "
             f"{counted(len(tables.train.columns), 'column')}; digest of the ids "
             f"{tables.train.ids.digest()[:16]}, to compare with the peer's",
         ),
@@ -349,15 +349,15 @@ def _state_key(area: str, config: PartyConfig) -> list[Finding]:
 def _exposure(area: str, path: Path, role: str) -> list[Finding]:
     """A finding where others than its owner may read a secret file; none if it is absent."""
     try:
-        mode = path.stat().st_mode
+        status = path.stat()
     except OSError:
         return []
+    if is_private(status):
+        return []
     said, way_out = f"{role} {path} can be read or written by", f"chmod 600 {path}"
-    if mode & _OTHERS:
+    if status.st_mode & stat.S_IRWXO:
         return [Finding.problem(area, f"{said} everybody on this machine", way_out)]
-    if mode & _GROUP:
-        return [Finding.warning(area, f"{said} its group", way_out)]
-    return []
+    return [Finding.warning(area, f"{said} its group", way_out)]
 
 
 _LINK_SECONDS = 3.0

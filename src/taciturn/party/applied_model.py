@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import cast
 
 import numpy as np
@@ -80,7 +81,7 @@ class AppliedModel:
                 where=str(path),
                 hint=f"name the file that {config.role}'s side of the training wrote",
             )
-        require_used(share, str(path))
+        require_used(share, str(path), config.where)
         return cls(share, model_terms(share, path))
 
     @property
@@ -180,8 +181,8 @@ def scored_rows(
     )
 
 
-def require_used(share: ModelShare, where: str) -> None:
-    """Refuses a model of a study that was not taken into use."""
+def require_used(share: ModelShare, where: str, settings: str = "") -> None:
+    """Refuses a model of a study that was not taken into use; ``settings`` is the side's file."""
     if not share.study or share.study.get("used"):
         return
     number, models = share.study.get("model"), share.study.get("models")
@@ -189,8 +190,8 @@ def require_used(share: ModelShare, where: str) -> None:
         f"this is model {number} of {models} of a study: to use it tells the other side which one "
         "was chosen",
         where=where,
-        hint=f"taciturn model use FILE {number} takes it into use, on both sides, and counts what "
-        "that tells",
+        hint=f"taciturn model use {quote(settings or f'{share.role}.toml')} {number} takes it into "
+        "use, on the other side the same with its file, and counts what that tells",
     )
 
 

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, model_validator
 
 from taciturn.data.csv_files import Dialect
-from taciturn.data.database import has_password, is_database
+from taciturn.data.database import Connection, is_address, is_select
 from taciturn.data.ids import NONE, Normalisation
 from taciturn.data.source import TableSource
 from taciturn.errors import ConfigError, nearest, rendering_errors_as
@@ -83,23 +83,31 @@ class DataSection(TableSettings):
     section: ClassVar = "data"
 
     file: Annotated[
-        str,
+        str | None,
         _data(
             "This side's table: a CSV or Parquet file; rows in any order.",
             detail="`.csv`, `.tsv`, both also with `.gz`, or `.parquet`; a folder of Parquet "
-            "files, or a pattern such as `2026/*.parquet` ([large tables](data.md#large-tables)); "
-            "`sqlite:FILE` or `postgresql://…`, without a password, with `query` "
-            "([databases](data.md#databases))",
+            "files, or a pattern such as `2026/*.parquet` ([large tables](data.md#large-tables)). "
+            "Required unless `query` gives the table",
             example="{role}.csv",
         ),
-    ]
+    ] = None
     query: Annotated[
         str | None,
         _data(
             "SELECT statement that returns the table from a database, id column included.",
-            detail="Run once, as one read-only statement; at most 50 million rows "
-            "([databases](data.md#databases))",
+            detail="In place of `file`. Run once, as one read-only statement; at most 50 million "
+            "rows ([databases](data.md#databases))",
             example="select * from customers",
+        ),
+    ] = None
+    connection: Annotated[
+        str | None,
+        _data(
+            "Database of `query`: `env:NAME`, `file:PATH`, `sqlite:FILE` or `postgresql://…`.",
+            detail="An environment variable or a file of mode 600 that holds the address, with "
+            "its password; or the address itself, without one ([databases](data.md#databases))",
+            example="env:CRM_DATABASE",
         ),
     ] = None
     id: str
@@ -136,24 +144,37 @@ class DataSection(TableSettings):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        # The line goes into reports and messages; an address of another kind would be a path there.
-        if has_password(self.file):
-            raise _password_in("file")
-        if is_database(self.file) != (self.query is not None):
+        _require_no_address("file", self.file)
+        if (self.file is None) == (self.query is None):
             raise ConfigError(
-                "a database needs a query, and a file has none",
-                setting="query",
-                hint=Hint("write {query} with a database, and leave it out with a file"),
+                "the table is a file or a query, and one of them is needed",
+                setting="file" if self.file is None else "query",
+                hint=Hint("write {file}; or {query} and {connection}, for a database"),
             )
+        _require_connection(self.query, self.connection)
         return self
 
 
-def _password_in(setting: str) -> ConfigError:
-    return ConfigError(
-        "the address of the database holds a password",
-        setting=setting,
-        hint="leave it to PGPASSFILE or PGSERVICE, which libpq reads",
-    )
+def _require_no_address(setting: str, file: str | None) -> None:
+    # The line goes into reports and messages; an address there may hold a password.
+    if file is not None and is_address(file):
+        raise ConfigError(
+            f"{setting} is the address of a database, where a file is named",
+            setting=setting,
+            hint=Hint("write {connection} and {query}, and leave it out"),
+        )
+
+
+def _require_connection(query: str | None, connection: str | None) -> None:
+    """Check a connection, and that a query has one."""
+    if connection is not None:
+        Connection(connection).require_usable()
+    if query is not None and connection is None:
+        raise ConfigError(
+            "a query needs the database that it is for",
+            setting="connection",
+            hint=Hint("write {connection}, say", connection="env:CRM_DATABASE"),
+        )
 
 
 class LinkSection(Checked):
@@ -562,19 +583,26 @@ class ServeSection(Checked):
     source: Annotated[
         str | None,
         _serve(
-            "Rows to score: a table, `sqlite:FILE`, or `postgresql://…` without a password "
-            "(default: the table of `[data]`).",
-            detail="A table, of the kinds that a training reads, is held in memory; from a "
-            "database only the requested rows are read ([serve.md](serve.md))",
+            "File with the rows to score (default: the table of `[data]`).",
+            detail="Of the kinds that a training reads; held in memory ([serve.md](serve.md))",
             example="customers.parquet",
         ),
     ] = None
-    table: Annotated[
+    query: Annotated[
         str | None,
         _serve(
-            "Name of the database table, or `schema.table`.",
-            detail="Its id column is `[data] id`, and should have an index",
-            example="customers",
+            "SELECT statement that returns the rows to score, id column included.",
+            detail="In place of `source`. Only the requested rows are read, by `[data] id`, which "
+            "should have an index ([serve.md](serve.md))",
+            example="select * from customers",
+        ),
+    ] = None
+    connection: Annotated[
+        str | None,
+        _serve(
+            "Database of `query` (default: `[data] connection`).",
+            detail="Written as there",
+            example="env:CRM_DATABASE",
         ),
     ] = None
     aligned: Annotated[
@@ -647,14 +675,14 @@ class ServeSection(Checked):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        if has_password(self.source or ""):
-            raise _password_in("source")
-        if self.is_database != (self.table is not None):
+        _require_no_address("source", self.source)
+        if self.source is not None and self.query is not None:
             raise ConfigError(
-                "a database needs the name of a table, and a file has none",
-                setting="table",
-                hint=Hint("write {table} with a database, and leave it out with a file"),
+                "the rows to score are a file or a query, not both",
+                setting="query",
+                hint=Hint("leave {source} or {query} out"),
             )
+        _require_connection(None, self.connection)
         if (self.tls_certificate is None) != (self.tls_key is None):
             raise ConfigError(
                 "a certificate and its key go together",
@@ -668,11 +696,6 @@ class ServeSection(Checked):
                 hint=Hint("write {tls_certificate} and {tls_key} too"),
             )
         return self
-
-    @property
-    def is_database(self) -> bool:
-        """Whether rows come from a separate database."""
-        return is_database(self.source or "")
 
     @property
     def is_local(self) -> bool:
@@ -916,12 +939,32 @@ class PartyConfig:
         """A path of the file, relative to its folder."""
         return self.folder / name
 
-    def table(self, path: Path | None = None) -> TableSource:
-        """This side's table, or another one that is written as it is."""
+    def table(self, rows: Path | str | None = None) -> TableSource:
+        """This side's table; or other ``rows``: a file, or a SELECT statement for its database."""
+        data = self.data
+        if isinstance(rows, str) and is_select(rows):
+            return self._source(None, rows, data.connection)
+        if rows is not None:
+            return self._source(Path(rows), None, None)
+        return self._source(data.file and self.path(data.file), data.query, data.connection)
+
+    def served_table(self) -> TableSource:
+        """The rows that a service scores."""
+        serve = self.serve
+        if serve.query is None and serve.source is None:
+            return self.table()
+        connection = serve.connection or self.data.connection
+        return self._source(serve.source and self.path(serve.source), serve.query, connection)
+
+    def _source(
+        self, file: Path | str | None, query: str | None, connection: str | None
+    ) -> TableSource:
         dialect = Dialect.from_settings(self.data)
-        if path is not None:
-            return TableSource.at(path, dialect)
-        return TableSource.parse(self.data.file, self.folder, dialect, query=self.data.query)
+        if query is None:
+            return TableSource.at(Path(file or ""), dialect)
+        with rendering_errors_as(self.syntax.within("data")):
+            _require_connection(query, connection)
+        return TableSource.from_query(query, Connection(connection or "", self.folder), dialect)
 
     @property
     def consent_file(self) -> Path:

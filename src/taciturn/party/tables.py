@@ -43,6 +43,7 @@ import polars as pl
 
 from taciturn.arrays import IndexArray
 from taciturn.data.csv_files import Dialect
+from taciturn.data.database import is_select
 from taciturn.data.fitting import PrepareSettings
 from taciturn.data.frames import require_column
 from taciturn.data.ids import RowIds, held_out_rows
@@ -122,6 +123,14 @@ class AlignedRows:
         """Positions of these rows in a table, in the list's order."""
         hint = "restore the table, or align again on both sides: taciturn align"
         return table.rows_of(self.own_ids, where=self.where, hint=hint)
+
+
+def beside_rows(config: PartyConfig, rows: Path | str, kind: str) -> Path:
+    """Default name of a CSV file about some rows: beside their file, or the party's for a query."""
+    if isinstance(rows, str) and is_select(rows):
+        return config.path(f"{Path(config.where).stem}.new.{kind}.csv")
+    path = Path(rows)
+    return path.with_name(f"{Path(path.name.removesuffix('.gz')).stem}.{kind}.csv")
 
 
 def require_kind(path: Path, setting: str = "aligned") -> None:

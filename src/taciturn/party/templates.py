@@ -121,7 +121,8 @@ class Trial:
 
     ``serves`` opens a port at ``address``, which is as the other side reaches it. ``salt`` decides
     the held-out rows. ``parties`` has the fingerprint of each of several Alices' keys by her name,
-    empty where it is not known yet; nothing with one.
+    empty where it is not known yet; nothing with one. ``ids`` has the id column of each role,
+    ``positive`` the texts of Bob's label that stand for a one.
     """
 
     mechanism: str
@@ -129,8 +130,9 @@ class Trial:
     address: str = "localhost:9443"
     salt: str = "trial"
     tables: Mapping[str, str] = field(default_factory=dict)
-    id: str | None = None
+    ids: Mapping[str, str] = field(default_factory=dict)
     label: str | None = None
+    positive: tuple[str, ...] = ()
     parties: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -172,7 +174,15 @@ def template(name: str, trial: Trial) -> str:
         *page.lines("agreement", (*_AGREED, *stop), split_seed=trial.salt),
         *page.lines("agreement", sizes),
     ]
-    columns = {"file": trial.tables.get(name), "id": trial.id, "label": trial.label}
+    columns: dict[str, object] = {
+        "file": trial.tables.get(name),
+        "id": trial.ids.get(role),
+        "label": trial.label,
+    }
+    labels = only.get("data", ())
+    if trial.positive:
+        columns["positive"] = [*trial.positive]
+        labels = tuple(setting.removeprefix("#") for setting in labels)
     credentials: tuple[str, ...] = _CREDENTIALS
     privacy = only["privacy"]
     if trial.parties:
@@ -181,7 +191,7 @@ def template(name: str, trial: Trial) -> str:
     if side.exposes(chosen):
         privacy = (side.accept, *privacy)
     lines_by_section = {
-        "data": page.lines("data", (*_TABLE, *only.get("data", ()), *_PREPARATION), **columns),
+        "data": page.lines("data", (*_TABLE, *labels, *_PREPARATION), **columns),
         "link": page.lines("link", (way, *credentials, *_SECONDS), **{way: address}),
         "state": page.lines("state", _STATE),
         "output": page.lines("output", (*_OUTPUT, *only.get("output", ()))),

@@ -265,6 +265,13 @@ FORMER_NAMES: tuple[FormerName, ...] = (
             drop=["note"],
         ),
     ),
+    FormerName(
+        "table",
+        None,
+        _keys("serve"),
+        "a query names the table",
+        Hint("write {query} and {connection}", query="select * from customers"),
+    ),
     FormerName("flips", None, _keys("privacy"), _ONE_FILE, _CONSENT),
     FormerName("ledger", None, _keys("privacy"), _ONE_FILE, _CONSENT),
     FormerName("scores", None, _keys("privacy"), _ONE_FILE, _CONSENT),

@@ -8,7 +8,6 @@ expired, signed by another authority, of the wrong purpose, without a name.
 from __future__ import annotations
 
 import hashlib
-import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -25,6 +24,7 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from taciturn.errors import CertificateError
+from taciturn.files import is_private
 
 EXPIRES_SOON = timedelta(days=30)
 LONGEST_CHAIN = 5
@@ -291,7 +291,7 @@ def party_name(certificate: x509.Certificate, path: Path) -> str:
 
 
 def _key_warnings(path: Path) -> list[str]:
-    if path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+    if not is_private(path.stat()):
         return [f"the private key {path} can be read by others: chmod 600 {path}"]
     return []
 

@@ -46,7 +46,7 @@ from tests.expected import all_refused, refused
 from tests.modules import module_of
 from tests.party.sides import MECHANISMS, NEWTON, run_both, write_config
 from tests.results.test_schema import problems
-from tests.tampering import AGREED, furnish, name_agreement
+from tests.tampering import AGREED, NAMED, furnish, name_agreement
 from tests.waiting import HANG
 
 WHOLE_TABLE, WHOLE_TABLE_ONLY = ("none", "sealed", "mutual", "label-rr"), ("sealed", "mutual")
@@ -187,9 +187,15 @@ def test_both_sign_train_and_find_the_digest_in_their_models(folder, capsys):
     path = proposed(folder, capsys)
     path.write_text("# our own remark\n" + path.read_text())
     path.chmod(0o640)
+    settings = folder / "bob.toml"
+    head, own = settings.read_text().partition("[agreement]")[0], settings.read_text()
+    ours = "# Our own.\n[data]"
+    settings.write_text(own.replace("[data]", ours))
+    settings.chmod(0o640)
     assert sign(capsys, "bob") == [0]
-    for role in ("alice", "bob"):
-        name_agreement(folder / f"{role}.toml")
+    # Two lines in place of the settings; the rest as it was.
+    assert settings.read_text() == head + NAMED + ours + own.partition("[data]")[2]
+    assert stat.S_IMODE(settings.stat().st_mode) == 0o640
     once = path.read_text()
     with refused(SignatureError, names="alice"):
         TrainJob().prepare(PartyConfig.read(folder / "bob.toml"))
@@ -200,7 +206,7 @@ def test_both_sign_train_and_find_the_digest_in_their_models(folder, capsys):
     assert code == 0
     assert problems(record, "sign") == []
     assert from_record(record).to_dict() == record
-    assert not record["already"]
+    assert (record["already"], record["added"]) == (False, True)
     twice = path.read_text()
     assert twice.startswith(once.rstrip())
     assert stat.S_IMODE(path.stat().st_mode) == 0o640

@@ -17,6 +17,7 @@ from taciturn.jobs.serve import (
     BatchResult,
     FeatureSide,
     LabelSide,
+    ReplaceableRows,
     RowSource,
     ScoreRequest,
     ServeJob,
@@ -34,7 +35,7 @@ def serve_settings(folder: Path, name: str, **values: Any) -> PartyConfig:
 
     path = folder / f"{name}.toml"
     text = path.read_text(encoding="utf-8").partition("[serve]")[0]
-    values = {"source": f"new-{name}.csv", **values}
+    values = values if "query" in values else {"source": f"new-{name}.csv", **values}
     path.write_text(f"{text}\n{section('serve', values)}", encoding="utf-8")
     return PartyConfig.read(path)
 
@@ -129,7 +130,7 @@ def calling(
 ) -> Iterator[FeatureSide]:
     """Alice's side of a folder, with a source of rows that ``wrap`` may have changed."""
     side = alice_side(serve_settings(folder, "alice", **settings))
-    side.source = wrap(side.source)
+    side.source = ReplaceableRows(wrap(side.source))
     with runs(side, wire.endpoint(serves=False)):
         yield side
 

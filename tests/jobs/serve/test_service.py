@@ -6,6 +6,7 @@ import csv
 import http.client
 import json
 import shutil
+import signal
 import ssl
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from taciturn.errors import CertificateError
-from taciturn.jobs.serve import tls_context
+from taciturn.jobs.serve import new_token, tls_context
 from taciturn.transport import (
     certify,
     make_certificates,
@@ -30,7 +31,7 @@ from taciturn.transport import (
     self_signed,
     subject_of,
 )
-from tests.jobs.serve.services import Running, furnish, started
+from tests.jobs.serve.services import Running, Service, furnish, started
 from tests.jobs.serve.sides import serve_settings
 from tests.jobs.serve.wrong_requests import COLUMNS, PAGE, ROW, WRONG, case, render
 from tests.system import promtool_path
@@ -249,6 +250,65 @@ def test_either_side_killed_under_load_gives_no_wrong_score(folder):
 
 
 @pytest.mark.slow  # some seconds
+def reload(side: Service, event: str) -> str:
+    """Reads a side's file anew; the line that it logs, of this event."""
+    log = side.file("log")
+
+    def lines() -> list[str]:
+        logged = log.read_text("utf-8").splitlines()
+        return [line for line in logged if json.loads(line)["event"].startswith("settings")]
+
+    before = len(lines())
+    side.signal(signal.SIGHUP)
+    wait_until(lambda: len(lines()) > before, side.said())
+    assert json.loads(lines()[-1])["event"] == event
+    return lines()[-1]
+
+
+def test_settings_are_reloaded_and_no_request_is_lost(folder):
+    running = furnish(folder)
+    alice, bob = (folder / f"{role}.toml" for role in ("alice", "bob"))
+    rows = pl.read_csv(folder / "new-alice.csv")
+    with started(running):
+        wanted = running.score("p0121").json["score"]
+        over, seen = threading.Event(), list[tuple[int, float]]()
+
+        def call() -> None:
+            while not over.is_set():
+                reply = running.score("p0121")
+                seen.append((reply.status, reply.json.get("score")))
+
+        caller = threading.Thread(target=call)
+        caller.start()
+        try:
+            token, kept = new_token(folder / "callers.toml", "audit"), bob.read_text()
+            assert running.request("GET", "/v1/model", token=token).status == 401
+            bob.write_text(f"{kept}max-rows-per-request = 7\n")
+            reload(running.bob, "settings reloaded")
+            about = running.request("GET", "/v1/model", token=token)
+            assert (about.status, about.json["max_rows_per_request"]) == (200, 7)
+            # A broken file, and a change that needs another start: the old settings hold.
+            changed = bob.read_text()
+            for text, named in (
+                (changed.replace("max-rows", "most-rows"), "most-rows-per-request"),
+                (changed.replace("127.0.0.1:0", "127.0.0.1:1"), "address"),
+                (changed.replace("new-bob.csv", "absent.csv"), "absent.csv"),
+            ):
+                bob.write_text(text)
+                assert named in reload(running.bob, "settings not reloaded")
+                assert running.request("GET", "/v1/model").json["max_rows_per_request"] == 7
+            # Alice's rows are another file, which lacks one.
+            rows.filter(pl.col("id") != "p0122").write_csv(folder / "fewer.csv")
+            assert running.score("p0122").status == 200
+            alice.write_text(alice.read_text().replace("new-alice.csv", "fewer.csv"))
+            reload(running.alice, "settings reloaded")
+            assert running.score("p0122").code == "unknown-id"
+        finally:
+            over.set()
+            caller.join(HANG)
+    assert {*seen} == {(200, wanted)}
+
+
 def test_more_requests_than_may_wait_are_refused_at_once(folder):
     running = furnish(folder, bob={"max-queued-requests": 2})
     with started(running):

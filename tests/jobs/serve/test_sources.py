@@ -47,7 +47,8 @@ def from_file(folder: Path) -> Any:
 
 
 def from_database(folder: Path, source: str, table: str) -> RowSource:
-    return open_source(serve_settings(folder, "alice", source=source, table=table), share(folder))
+    select = {"connection": source, "query": f"select * from {table}"}  # noqa: S608
+    return open_source(serve_settings(folder, "alice", **select), share(folder))
 
 
 def write_sqlite(folder: Path, *statements: str) -> None:
@@ -101,7 +102,7 @@ def test_a_service_without_a_source_looks_up_the_query_of_the_party(folder):
     path = folder / "alice.toml"
     text = path.read_text(encoding="utf-8").partition("[serve]")[0]
     query = "select * from customers where id <> 'p0121'"
-    lines = f'file = "sqlite:rows.db"\nquery = "{query}"'
+    lines = f'connection = "sqlite:rows.db"\nquery = "{query}"'
     path.write_text(text.replace('file = "alice.csv"', lines), encoding="utf-8")
     with closing(open_source(PartyConfig.read(path), share(folder))) as source:
         taken = source.take(IDS)
@@ -191,10 +192,10 @@ def test_postgresql_gives_the_same_rows_and_is_asked_again_after_a_restart(folde
 
 
 WRONG: dict[str, tuple[dict[str, Any], type[DataError], object]] = {
-    "no database": ({"source": "sqlite:absent.db"}, FileError, "absent.db"),
-    "no table": ({"table": "absent"}, DataError, "absent"),
-    "no columns": ({"table": "narrow"}, ColumnError, ("mean_radius", 5)),
-    "no SQLite": ({"source": "sqlite:alice.csv"}, FileError, "alice.csv"),
+    "no database": ({"connection": "sqlite:absent.db"}, FileError, "absent.db"),
+    "no table": ({"query": "select * from absent"}, DataError, "SQLITE_ERROR"),
+    "no columns": ({"query": "select * from narrow"}, ColumnError, ("mean_radius", 5)),
+    "no SQLite": ({"connection": "sqlite:alice.csv"}, DataError, "alice.csv"),
 }
 
 
@@ -203,7 +204,9 @@ def test_a_database_that_is_not_fit_is_refused_by_name(folder, name):
     write_sqlite(folder, "create table narrow (id text)")
     settings, kind, names = WRONG[name]
     config = serve_settings(
-        folder, "alice", **{"source": "sqlite:rows.db", "table": "customers", **settings}
+        folder,
+        "alice",
+        **{"connection": "sqlite:rows.db", "query": "select * from customers", **settings},
     )
     with refused(kind, names=names):
         open_source(config, share(folder))
@@ -214,7 +217,9 @@ def test_spelling_cannot_be_ignored_in_a_database(folder):
     (folder / "alice.toml").write_text(
         text.replace("[data]", '[data]\nnormalise-ids = "trim,case"'), encoding="utf-8"
     )
-    config = serve_settings(folder, "alice", source="sqlite:rows.db", table="customers")
+    config = serve_settings(
+        folder, "alice", connection="sqlite:rows.db", query="select * from customers"
+    )
     with refused(ConfigError):
         open_source(config, share(folder))
 

@@ -100,7 +100,7 @@ def propose(
             peer_certificate=peer_certificate,
             hide_columns=hide_columns,
         )
-    text, lines = proposal_text(terms), lines_for(out or Path("agreement.toml"))
+    text, lines = proposal_text(terms), lines_for((out or Path("agreement.toml")).name)
     if out is not None:
         write_private(out, text, "agreement")
     if json:
@@ -120,8 +120,8 @@ def propose(
     else:
         screen.print(f"wrote {out}, valid until {day(terms.valid_until)}", markup=False)
     screen.print(
-        "Next: review it, sign it, and send it to the other side. To use it, [agreement] of each "
-        f"side's file holds only: {'; '.join(lines[1:])}",
+        "Next: review it, sign it, and send it to the other side. Signing also names it in "
+        f"this side's file: {'; '.join(lines[1:])}",
         markup=False,
     )
 
@@ -174,7 +174,8 @@ def sign(
     """Sign an agreement with the key of this side's certificate.
 
     The signature is added to the file; the other side's stays. A side that has signed already
-    changes nothing.
+    changes nothing there. [agreement] of this side's file then names the agreement, in place of
+    the settings that it held.
 
     Examples:
     taciturn agreement sign agreement.toml bob.toml

@@ -160,10 +160,15 @@ def signed_blocks(result: SignedAgreement) -> list[b.Block]:
         else "Everybody has signed. Next: give every side this file"
     )
     lines = "; ".join(result.lines[1:])
+    own = (
+        f"[agreement] of {result.settings} now names it: {lines}"
+        if result.added
+        else f"[agreement] of {result.settings} could not be changed: let it hold only {lines}"
+    )
     return [
         b.Paragraph(first, "strong"),
         _signatures(result.agreement),
-        b.Paragraph(f"{then}. To use it, [agreement] of each side's file holds only: {lines}"),
+        b.Paragraph(f"{then}. {own}"),
     ]
 
 

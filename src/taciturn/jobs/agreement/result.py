@@ -78,7 +78,8 @@ class Proposal(Result):
 class SignedAgreement(Result):
     """An agreement that one side has signed.
 
-    ``already``: the side had signed before, and nothing was changed.
+    ``already``: the side had signed before, and nothing was changed. ``settings`` is this side's
+    file, and ``added`` whether it names the agreement now, with ``lines``.
     """
 
     kind: ClassVar[str] = "sign"
@@ -89,6 +90,8 @@ class SignedAgreement(Result):
     already: bool
     agreement: AgreementRecord
     lines: tuple[str, ...]
+    settings: str
+    added: bool
     version: str
 
     def blocks(self) -> list[Block]:

@@ -36,17 +36,19 @@ from taciturn.party.agreement_file import (
 )
 from taciturn.party.config import PartyConfig
 from taciturn.party.credentials import credentials_of, signer
+from taciturn.party.settings_file import name_agreement
 from taciturn.party.tables import PartyTables, load_tables
 from taciturn.party.training_inputs import party_terms
 from taciturn.results.cost_preview import Refusal
+from taciturn.setting_syntax import toml_value
 from taciturn.settings.agreement import differences
 from taciturn.transport.tls import Credentials
 from taciturn.version import __version__
 
 
-def lines_for(path: Path) -> tuple[str, ...]:
+def lines_for(name: str) -> tuple[str, ...]:
     """Lines of [agreement] in each side's file for a signed agreement."""
-    return ("[agreement]", f'file = "{path.name}"', "signed = true")
+    return ("[agreement]", f"file = {toml_value(name)}", "signed = true")
 
 
 def record_of_agreement(agreement: AgreementFile, signers: dict[str, Signer]) -> AgreementRecord:
@@ -199,7 +201,10 @@ def _differences(own_config: PartyConfig, config: PartyConfig, tables: PartyTabl
 
 
 def sign_file(path: Path, config: PartyConfig) -> SignedAgreement:
-    """Adds this side's signature to an agreement's file; one that is there is not replaced."""
+    """Adds this side's signature to an agreement's file, and the agreement to this side's file.
+
+    A signature that is there is not replaced.
+    """
     credentials, lock = credentials_of(config), path.with_name(f".{path.name}.lock")
     with reporting_write_errors(path, "agreement"), exclusive_lock(lock) as alone:
         if not alone:
@@ -219,12 +224,16 @@ def sign_file(path: Path, config: PartyConfig) -> SignedAgreement:
                 signers = signers_so_far(config, agreement)
         finally:
             lock.unlink(missing_ok=True)
+    # As seen from this side's file; what it said of the agreement is the same (require_signable).
+    name = os.path.relpath(path, config.folder)
     return SignedAgreement(
         signed_by=credentials.name,
         file=str(path),
         already=already,
         agreement=record_of_agreement(agreement, signers),
-        lines=lines_for(path),
+        lines=lines_for(name),
+        settings=config.where,
+        added=name_agreement(Path(config.where), name),
         version=__version__,
     )
 

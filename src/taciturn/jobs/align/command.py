@@ -18,10 +18,10 @@ def align(
         Path, typer.Argument(help="This side's TOML file: the same as for taciturn party.")
     ],
     rows: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             help="Align this table of new rows, for taciturn predict --aligned, instead of the "
-            "party's table."
+            "party's table: a file, or a SELECT statement for the database of the party's file."
         ),
     ] = None,
     out: Annotated[

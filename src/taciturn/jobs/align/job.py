@@ -3,19 +3,12 @@
 Nothing is kept on the way: an alignment that was interrupted is begun anew, under new scalars. The
 elements of many ids are in files of the party's state folder while it lasts; see
 ``taciturn.jobs.align.pairwise``.
-
-The file is a person's, with comments: only the lines in question change, and the result is read
-again before it replaces the file. What cannot be done that way is left to the person.
 """
 
 from __future__ import annotations
 
-import os
-import re
-import stat
 import time
-import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -23,8 +16,8 @@ from pathlib import Path
 
 from taciturn.crypto.group import library
 from taciturn.data.ids import Normalisation, RowIds
-from taciturn.errors import ConfigError, OutputError, rendering_errors_as
-from taciturn.files import reporting_write_errors, write_private
+from taciturn.errors import ConfigError, rendering_errors_as
+from taciturn.files import reporting_write_errors
 from taciturn.jobs.align.intersection import (
     Intersection,
     IntersectionTask,
@@ -40,74 +33,25 @@ from taciturn.parallel import usable_cores
 from taciturn.party.config import PartyConfig
 from taciturn.party.link import ALIGNMENT
 from taciturn.party.log import Log
-from taciturn.party.tables import AlignedRows, require_kind, require_room
+from taciturn.party.settings_file import add_settings
+from taciturn.party.tables import AlignedRows, beside_rows, require_kind, require_room
 from taciturn.protocol.events import Aligning, Event
 from taciturn.protocol.steps import Program
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import toml_value
 from taciturn.version import __version__
 
-
-def add_settings(path: Path, section: str, values: Mapping[str, str]) -> bool:
-    """Write settings into a section of a party's file; False where nothing was written.
-
-    A line that is there as a comment (``# aligned = "..."``) is switched on; otherwise the setting
-    goes below the head of its section. Nothing is written where the file is a link, another
-    account's or not to be written, holds one of the settings already, or is not shaped as this can
-    be done safely.
-    """
-    try:
-        status = path.lstat()
-        is_own_file = stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid()
-        if not is_own_file or not os.access(path, os.W_OK):
-            return False
-        text = path.read_bytes().decode()
-        before = tomllib.loads(text)
-        wanted = {**before, section: {**before[section], **values}}
-        if values.keys() & before[section].keys():
-            return False
-        for name, value in values.items():
-            text = _with_line(text, section, name, value)
-        if tomllib.loads(text) != wanted:
-            return False
-        write_private(path, text)
-        path.chmod(stat.S_IMODE(status.st_mode))
-    except (OSError, OutputError, ValueError, KeyError, TypeError):
-        return False
-    return True
-
-
-def _with_line(text: str, section: str, name: str, value: str) -> str:
-    r"""The text with one more setting in a section; as it was where no line is the section's head.
-
-    >>> print(_with_line('[data]\nid = "id"\n# aligned = "x"  # a list', "data", "aligned", "y"))
-    [data]
-    id = "id"
-    aligned = "y"  # a list
-    """
-    line = f"{name} = {toml_value(value)}"
-    commented = re.compile(rf'^# *{re.escape(name)} *= *"[^"]*"(?= *(?:#.*)?\r?$)', re.MULTILINE)
-    if commented.search(text):
-        return commented.sub(lambda _: line, text, count=1)
-    # tomlkit would append to the section, which is below the comment that heads the next one.
-    head = re.compile(rf"^\[{re.escape(section)}\][^\n]*?(\r?\n)", re.MULTILINE)
-    return head.sub(lambda place: f"{place[0]}{line}{place[1]}", text, count=1)
-
-
 SCRATCH = "align"
 NOTE_SECONDS = 15.0
 
 
-def list_file(config: PartyConfig, out: Path | None = None, rows: Path | None = None) -> Path:
+def list_file(config: PartyConfig, out: Path | None = None, rows: Path | str | None = None) -> Path:
     """Path of the list: as requested, next to new rows, or from the party's file."""
     # Several Alices may try it out in one folder.
     stem = Path(config.where).stem if config.parties else config.role
     of_training = config.path(config.data.aligned or f"{stem}.aligned.csv")
-    if rows is None:
-        path = out or of_training
-    else:
-        name = Path(rows.name.removesuffix(".gz")).stem
-        path = out or rows.with_name(f"{name}.aligned.csv")
+    usual = of_training if rows is None else beside_rows(config, rows, "aligned")
+    path = out or usual
     with rendering_errors_as(config.syntax):
         if rows is not None and path.resolve() == of_training.resolve():
             raise ConfigError(
@@ -131,7 +75,7 @@ class AlignJob(Job[AlignmentResult]):
 
     normalisation: Normalisation | None = None
     out: Path | None = None
-    rows: Path | None = None
+    rows: Path | str | None = None
     purpose = ALIGNMENT
     # An element is blinded once: a session that breaks begins anew.
     rejoins = False

@@ -24,8 +24,11 @@ COLUMNS = ("id", "score", "probability", "class")
 def predict(
     config: Annotated[Path, typer.Argument(help="This side's TOML file, as for taciturn party.")],
     rows: Annotated[
-        Path,
-        typer.Option(help="Table of the rows to score: this side's columns and the id column."),
+        str,
+        typer.Option(
+            help="Table of the rows to score, with this side's columns and the id column: a file, "
+            "or a SELECT statement for the database of the party's file."
+        ),
     ],
     model: Annotated[
         Path | None,
@@ -53,8 +56,8 @@ def predict(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Bob: file for the scores (default: NAME.scores.csv beside the rows, unless --id "
-            "or --json is given)."
+            help="Bob: file for the scores (default: NAME.scores.csv beside the rows, or "
+            "bob.new.scores.csv for a SELECT statement, unless --id or --json is given)."
         ),
     ] = None,
     json: Annotated[
@@ -72,6 +75,8 @@ def predict(
 
     taciturn predict bob.toml --rows new-bob.csv --out scores.csv
 
+    taciturn predict bob.toml --rows "select * from applicants"
+
     taciturn predict bob.toml --rows new-bob.csv --id c0042 --normalise-ids trim,case --json
     """
     # Imported here: the transport takes a second to load.
@@ -79,6 +84,7 @@ def predict(
     from taciturn.jobs.base import run_party
     from taciturn.jobs.predict.job import PredictJob
     from taciturn.party.config import PartyConfig
+    from taciturn.party.tables import beside_rows
 
     normalisation = None if normalise_ids is None else Normalisation.parse(normalise_ids)
     settings = PartyConfig.read(config)
@@ -102,7 +108,7 @@ def predict(
             hint="use 0.2, say; leave it out for the one that the training chose",
         )
     if out is None and settings.role == "bob" and not json and not id:
-        out = rows.with_name(f"{rows.name.partition('.')[0]}.scores.csv")
+        out = beside_rows(settings, rows, "scores")
     require_writable(out)
     file = settings.path(settings.output.model) if model is None else model
 

@@ -36,13 +36,14 @@ from taciturn.party.tables import AlignedRows
 class PredictJob(Job[Answer]):
     """Score new rows.
 
-    ``model`` and ``rows`` are this side's files. ``only`` scores these ids alone, all where empty;
-    ``common`` is a list of the rows that both sides have, None to find them with the peer; None for
-    ``normalisation`` or ``threshold`` takes that of the settings or the model.
+    ``model`` is this side's file, ``rows`` a file or a SELECT statement for its database. ``only``
+    scores these ids alone, all where empty; ``common`` is a list of the rows that both sides have,
+    None to find them with the peer; None for ``normalisation`` or ``threshold`` takes that of the
+    settings or the model.
     """
 
     model: Path
-    rows: Path
+    rows: Path | str
     only: tuple[str, ...] = ()
     normalisation: Normalisation | None = None
     common: Path | None = None

@@ -22,6 +22,7 @@ from taciturn.jobs.serve.rounds import write_ids as write_ids
 from taciturn.jobs.serve.side import ServeSide as ServeSide
 from taciturn.jobs.serve.sources import FetchedRows as FetchedRows
 from taciturn.jobs.serve.sources import Preparer as Preparer
+from taciturn.jobs.serve.sources import ReplaceableRows as ReplaceableRows
 from taciturn.jobs.serve.sources import RowSource as RowSource
 from taciturn.jobs.serve.sources import ServedRows as ServedRows
 from taciturn.jobs.serve.sources import TableRows as TableRows

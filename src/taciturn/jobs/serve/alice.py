@@ -97,14 +97,26 @@ class FeatureSide(ServeSide[RoundResponder]):
         responder = self._responder(KeyedEntropy.from_system())
         responder.require_hidden(self.rows.size, MOST_ASKED, ROW_ANSWERS)
         store = opened.enter_context(closing(scores.store.open()))
-        answers = ROW_ANSWERS if responder.answers_add_up else None
-        self._budget = PartnerBudget(
-            ServiceBudget(store), scores, config.serve.rows_per_day, answers
-        )
+        self._answers = ROW_ANSWERS if responder.answers_add_up else None
+        self._service_budget = ServiceBudget(store)
+        self._budget = self._partner_budget(config)
         self._identity = identity_of(config)
         self.rounds = self.served = 0
         # While nothing is under way that a signal would cut short.
         self._waiting = True
+
+    def _partner_budget(self, config: PartyConfig) -> PartnerBudget:
+        scores, limit = ScoreBudget.from_config(config), config.serve.rows_per_day
+        return PartnerBudget(self._service_budget, scores, limit, self._answers)
+
+    def reloaded(self, config: PartyConfig) -> Callable[[], None]:
+        """Her limits."""
+        budget = self._partner_budget(config)
+
+        def take_over() -> None:
+            self._budget = budget
+
+        return take_over
 
     def serve(self, context: RunContext) -> None:
         """Answer until ``stop`` is set, or a signal comes."""
@@ -161,16 +173,17 @@ class FeatureSide(ServeSide[RoundResponder]):
         if not asked.ids:
             meeting.run(responder.held(asked, ()))
             return
-        values, verdicts = self._looked_up(asked.ids)
+        budget = self._budget
+        values, verdicts = self._looked_up(asked.ids, budget)
         several = bool(responder.masks)
         held = [place for place, verdict in enumerate(verdicts) if verdict is Verdict.HELD]
         # Of several Alices it is not known yet which rows are due: looked at now, counted then.
-        allowed = self._budget.spend([asked.ids[place] for place in held], write=not several)
+        allowed = budget.spend([asked.ids[place] for place in held], write=not several)
         for place, may in zip(held, allowed, strict=True):
             if not may:
                 verdicts[place] = Verdict.ROW_SPENT
         due = meeting.run(responder.held(asked, verdicts))
-        if several and not all(self._budget.spend([asked.ids[at] for at in due.tolist()])):
+        if several and not all(budget.spend([asked.ids[at] for at in due.tolist()])):
             raise BudgetExceeded(
                 "another program has used up the scores of a row meanwhile",
                 setting="scores_per_row",
@@ -180,9 +193,11 @@ class FeatureSide(ServeSide[RoundResponder]):
             meeting.run(responder.give(asked, due, values[due]))
             self.served += len(due)
 
-    def _looked_up(self, ids: Sequence[str]) -> tuple[FloatArray, list[Verdict]]:
+    def _looked_up(
+        self, ids: Sequence[str], budget: PartnerBudget
+    ) -> tuple[FloatArray, list[Verdict]]:
         """Alice's rows, as far as the daily limit allows, and a verdict on each requested row."""
-        admitted = self._budget.admit(len(ids))
+        admitted = budget.admit(len(ids))
         try:
             fetched = self.rows.checked(self.source.take(ids[:admitted]), ids[:admitted])
         except DataError as problem:

@@ -135,9 +135,9 @@ class LabelSide(ServeSide[RoundRequester]):
         path: Path,
         host: Callable[[ScoringApp], None] | None = None,
     ) -> None:
-        self._host, share, serve = host, used.model, config.serve
+        self._host, share = host, used.model
+        self._tls = tls_context(config) if host is None else None
         if host is None:
-            self._tls = tls_context(config)
             self._socket = opened.enter_context(listening_socket(config))
         callers = Callers.from_config(config)
         super().__init__(config, used, used.shares[1], opened)
@@ -153,10 +153,24 @@ class LabelSide(ServeSide[RoundRequester]):
             "meaning": used.meaning,
             "threshold": threshold.probability,
             "columns": [*self._scorer.columns],
-            "max_rows_per_request": serve.max_rows_per_request,
         }
         # Lines of requests are many: to the file alone.
         self._app = ScoringApp(self._scorer, callers, about, Log.from_config(config, noop))
+
+    def reloaded(self, config: PartyConfig) -> Callable[[], None]:
+        """Callers, their limits, and the certificate of new connections."""
+        callers, tls, serve = Callers.from_config(config), self._tls, config.serve
+        if tls is not None:
+            tls_context(config)  # raises where the files are no pair
+
+        def take_over() -> None:
+            self._app.callers, self._scorer.limits = callers, serve
+            if tls is not None and serve.tls_certificate is not None:
+                tls.load_cert_chain(
+                    config.path(serve.tls_certificate), config.path(serve.tls_key or "")
+                )
+
+        return take_over
 
     def serve(self, context: RunContext) -> None:
         """Serve callers until the process is asked to end; a thread stays with Alice."""

@@ -35,6 +35,7 @@ def serve(
     Run it on both sides; either may be stopped and started again. Rows come from this side's table
     or database ([serve] in its file), or at Bob with the request. Each score gives Bob one more
     equation about a row of Alice's, and gives the caller a score; both sides can limit this.
+    SIGHUP reloads rows, callers and limits from the file.
 
     Examples:
     taciturn serve bob.toml --new-token crm
@@ -81,6 +82,6 @@ def _add_caller(settings: PartyConfig, name: str, json: bool) -> None:
     typer.echo(token)
     print(
         f"the token of {name}: give it to the caller, and keep it nowhere; {path} has its hash. "
-        "A service that runs knows it when it is started again.",
+        "A service that runs knows it when it gets SIGHUP, or is started again.",
         file=sys.stderr,
     )

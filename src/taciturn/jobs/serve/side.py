@@ -2,25 +2,35 @@
 
 A side stays connected: it meets its peer again whenever the link is lost, either side is restarted
 or a round fails, until it is to stop. Entropy and keys are drawn anew at each meeting, and no state
-is kept except the budgets.
+is kept except the budgets. SIGHUP reloads the settings in ``_RELOADED``, between two requests.
 """
 
 from __future__ import annotations
 
+import signal
+import sys
 import threading
 import time
 from abc import abstractmethod
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Generic, TypeVar
 
-from taciturn.errors import OutputError, PeerAbsent, TaciturnError
+from taciturn.errors import (
+    ConfigError,
+    OutputError,
+    PeerAbsent,
+    TaciturnError,
+    rendering_errors_as,
+)
 from taciturn.jobs.base import PreparedSide, RunContext
 from taciturn.jobs.serve.rounds import serving_terms
-from taciturn.jobs.serve.sources import ServedRows, common_ids, open_source
+from taciturn.jobs.serve.sources import ReplaceableRows, ServedRows, common_ids, open_source
 from taciturn.party.agreement_check import require_begun_in_time
 from taciturn.party.applied_model import AppliedModel
-from taciturn.party.config import PartyConfig
+from taciturn.party.config import SECTIONS, PartyConfig
 from taciturn.party.link import SERVING
 from taciturn.party.session import Meeting, PeerSession
 from taciturn.protocol.handshake import PROTOCOL_VERSION
@@ -28,6 +38,7 @@ from taciturn.protocol.messages import Hello
 from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.steps import Program
 from taciturn.rng import Entropy, KeyedEntropy
+from taciturn.setting_syntax import hyphenated
 
 # How long a side looks for the other before it looks whether it is to stop.
 LOOK_SECONDS, LOOK_FOR_SEVERAL_SECONDS = 1.0, 5.0
@@ -39,6 +50,19 @@ SILENT_SECONDS, OPENING_SECONDS = 30.0, 5.0
 STOPPED = 0
 # After how long the same trouble is logged again.
 REPEAT_SECONDS = 60.0
+
+# What holds from the next request on where a file is reloaded; all else, from the next start.
+_RELOADED = {
+    "data": {"file", "query", "connection"},
+    "privacy": {"scores_per_row"},
+    "serve": {
+        *("source", "query", "connection", "aligned", "tokens", "tls_certificate", "tls_key"),
+        *("rows_per_day", "requests_per_row_per_day", "max_rows_per_request"),
+        *("request_seconds", "max_queued_requests"),
+    },
+}
+# Of these only the files may change, not whether there are any.
+_KEPT_PRESENT = ("tokens", "tls_certificate")
 
 C = TypeVar("C")
 
@@ -59,7 +83,9 @@ class ServeSide(PreparedSide[None], Generic[C]):
         self.rows = ServedRows(share, common_ids(config))
         scales = used.scales if used.model.sealed else None
         self.terms = serving_terms(used.name, str(config.normalisation), used.terms, scales)
-        self.source = opened.enter_context(closing(open_source(config, used.model)))
+        source = ReplaceableRows(open_source(config, used.model))
+        self.source = opened.enter_context(closing(source))
+        self._reloading = threading.Lock()
         self._pause, self._logged, self._quiet_until = FIRST_PAUSE_SECONDS, "", 0.0
 
     @abstractmethod
@@ -85,9 +111,30 @@ class ServeSide(PreparedSide[None], Generic[C]):
         session.patience = replace(
             session.patience, connect=look, answer=SILENT_SECONDS, opening=OPENING_SECONDS
         )
-        with self.resources:
+        with self.resources, _on_hangup(self.reload):
             self.begin(session.log, context.callbacks)
             self.serve(context)
+
+    def reload(self) -> None:
+        """Take new settings from this side's file; without a change where it cannot be used."""
+        with self._reloading:
+            try:
+                config = _reloaded(self.config)
+                with rendering_errors_as(config.syntax):
+                    take_over, common = self.reloaded(config), common_ids(config)
+                    source = open_source(config, self.used.model)
+            except TaciturnError as problem:
+                self.log("settings not reloaded", reason=problem.message, where=problem.where)
+                return
+            self.config = config
+            self.rows.restrict(common)
+            self.source.replace(source)
+            take_over()
+            self.log("settings reloaded")
+
+    @abstractmethod
+    def reloaded(self, config: PartyConfig) -> Callable[[], None]:
+        """Check this side's part of new settings; what is returned puts them in force."""
 
     @property
     def hello(self) -> Hello:
@@ -140,3 +187,49 @@ class ServeSide(PreparedSide[None], Generic[C]):
         if reason != self._logged or now >= self._quiet_until:
             self._logged, self._quiet_until = reason, now + REPEAT_SECONDS
             self.log("the meeting has ended", reason=reason)
+
+
+def _reloaded(config: PartyConfig) -> PartyConfig:
+    """The settings that the file has now; ConfigError where one needs another start."""
+    fresh = PartyConfig.read(Path(config.where))
+    before, after = _fixed(config), _fixed(fresh)
+    for place in {**before, **after}:
+        if before.get(place) != after.get(place):
+            raise ConfigError(
+                f"{place} was changed, which holds from the next start only",
+                where=config.where,
+                hint="start the service again, or take the change back",
+            )
+    return fresh
+
+
+def _fixed(config: PartyConfig) -> dict[str, object]:
+    """The settings that a running service keeps, by their places in the file."""
+    values: dict[str, object] = {
+        f"[agreement] {hyphenated(name)}": value for name, value in config.agreed.items()
+    }
+    values["[agreement] file"] = config.agreement_file
+    for section in SECTIONS:
+        if section != "agreement":
+            for name, value in getattr(config, section).model_dump().items():
+                if name not in _RELOADED.get(section, ()):
+                    values[f"[{section}] {hyphenated(name)}"] = value
+    for name in _KEPT_PRESENT:
+        values[f"[serve] {hyphenated(name)}"] = getattr(config.serve, name) is None
+    return values
+
+
+@contextmanager
+def _on_hangup(act: Callable[[], None]) -> Iterator[None]:
+    """Call ``act`` in a thread when the process gets SIGHUP (not on Windows)."""
+    if sys.platform == "win32" or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(
+        signal.SIGHUP,
+        lambda number, frame: threading.Thread(target=act, name="taciturn-reload").start(),
+    )
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -7,6 +7,7 @@ have, or a row that the model's preparation does not take (``FetchedRows``).
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -16,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray
-from taciturn.data.csv_files import MISSING, Dialect
+from taciturn.data.csv_files import MISSING
 from taciturn.data.database import Database, DatabaseQuery, as_text
 from taciturn.data.ids import AS_THEY_ARE, RowIds
 from taciturn.data.prepare import prepared_table
@@ -63,9 +64,11 @@ class FetchedRows:
 
 
 class RowSource(Protocol):
-    """Rows by id; ``at_once`` where a lookup does not wait."""
+    """Rows by id."""
 
-    at_once: bool
+    @property
+    def at_once(self) -> bool:
+        """Whether a lookup does not wait."""
 
     def take(self, ids: Sequence[str]) -> FetchedRows:
         """Rows by the ids that both sides know; DataError where the source cannot be read now."""
@@ -92,13 +95,17 @@ class ServedRows:
         whitening = None if share is None else share.whitening
         self._transform = None if whitening is None else whitening.of_rows()
 
+    def restrict(self, common: frozenset[str] | None) -> None:
+        """Replace the list of common rows."""
+        self._common = common
+
     def checked(self, fetched: FetchedRows, ids: Sequence[str]) -> FetchedRows:
         """Rows in the coordinates of the weights; those are named that must not be scored."""
         values = fetched.values if self._transform is None else self._transform(fetched.values)
-        unknown, unfit = {**fetched.unknown}, {**fetched.unfit}
-        if self._common is not None:
+        unknown, unfit, common = {**fetched.unknown}, {**fetched.unfit}, self._common
+        if common is not None:
             for place, name in enumerate(ids):
-                if name not in self._common:
+                if name not in common:
                     unknown[place] = "not among the rows that both have"
         if self.size and values.size:
             over = ~(np.abs(values).max(axis=1) <= 2.0**self.size)
@@ -216,10 +223,10 @@ class DatabaseRows:
         if lacking:
             self.close()
             raise ColumnError(
-                f"the table has no column {lacking[0]!r}"
+                f"the query gives no column {lacking[0]!r}"
                 + (f", and lacks {len(lacking) - 1} more" if lacking[1:] else ""),
                 where=database.where,
-                hint="the model was trained on these columns: add them, or name another table",
+                hint="the model was trained on these columns: select them too",
             )
 
     def take(self, ids: Sequence[str]) -> FetchedRows:
@@ -231,7 +238,7 @@ class DatabaseRows:
         values = np.zeros((len(ids), prepared.values.shape[1]))
         values[known] = prepared.values
         unfit = {known[place]: reason for place, reason in prepared.unfit.items()}
-        unfit |= {place: "the table has it twice" for place in known if ids[place] in repeated}
+        unfit |= {place: "the query gives it twice" for place in known if ids[place] in repeated}
         absent = dict.fromkeys({*range(len(ids))} - {*known}, ABSENT)
         return FetchedRows(values, absent, unfit)
 
@@ -240,14 +247,37 @@ class DatabaseRows:
         self._database.close()
 
 
+class ReplaceableRows:
+    """A source that another one may replace between two lookups."""
+
+    def __init__(self, source: RowSource) -> None:
+        self._source, self._lock = source, threading.Lock()
+
+    @property
+    def at_once(self) -> bool:
+        """Whether a lookup does not wait."""
+        return self._source.at_once
+
+    def take(self, ids: Sequence[str]) -> FetchedRows:
+        """Rows by id."""
+        # A database has one connection: nothing is lost by one lookup at a time.
+        with self._lock:
+            return self._source.take(ids)
+
+    def replace(self, source: RowSource) -> None:
+        """Take rows from another source, and close this one."""
+        with self._lock:
+            former, self._source = self._source, source
+            former.close()
+
+    def close(self) -> None:
+        """Close the source."""
+        self._source.close()
+
+
 def open_source(config: PartyConfig, model: ModelShare) -> RowSource:
     """The source that a party's file names."""
-    serve, dialect = config.serve, Dialect.from_settings(config.data)
-    source = (
-        config.table()
-        if serve.source is None
-        else TableSource.parse(serve.source, config.folder, dialect, table=serve.table)
-    )
+    source = config.served_table()
     if not isinstance(source.location, DatabaseQuery):
         return TableRows(source, config, model)
     if config.normalisation != AS_THEY_ARE:
@@ -258,7 +288,7 @@ def open_source(config: PartyConfig, model: ModelShare) -> RowSource:
                 "leave {normalise_ids} out, and keep ids spelled in the same way in the database"
             ),
         )
-    preparer = Preparer(model, dialect.missing)
+    preparer = Preparer(model, source.dialect.missing)
     return DatabaseRows(source.location.open(), config.data.id, preparer)
 
 

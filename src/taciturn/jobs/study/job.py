@@ -251,6 +251,7 @@ class _Models:
         run = StudyRun(
             identity=plan.identity(),
             study=StudyTable.from_settings(plan.study, settings),
+            settings=self._side.config.where,
             scores_per_row=plan.scores.per_row,
             ledger=plan.ledger().statement() if bobs else None,
             run=session.figures(self._figures),

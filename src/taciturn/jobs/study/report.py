@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from shlex import quote
 
 from taciturn.errors import counted
 from taciturn.jobs.study.result import SimulatedStudy, StudiedSetting, StudyRun, StudyTable
@@ -187,9 +188,10 @@ def _next(result: StudyRun | SimulatedStudy) -> Iterable[b.Block]:
     if isinstance(result, SimulatedStudy) or table.best is None:
         return
     yield b.Paragraph(
-        f"To use model {table.best}: taciturn model use FILE {table.best}, on both sides. That "
-        f"names it to {result.identity.peer}, a release: at most {table.choice_bits:.1f} bits "
-        "about all labels together, which have no finite price."
+        f"To use model {table.best}: taciturn model use {quote(result.settings)} {table.best}, and "
+        f"on the other side the same with its file. That names it to {result.identity.peer}, a "
+        f"release: at most {table.choice_bits:.1f} bits about all labels together, which have no "
+        "finite price."
     )
 
 

@@ -181,8 +181,9 @@ class _StudyResult(Result):
 class StudyRun(_StudyResult):
     """One side's part in a study between machines; figures and ledger are Bob's.
 
-    ``scores_per_row`` is how many scores of a training row all models opened to Bob.
-    ``bob_alone`` and ``partner_adds`` are about the best combination's model on held-out rows.
+    ``settings`` is this side's file. ``scores_per_row`` is how many scores of a training row all
+    models opened to Bob. ``bob_alone`` and ``partner_adds`` are about the best combination's model
+    on held-out rows.
     """
 
     kind: ClassVar[str] = "party-study"
@@ -190,6 +191,7 @@ class StudyRun(_StudyResult):
 
     identity: Identity = field(metadata=INLINE)
     study: StudyTable
+    settings: str
     scores_per_row: int
     ledger: Statement | None = field(metadata=EMPTY)
     run: PartyFigures

@@ -270,7 +270,7 @@ class ScoringApp:
     def __init__(
         self, scorer: Scorer, callers: Callers, about: dict[str, Any], log: Callable[..., None]
     ) -> None:
-        self._scorer, self._callers, self._about, self._log = scorer, callers, about, log
+        self._scorer, self.callers, self._about, self._log = scorer, callers, about, log
         self.figures = ServiceFigures()
         self._reading: set[asyncio.Timeout] = set()
         self._session = str(about["model"])
@@ -368,12 +368,12 @@ class ScoringApp:
     def _caller(self, request: Request) -> Caller:
         names = request.scope.get("state", {}).get(CERTIFICATE_NAMES)
         if names is not None:
-            caller = self._callers.by_certificate(names)
+            caller = self.callers.by_certificate(names)
             if caller is None:
                 raise Refusal("not-allowed")
             return caller
         kind, _, token = request.headers.get("authorization", "").partition(" ")
-        shown = self._callers.by_token(token.strip()) if kind.lower() == "bearer" else None
+        shown = self.callers.by_token(token.strip()) if kind.lower() == "bearer" else None
         if shown is None:
             raise Refusal("not-authenticated")
         return shown
@@ -432,7 +432,9 @@ class ScoringApp:
         return {"model": self._session, "request": request.state.number}
 
     async def _model(self, request: Request) -> Response:
-        return JSONResponse({**self._about, "request": request.state.number})
+        most = self._scorer.limits.max_rows_per_request
+        about = {**self._about, "max_rows_per_request": most}
+        return JSONResponse({**about, "request": request.state.number})
 
     async def _metrics(self, request: Request) -> Response:
         text = service_exposition(

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,7 +22,7 @@ from typing import Annotated
 from pydantic import Field
 
 from taciturn.errors import ConfigError, FileError
-from taciturn.files import read_toml, write_private
+from taciturn.files import read_toml, require_private, write_private
 from taciturn.party.config import PartyConfig
 from taciturn.rng import SystemEntropy
 from taciturn.setting_syntax import Hint
@@ -79,13 +78,7 @@ class Callers:
     def read(cls, path: Path) -> Callers:
         """Read a file of callers; FileError if others may read or change it."""
         lines = _lines(path)
-        mode = path.stat().st_mode
-        if stat.S_ISREG(mode) and mode & 0o077:
-            raise FileError(
-                "others on this machine may read or change who may ask for scores",
-                where=str(path),
-                hint=f"chmod 600 {path}",
-            )
+        require_private(path, "who may ask for scores")
         names = {name: Caller(name, line.rows_per_day) for name, line in lines.items()}
         digests = {
             name: bytes.fromhex(line.token_sha256)

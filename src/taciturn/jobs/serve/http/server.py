@@ -16,6 +16,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from taciturn.errors import CertificateError, ConfigError
+from taciturn.files import is_private
 from taciturn.jobs.serve.http.app import CERTIFICATE_NAMES, ScoringApp, refused
 from taciturn.jobs.serve.http.requests import Refusal
 from taciturn.party.config import PartyConfig
@@ -296,7 +297,7 @@ def tls_context(config: PartyConfig) -> ssl.SSLContext | None:
             where=f"{config.where}, [serve]",
             hint="name PEM files; taciturn certs makes some",
         ) from None
-    if key.stat().st_mode & 0o077:
+    if not is_private(key.stat()):
         raise CertificateError(
             "others on this machine may read the service's private key",
             where=str(key),
