@@ -45,7 +45,7 @@ the way is the transport's work.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -161,6 +161,13 @@ class Wrapping(Capacity):
             _products(block, vector, summed[place])
             summed[place] = self.centred(summed[place])
         return summed
+
+    def transposed_product(self, matrix: IntArray, vector: IntArray) -> IntArray:
+        """``matrix.T @ vector`` modulo t, block by block of the matrix's rows."""
+        total = np.zeros(matrix.shape[1], dtype=np.int64)
+        for place, block in row_blocks(matrix):
+            total += np.einsum("ij,i->j", block.astype(np.int64, copy=False), vector[place])
+        return self.centred(total)
 
     def draw(self, count: int, entropy: Entropy) -> IntArray:
         """Residues modulo t, each exactly uniform."""
@@ -284,6 +291,21 @@ class PreparedMatrix:
             )
 
 
+class TableMasks(NamedTuple):
+    """Single-use masks for entries of a table's answer, and this side's shares of the products.
+
+    The other side's shares are what it decrypts from the answer.
+    """
+
+    values: IntArray
+    shares: IntArray
+
+    @classmethod
+    def exact(cls, values: IntArray, ring: Wrapping) -> TableMasks:
+        """Masks modulo t, of which this side's shares are the negatives."""
+        return cls(values, ring.centred(-values))
+
+
 class RowSum(Protocol):
     """Sum over all rows, accumulated part by part."""
 
@@ -396,6 +418,9 @@ class PublicKey(Protocol):
         The caller must not change ``whole`` while the table is in use. ``memory`` is in bytes; with
         less of it a product takes longer.
         """
+
+    def table_masks(self, length: int, entropy: Entropy) -> TableMasks:
+        """Fresh masks for ``length`` entries of a table's answer."""
 
 
 class SecretKey(Protocol):
@@ -543,6 +568,13 @@ class Scheme(Protocol):
     @property
     def key_bits(self) -> tuple[int, ...]:
         """Accepted key sizes, the default first; ``(0,)`` where there is no key."""
+
+    @property
+    def for_shares(self) -> Scheme:
+        """The scheme of whole tables whose products are never opened.
+
+        What both sides hold of a product may miss it by some units of the last place.
+        """
 
     def row_parts(self, size: TableSize) -> list[slice]:
         """The parts of a table's rows whose ciphertexts travel together: a public rule."""
