@@ -300,11 +300,6 @@ class TableMasks(NamedTuple):
     values: IntArray
     shares: IntArray
 
-    @classmethod
-    def exact(cls, values: IntArray, ring: Wrapping) -> TableMasks:
-        """Masks modulo t, of which this side's shares are the negatives."""
-        return cls(values, ring.centred(-values))
-
 
 class RowSum(Protocol):
     """Sum over all rows, accumulated part by part."""
@@ -337,15 +332,6 @@ class Table(Protocol):
 
     def close(self) -> None:
         """Free the memory and end the worker processes."""
-
-
-def transposed_product(
-    table: Table, vector: EncryptedVector, mask: IntArray, entropy: Entropy
-) -> EncryptedAnswer:
-    """``table.T @ vector + mask``, for a table whose rows are one part."""
-    total = table.sum_over_rows(mask, entropy)
-    total.add(vector)
-    return total.result()
 
 
 def next_part(row_block: slice | None, parts: list[slice], done: int) -> slice:
@@ -420,7 +406,7 @@ class PublicKey(Protocol):
         """
 
     def table_masks(self, length: int, entropy: Entropy) -> TableMasks:
-        """Fresh masks for ``length`` entries of a table's answer."""
+        """Fresh masks for ``length`` entries of a table's answer, of ``Scheme.for_shares``."""
 
 
 class SecretKey(Protocol):

@@ -39,6 +39,7 @@ from taciturn.crypto.base import (
 )
 from taciturn.crypto.bfv.layout import PART_TILES, Tiling
 from taciturn.crypto.bfv.parameters import DEGREE, SHARED, SLOT_MODULUS
+from taciturn.crypto.bfv.tables import shared_masks
 from taciturn.errors import CryptoError
 from taciturn.memmap import row_blocks
 from taciturn.rng import Entropy
@@ -199,9 +200,10 @@ class ClearPublicKey:
         return ClearTable(wrapping(self.capacity), whole, tiling.row_parts(self.part_tiles))
 
     def table_masks(self, length: int, entropy: Entropy) -> TableMasks:
-        """Masks uniform modulo t."""
+        """Masks whose shares are those of the default scheme's."""
         ring = wrapping(self.capacity)
-        return TableMasks.exact(ring.draw(length, entropy), ring)
+        shares = shared_masks(length, ring, entropy).shares
+        return TableMasks(ring.centred(-shares), shares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,7 +366,7 @@ class ClearScheme:
 
     @property
     def for_shares(self) -> ClearScheme:
-        """The same with the parts of the default scheme's; products in clear are exact."""
+        """The same with the default scheme's parts and masks; products in clear are exact."""
         return replace(self, degree=SHARED.degree)
 
     def row_parts(self, size: TableSize) -> list[slice]:

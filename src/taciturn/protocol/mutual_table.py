@@ -104,7 +104,7 @@ from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement
 
 _EMPTY = np.empty(0, dtype=np.int64)
-REVEALED_BITS = 24
+REVEALED_BITS = 20
 """Binary digits of a whitened weight that is revealed, far above what encryption adds to it."""
 
 
@@ -299,9 +299,9 @@ class _Holding:
     key: PublicKey
     prepared: EncodedTable
 
-    def masks(self, part: range, entropy: Entropy) -> TableMasks:
-        """Those of one answer: a part of the rows, or all columns; ``entropy`` is that turn's."""
-        return self.key.table_masks(len(part), entropy.fork(f"masks {part.start}"))
+    def masks(self, entries: int, entropy: Entropy) -> TableMasks:
+        """Those of one turn's answer, whose ``entropy`` it is: the same whatever the parts."""
+        return self.key.table_masks(entries, entropy.fork("masks"))
 
 
 class Tables:
@@ -339,28 +339,26 @@ class Tables:
         turn, asking, holding = 2 * number, self._asking, self._holding
         entropy = self._entropy.fork(f"products {turn}")
 
-        def add(part: slice, shares: IntArray) -> None:
-            # Below the rows stands the penalty, which no score has.
-            place = slice(part.start, min(part.stop, self._rows))
-            scores[place] += shares[: place.stop - place.start]
-
         if asking is not None:
             vector = asking.key.encrypt_columns(other, asking.size, entropy.fork("vector"))
             yield from send(SharedVector(turn, vector))
         if holding is not None:
             # Before waiting, not after: the peer is at work meanwhile.
             table = holding.prepared.under(holding.key)
+            masks = holding.masks(len(holding.whole), entropy)
             scores += self._ring.product(holding.whole, own)[: self._rows]
+            scores += masks.shares[: self._rows]
             vector = yield from _vector(turn, table.size.columns)
         for ours, theirs in self._part_pairs():
             if ours is not None and holding is not None:
-                masks = holding.masks(range(ours.start, ours.stop), entropy)
-                answer = table.product(vector, masks.values, entropy, ours)
+                answer = table.product(vector, masks.values[ours], entropy, ours)
                 yield from send(SharedProduct(turn, answer))
-                add(ours, masks.shares)
             if theirs is not None and asking is not None:
                 answer = yield from _answer(turn, theirs.stop - theirs.start)
-                add(theirs, asking.key.decrypt_rows(answer, asking.size, theirs))
+                shares = asking.key.decrypt_rows(answer, asking.size, theirs)
+                # Below the rows stands the penalty, which no score has.
+                place = slice(theirs.start, min(theirs.stop, self._rows))
+                scores[place] += shares[: place.stop - place.start]
         return self._ring.centred(scores)
 
     def shared_steps(
@@ -371,7 +369,7 @@ class Tables:
         entropy, (ours, theirs) = self._entropy.fork(f"products {turn}"), (_EMPTY, _EMPTY)
         own, other = (np.concatenate([residues, points]) for points in (own, other))
         if holding is not None:
-            masks = holding.masks(range(holding.whole.shape[1]), entropy)
+            masks = holding.masks(holding.whole.shape[1], entropy)
             total = holding.prepared.under(holding.key).sum_over_rows(masks.values, entropy)
         for held, asked in self._part_pairs():
             if asked is not None and asking is not None:

@@ -42,7 +42,7 @@ from taciturn.crypto.base import (
     wrapping,
 )
 from taciturn.crypto.bfv.layout import PART_TILES, Layout, Side, Tiling, even_shares
-from taciturn.crypto.bfv.modular import Grid, lowered, rounded_fractions
+from taciturn.crypto.bfv.modular import Grid, lowered
 from taciturn.crypto.bfv.parameters import (
     DEGREE,
     SECURITY_BITS,
@@ -53,7 +53,7 @@ from taciturn.crypto.bfv.parameters import (
 from taciturn.crypto.bfv.seal import ByteReader, Seal, bytes_of, exactly, width, widths
 from taciturn.crypto.bfv.seeds import KeySeeds, PublicHalf
 from taciturn.crypto.bfv.slots import BfvSlots, ClientOps, Cover, ServerOps
-from taciturn.crypto.bfv.tables import BfvTable, check_tables, ring_facts
+from taciturn.crypto.bfv.tables import BfvTable, check_tables, ring_facts, shared_masks
 from taciturn.crypto.bfv.workers import (
     Engine,
     Frame,
@@ -251,14 +251,10 @@ class BfvPublicKey:
         )
 
     def table_masks(self, length: int, entropy: Entropy) -> TableMasks:
-        """Masks uniform modulo t, or modulo the kept prime where both sides round."""
-        ring = wrapping(self.capacity)
+        """Masks uniform modulo the kept prime, and what this side rounds them to."""
         if not self._seal.parameters.rounds:
-            return TableMasks.exact(ring.draw(length, entropy), ring)
-        kept = self._seal.primes[0]
-        masks = entropy.integers(kept, length)
-        rounded = rounded_fractions(masks, kept, ring.modulus_bits)
-        return TableMasks(masks.view(np.int64), ring.centred(-rounded.view(np.int64)))
+            raise CryptoError("masks of products that are opened are not for a key to draw")
+        return shared_masks(length, wrapping(self.capacity), entropy)
 
 
 @dataclass(frozen=True, slots=True)

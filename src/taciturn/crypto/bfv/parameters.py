@@ -324,6 +324,9 @@ STANDARD = BfvParameters(kept=(60, 40))
 SHARED = BfvParameters(kept=(60,), dropped=(32,), special=17, degree=4096, rounds=True)
 """For products with tables that are never opened; degree 4096 has 128-bit security at 109 bits."""
 
+SHARED_MODULUS = 1_152_921_504_606_830_593
+"""Its q': the largest prime below 2^60 that is 1 modulo 2N."""
+
 SLOTS = BfvParameters(kept=(60, 40), dropped=(48, 48))
 """For products of slots, whose plaintexts are as large as the modulus."""
 

@@ -22,6 +22,7 @@ from taciturn.arrays import IntArray, WordArray
 from taciturn.crypto.base import (
     EncryptedAnswer,
     EncryptedVector,
+    TableMasks,
     TableSize,
     Wrapping,
     check_length,
@@ -30,7 +31,8 @@ from taciturn.crypto.base import (
     require_all,
 )
 from taciturn.crypto.bfv.layout import Side, Tiling, even_shares
-from taciturn.crypto.bfv.parameters import BfvParameters
+from taciturn.crypto.bfv.modular import rounded_fractions
+from taciturn.crypto.bfv.parameters import SHARED_MODULUS, BfvParameters
 from taciturn.crypto.bfv.seal import ByteReader, exactly
 from taciturn.crypto.bfv.slots import ServerOps
 from taciturn.crypto.bfv.workers import (
@@ -63,6 +65,16 @@ def check_tables(
         parameters.check_shares(capacity, whole, tile)
         return math.inf
     return parameters.check_table(capacity, whole, tile, products)
+
+
+def shared_masks(length: int, ring: Wrapping, entropy: Entropy) -> TableMasks:
+    """Masks uniform modulo the prime of answers, and their owner's shares of the products.
+
+    With w the mask, the share is ``-round(t w / q')``.
+    """
+    masks = entropy.integers(SHARED_MODULUS, length)
+    rounded = rounded_fractions(masks, SHARED_MODULUS, ring.modulus_bits)
+    return TableMasks(masks.view(np.int64), ring.centred(-rounded.view(np.int64)))
 
 
 @dataclass(frozen=True, slots=True)
