@@ -29,6 +29,7 @@ from taciturn.protocol import (
     GivenShare,
     Hello,
     Observation,
+    PartDone,
     RevealedShare,
     Scales,
     SharedProduct,
@@ -172,6 +173,8 @@ def test_many_parts_give_the_model_of_one_to_the_last_places(whole, parted):
     plan = [parted.for_shares.row_parts(TableSize(MANY.labels.rows + 3, 3)) for _ in range(2)]
     parts = sum(map(len, plan))
     assert parts == 6
+    # On both sides: scores in two passes, steps in three.
+    assert (len(run.seen(PartDone)), len(other.seen(PartDone))) == (0, 2 * 5 * 3)
     for talked, count in ((run, 2), (other, parts)):
         kinds = [type(message) for who in ("alice", "bob") for message in talked.said_by(who)]
         # Scores in two of three passes, with an answer for each part; steps in all, with a vector.

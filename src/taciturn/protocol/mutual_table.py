@@ -53,7 +53,6 @@ of residues. A carry is 0 or 1: that goes wrong with a chance of 1/p, 2^-59, for
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
@@ -96,7 +95,7 @@ from taciturn.protocol.mutual import (
 from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.state import MutualState, TrainingState
-from taciturn.protocol.steps import Program, receive, require_turn, send
+from taciturn.protocol.steps import Program, StepProgress, receive, require_turn, send
 from taciturn.protocol.table_shape import EncodedTable
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
@@ -320,7 +319,8 @@ class Tables:
         memory: int,
         entropy: Entropy,
     ) -> None:
-        self._ring, self._rows, self._entropy = plan.ring(plan.alice), plan.rows, entropy
+        self._ring, self._entropy = plan.ring(plan.alice), entropy
+        self._rows, self._passes = plan.rows, plan.passes
         self._asking: _Asking | None = None
         self._holding: _Holding | None = None
         if asking is not None:
@@ -329,6 +329,9 @@ class Tables:
             whole, key = holding[0].whole, holding[1]
             parts = plan.scheme.row_parts(TableSize(*whole.shape))
             self._holding = _Holding(whole, parts, key, EncodedTable(whole, memory))
+        # Those of this side's table beside those of the peer's.
+        sides = (self._holding, self._asking)
+        self._part_pairs = list(zip_longest(*([] if one is None else one.parts for one in sides)))
 
     def shared_scores(self, number: int, own: IntArray, other: IntArray) -> Program[IntArray]:
         """This side's share of all rows' scores, from its shares of the two sides' points."""
@@ -349,7 +352,7 @@ class Tables:
             scores += self._ring.product(holding.whole, own)[: self._rows]
             scores += masks.shares[: self._rows]
             vector = yield from _vector(turn, table.size.columns)
-        for ours, theirs in self._part_pairs():
+        for done, (ours, theirs) in enumerate(self._part_pairs, 1):
             if ours is not None and holding is not None:
                 answer = table.product(vector, masks.values[ours], entropy, ours)
                 yield from send(SharedProduct(turn, answer))
@@ -359,6 +362,7 @@ class Tables:
                 # Below the rows stands the penalty, which no score has.
                 place = slice(theirs.start, min(theirs.stop, self._rows))
                 scores[place] += shares[: place.stop - place.start]
+            yield from self._reached(number, 0, done)
         return self._ring.centred(scores)
 
     def shared_steps(
@@ -371,13 +375,14 @@ class Tables:
         if holding is not None:
             masks = holding.masks(holding.whole.shape[1], entropy)
             total = holding.prepared.under(holding.key).sum_over_rows(masks.values, entropy)
-        for held, asked in self._part_pairs():
+        for done, (held, asked) in enumerate(self._part_pairs, 1):
             if asked is not None and asking is not None:
                 coins = entropy.fork(f"vector {asked.start}")
                 vector = asking.key.encrypt_rows(other[asked], asking.size, coins, asked)
                 yield from send(SharedVector(turn, vector))
             if held is not None and holding is not None:
                 total.add((yield from _vector(turn, held.stop - held.start)), held)
+            yield from self._reached(number, 1, done)
         if holding is not None:
             yield from send(SharedProduct(turn, total.result()))
             product = self._ring.transposed_product(holding.whole, own)
@@ -387,10 +392,9 @@ class Tables:
             theirs = asking.key.decrypt_columns(answer, asking.size)
         return ours, theirs
 
-    def _part_pairs(self) -> Iterator[tuple[slice | None, slice | None]]:
-        """The parts of this side's table beside those of the peer's."""
-        sides = (self._holding, self._asking)
-        return zip_longest(*([] if side is None else side.parts for side in sides))
+    def _reached(self, number: int, half: int, done: int) -> Program[None]:
+        """Reports how far a pass is: its scores are the first half, its step the second."""
+        yield from StepProgress(number, self._passes).report(half, done, len(self._part_pairs))
 
     def close(self) -> None:
         """Frees what was prepared."""
