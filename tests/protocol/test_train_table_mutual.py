@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from taciturn import crypto
 from taciturn.crypto import ClearScheme, Scheme, TableSize
-from taciturn.crypto.bfv import BfvScheme
+from taciturn.crypto.bfv import BfvScheme, LocalEngine, TileRows
 from taciturn.engine import run_pair
 from taciturn.errors import ConfigError, CryptoError, RemoteProtocolError
 from taciturn.numerics import (
@@ -42,10 +43,12 @@ from taciturn.protocol import (
 )
 from taciturn.settings import Agreement
 from tests.expected import refused
+from tests.modules import module_of
 from tests.protocol.hostile import altered, only
 from tests.protocol.parties import ALICE, Tables
 from tests.protocol.stars import Star, StarTalk, converse, shared
 from tests.protocol.test_conversations import SPLITS, agreed
+from tests.waiting import wait_until
 
 CLEAR, BFV = ClearScheme(), BfvScheme()
 
@@ -180,6 +183,32 @@ def test_many_parts_give_the_model_of_one_to_the_last_places(whole, parted):
         # Scores in two of three passes, with an answer for each part; steps in all, with a vector.
         assert kinds.count(SharedProduct) == 2 * count + 3 * 2
         assert kinds.count(SharedVector) == 2 * 2 + 3 * count
+
+
+@pytest.mark.slow  # worker processes, and a cluster of which one is lost
+def test_processes_and_a_killed_worker_of_a_cluster_give_the_same_model(tmp_path, monkeypatch):
+    """To the last places, by parts."""
+    terms = newton(BFV, epochs=3)
+    expected = talk(MANY, terms, BFV).weights
+    monkeypatch.setattr(module_of(TileRows), "LEAST_SHARED_TILES", 1)
+    monkeypatch.setattr(module_of(BfvScheme), "LEAST_SHARED_PIECES", 2)
+    run = talk(MANY, terms, BfvScheme(LocalEngine(cores=2), part_tiles=2))
+    assert run.weights == pytest.approx(expected, abs=1e-8)
+    from tests.crypto.cluster_plugins import Recorder
+
+    with crypto.on_this_machine(2) as engine:
+        workers = set(engine.workers)
+        engine.client.register_plugin(Recorder(tmp_path))
+        run = talk(MANY, terms, BfvScheme(engine, part_tiles=2))
+        assert (tmp_path / "killed").exists()
+        wait_until(lambda: workers != set(engine.workers))
+    assert run.weights == pytest.approx(expected, abs=1e-8)
+    answers: dict[bytes, set[bytes]] = {}
+    for path in tmp_path.glob("*.npz"):
+        with np.load(path) as reply:
+            answers.setdefault(bytes(reply["mask"]), set()).add(bytes(reply["covered"]))
+    # At least the reply that was lost was made twice.
+    assert any(len(made) > 1 for mask, made in answers.items() if mask)
 
 
 @pytest.mark.parametrize("rows", [1, 455, 39_073, 120_000, 1_000_000])

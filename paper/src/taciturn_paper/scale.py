@@ -261,7 +261,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             place = given.folder or stack.enter_context(
                 tempfile.TemporaryDirectory(prefix="taciturn-scale-")
             )
-            task = Task(rows, given.passes, *given.columns, given.cores, mechanism=given.mechanism)
+            alice, bob = given.columns
+            task = Task(rows, given.passes, alice, bob, given.cores, mechanism=given.mechanism)
             report = measure(task, Path(place) / str(rows))
         print(json.dumps(report), flush=True)
         reports.append(report)

@@ -37,6 +37,10 @@ What has an entry for each row travels in parts of rows, a public rule of the ta
 (``Scheme.row_parts``): a product over rows is a sum over its parts, one over columns an answer for
 each. A table that is not large has one part.
 
+Products with a table that are never opened (``Scheme.for_shares``) stay shared: the masks come from
+``PublicKey.table_masks`` with their owner's shares, the others are what is decrypted, and both sum
+to the product up to some units.
+
 The schemes are malleable: an altered ciphertext decrypts to another number, undetected. Only the
 structure is checked (lengths, ranges), and only such failures may be seen by the peer; integrity on
 the way is the transport's work.

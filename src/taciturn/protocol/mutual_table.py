@@ -39,7 +39,12 @@ rounded once.
 
 ``w_A = u_A + v_A`` and ``w_B = u_B + v_B``, u at Alice and v at Bob; Bob's intercept, where he has
 one, is a column of his. Each vector holds its sender's share alone, and each receiver adds its own
-share's product. Table and penalty are one matrix, X~ above K, multiplied from either side.
+share's product. Table and penalty are one matrix, X~ above K, multiplied from either side. What has
+an entry for each row travels in parts of rows (``Scheme.row_parts``): a SharedVector for each part
+in a step, and a SharedProduct for each in scores.
+
+**Shares miss products by some units of the last place** (``Scheme.for_shares``): masks are uniform
+modulo the modulus of answers, and both sides round.
 
 **Scaling down.** ``X~^T r' + K y`` has the digits of a feature too many. A real factor of a share
 needs the carry of the two parts (``numerics.shared_fraction``): Bob's segments of all weights,

@@ -26,7 +26,8 @@ encryption of zero is ``(p_0 u + e, p_1 u + e')``: u goes to the products while 
 form, so that both leave it together, and e and e' are added to masks and flood. All must be in
 before the dropped prime is switched away: added after it, the rounding of the masks to the coarse
 grid of q'/t would be added to the noise, and tell Bob a little about each mask. Of an answer's
-first polynomial only the coefficients that hold entries are written.
+first polynomial only the coefficients that hold entries are written. Where both sides round
+(``parameters.rounds``) the masks are uniform modulo the kept prime, and there is no flood.
 
 Bob does the same work for all entries. He adds a number uniform modulo t to each entry before it is
 decrypted (``shifts``; the caller subtracts it), and the coefficients that hold no entry are uniform
