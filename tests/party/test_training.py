@@ -278,12 +278,17 @@ def test_weights_are_told_to_whom_it_is_agreed_and_paid_for(trained):
     hers, his = trained.star.share(trained.star.names[0]), trained.star.share("bob")
     has_hers = not trained.shared or "told" in trained.name
     has_his = "mutual" not in trained.name or "told" in trained.name
-    assert hers.weights.tolist() == (whole.alices[0].weights.tolist() if has_hers else [])
+    # In mutual a share is rounded before it is told.
+    slack = 1e-5 if "mutual" in trained.name else 0.0
+    expected = whole.alices[0].weights.tolist() if has_hers else []
+    assert hers.weights.tolist() == pytest.approx(expected, rel=0.0, abs=slack)
     # The intercept that Bob has is that at the means of the others' columns.
-    assert his.weights[:-1].tolist() == (whole.bob.weights[:-1].tolist() if has_his else [])
+    expected = whole.bob.weights[:-1].tolist() if has_his else []
+    assert his.weights[:-1].tolist() == pytest.approx(expected, rel=0.0, abs=slack)
     if has_hers and has_his:
         offsets = [trained.star.share(name).offset for name in trained.star.names]
-        assert his.weights[-1] + sum(offsets) == pytest.approx(whole.bob.weights[-1], abs=1e-12)
+        intercept = his.weights[-1] + sum(offsets)
+        assert intercept == pytest.approx(whole.bob.weights[-1], abs=slack + 1e-12)
     totals = {"sealed, told": 4.0, "mutual, told": "inf", "sealed": 0.0, "mutual": 0.0}
     total = trained.bob["ledger"]["label_epsilon_total"]
     assert total == totals.get(trained.name, total)

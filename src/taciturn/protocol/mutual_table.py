@@ -376,22 +376,24 @@ class Tables:
         """Its shares of what both sides' weights become, with more digits than weights have."""
         turn, asking, holding = 2 * number + 1, self._asking, self._holding
         entropy, (ours, theirs) = self._entropy.fork(f"products {turn}"), (_EMPTY, _EMPTY)
-        own, other = (np.concatenate([residues, points]) for points in (own, other))
         if holding is not None:
             masks = holding.masks(holding.whole.shape[1], entropy)
             total = holding.prepared.under(holding.key).sum_over_rows(masks.values, entropy)
         for done, (held, asked) in enumerate(self._part_pairs, 1):
             if asked is not None and asking is not None:
                 coins = entropy.fork(f"vector {asked.start}")
-                vector = asking.key.encrypt_rows(other[asked], asking.size, coins, asked)
+                values = _part_of(residues, other, asked)
+                vector = asking.key.encrypt_rows(values, asking.size, coins, asked)
                 yield from send(SharedVector(turn, vector))
             if held is not None and holding is not None:
                 total.add((yield from _vector(turn, held.stop - held.start)), held)
             yield from self._reached(number, 1, done)
         if holding is not None:
             yield from send(SharedProduct(turn, total.result()))
-            product = self._ring.transposed_product(holding.whole, own)
-            ours = self._ring.centred(product + masks.shares)
+            table, penalty = holding.whole[: self._rows], holding.whole[self._rows :]
+            ours = self._ring.transposed_product(table, residues)
+            ours += self._ring.transposed_product(penalty, own) + masks.shares
+            ours = self._ring.centred(ours)
         if asking is not None:
             answer = yield from _answer(turn, asking.size.columns)
             theirs = asking.key.decrypt_columns(answer, asking.size)
@@ -405,6 +407,13 @@ class Tables:
         """Frees what was prepared."""
         if self._holding is not None:
             self._holding.prepared.close()
+
+
+def _part_of(residues: IntArray, points: IntArray, part: slice) -> IntArray:
+    """Some entries of the residues above the points."""
+    above = len(residues)
+    below = slice(max(0, part.start - above), max(0, part.stop - above))
+    return np.concatenate([residues[part], points[below]])
 
 
 def _vector(turn: int, length: int) -> Program[EncryptedVector]:
