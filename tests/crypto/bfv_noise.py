@@ -80,23 +80,25 @@ class Opened:
     @classmethod
     def of(cls, key: BfvSecretKey) -> Opened:
         seal, primes, t = key._seal, kept_primes(key), key.public.modulus
+        degree = seal.degree
         (step,) = scaled([1], prod(primes), t)
-        cipher = np.zeros((2, len(primes), DEGREE), dtype=np.uint64)
+        cipher = np.zeros((2, len(primes), degree), dtype=np.uint64)
         cipher[1, :, 0] = [step % prime for prime in primes]
         plain = sealapi.Plaintext()
         key._client_ops._decryptor.decrypt(seal.load_cipher(cipher, seal.kept_id), plain)
         coefficients = seal.coefficients(plain).astype(np.int64)
         assert set(coefficients.tolist()) <= {0, 1, t - 1}
         secret = np.where(coefficients == t - 1, -1, coefficients)
-        return cls(key, secret, rfft(secret.astype(np.float64), 2 * DEGREE))
+        return cls(key, secret, rfft(secret.astype(np.float64), 2 * degree))
 
     def times_secret(self, polynomial: WordArray, prime: int) -> IntArray:
         """``c s`` modulo x^N + 1 and a prime, exactly."""
-        total = np.zeros(DEGREE, dtype=object)
+        degree = len(polynomial)
+        total = np.zeros(degree, dtype=object)
         for shift in range(0, 60, _PIECE):
             piece = (polynomial >> np.uint64(shift)) & np.uint64((1 << _PIECE) - 1)
-            whole = irfft(rfft(piece.astype(np.float64), 2 * DEGREE) * self.spectrum, 2 * DEGREE)
-            folded = np.rint(whole[:DEGREE] - whole[DEGREE:]).astype(np.int64)
+            whole = irfft(rfft(piece.astype(np.float64), 2 * degree) * self.spectrum, 2 * degree)
+            folded = np.rint(whole[:degree] - whole[degree:]).astype(np.int64)
             total = total + (folded.astype(object) << shift)
         product: IntArray = total % prime
         return product
@@ -104,7 +106,7 @@ class Opened:
     def phase(self, cipher: WordArray, primes: tuple[int, ...]) -> np.ndarray:
         """``c0 + c1 s`` modulo the product of the primes, as Python's integers."""
         q = prod(primes)
-        total = np.zeros(DEGREE, dtype=object)
+        total = np.zeros(cipher.shape[2], dtype=object)
         for at, prime in enumerate(primes):
             residue = (
                 cipher[0, at].astype(object) + self.times_secret(cipher[1, at], prime)

@@ -11,11 +11,13 @@ from taciturn.crypto import (
     Capacity,
     ClearScheme,
     EncryptedAnswer,
+    EncryptedVector,
     Mask,
     PaillierScheme,
     PublicKey,
     Scheme,
     SecretKey,
+    Table,
 )
 from taciturn.crypto.bfv import BfvScheme
 from taciturn.rng import Entropy, KeyedEntropy
@@ -61,6 +63,15 @@ def answered(
     """What Alice answers to a vector of Bob's."""
     encrypted = secret.encrypt(vector, len(matrix), entropy)
     return public.masked_product(public.prepare(matrix), encrypted, mask, entropy)
+
+
+def transposed_product(
+    table: Table, vector: EncryptedVector, mask: IntArray, entropy: Entropy
+) -> EncryptedAnswer:
+    """``table.T @ vector + mask``, for a table whose rows are one part."""
+    total = table.sum_over_rows(mask, entropy)
+    total.add(vector)
+    return total.result()
 
 
 def oracle(matrix: IntArray, vector: IntArray) -> list[int]:

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from taciturn import crypto
-from taciturn.crypto import TableSize, Wrapping, transposed_product
+from taciturn.crypto import TableSize, Wrapping
 from taciturn.crypto.bfv import DEGREE, BfvScheme, BfvSecretKey, ByteReader, Job, Tiling
 from taciturn.errors import ClusterError
 from taciturn.memmap import create
 from taciturn.rng import SystemEntropy
+from tests.crypto.schemes import transposed_product
 from tests.crypto.test_tables import entries
 from tests.expected import refused
 from tests.modules import module_of

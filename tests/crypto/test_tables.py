@@ -18,12 +18,11 @@ from taciturn.crypto import (
     Scheme,
     TableSize,
     Wrapping,
-    transposed_product,
 )
 from taciturn.crypto.bfv import DEGREE, BfvScheme, Tiling
 from taciturn.errors import CryptoError
 from taciturn.rng import Entropy, KeyedEntropy, SystemEntropy
-from tests.crypto.schemes import key_pair
+from tests.crypto.schemes import key_pair, transposed_product
 from tests.expected import refused
 
 NAMES = ["bfv", "clear"]

@@ -12,11 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taciturn.crypto import TableSize, Wrapping, transposed_product
+from taciturn.crypto import TableSize, Wrapping
 from taciturn.crypto.bfv import DEGREE, BfvScheme, LocalEngine, TileRows
 from taciturn.errors import CryptoError
 from taciturn.memmap import create
 from taciturn.rng import SystemEntropy
+from tests.crypto.schemes import transposed_product
 from tests.crypto.test_tables import entries, oracle
 from tests.expected import refused
 from tests.modules import module_of

@@ -57,6 +57,7 @@ from tests.party.sides import (
     pulled_at,
     records,
     run_both,
+    same_numbers,
     scoring,
     set_up,
     training,
@@ -277,12 +278,17 @@ def test_weights_are_told_to_whom_it_is_agreed_and_paid_for(trained):
     hers, his = trained.star.share(trained.star.names[0]), trained.star.share("bob")
     has_hers = not trained.shared or "told" in trained.name
     has_his = "mutual" not in trained.name or "told" in trained.name
-    assert hers.weights.tolist() == (whole.alices[0].weights.tolist() if has_hers else [])
+    # In mutual a share is rounded before it is told.
+    slack = 1e-5 if "mutual" in trained.name else 0.0
+    expected = whole.alices[0].weights.tolist() if has_hers else []
+    assert hers.weights.tolist() == pytest.approx(expected, rel=0.0, abs=slack)
     # The intercept that Bob has is that at the means of the others' columns.
-    assert his.weights[:-1].tolist() == (whole.bob.weights[:-1].tolist() if has_his else [])
+    expected = whole.bob.weights[:-1].tolist() if has_his else []
+    assert his.weights[:-1].tolist() == pytest.approx(expected, rel=0.0, abs=slack)
     if has_hers and has_his:
         offsets = [trained.star.share(name).offset for name in trained.star.names]
-        assert his.weights[-1] + sum(offsets) == pytest.approx(whole.bob.weights[-1], abs=1e-12)
+        intercept = his.weights[-1] + sum(offsets)
+        assert intercept == pytest.approx(whole.bob.weights[-1], abs=slack + 1e-12)
     totals = {"sealed, told": 4.0, "mutual, told": "inf", "sealed": 0.0, "mutual": 0.0}
     total = trained.bob["ledger"]["label_epsilon_total"]
     assert total == totals.get(trained.name, total)
@@ -449,15 +455,19 @@ def write_wide_tables(folder: Path, rows: int) -> None:
     pl.DataFrame({"id": ids, "c": values[:, 2], "sick": label}).write_csv(folder / "bob.csv")
 
 
-@pytest.mark.parametrize(
-    ("role", "part"), seldom([("bob", 5), ("alice", 2), ("alice", 10)], [("bob", 5)])
-)
-def test_a_side_that_is_stopped_between_two_parts_resumes_to_the_same_numbers(tmp_path, role, part):
-    """Three parts of the rows, and a stop after one of them."""
+STOPPED = [("sealed", "bob", 5), ("sealed", "alice", 2), ("sealed", "alice", 10)]
+STOPPED += [("mutual", "bob", 5), ("mutual", "alice", 8)]
+
+
+@pytest.mark.parametrize(("mechanism", "role", "part"), seldom(STOPPED, [STOPPED[0], STOPPED[-1]]))
+def test_a_side_that_is_stopped_between_two_parts_resumes_to_the_same_numbers(
+    tmp_path, mechanism, role, part
+):
+    """Three parts of the rows or more, and a stop after one of them."""
     write_wide_tables(tmp_path, rows=3 * 8192)
     set_up(
         tmp_path,
-        **NEWTON | {"mechanism": "sealed", "passes": 2},
+        **NEWTON | {"mechanism": mechanism, "passes": 2},
         state={"checkpoint-iterations": 2},
     )
 
@@ -475,7 +485,8 @@ def test_a_side_that_is_stopped_between_two_parts_resumes_to_the_same_numbers(tm
     first = run_both(tmp_path, act=act, watch=pulled_at(role, part, PartDone))
     assert isinstance(getattr(first, role), Pulled)
     run_both(tmp_path, act=act).records  # noqa: B018 - raises where a side failed
-    assert model_numbers(tmp_path) == numbers_in_one_process(tmp_path)[0]
+    models = zip(model_numbers(tmp_path), numbers_in_one_process(tmp_path)[0], strict=True)
+    assert all(same_numbers(*pair) for pair in models)
 
 
 def test_an_alice_who_moves_one_score_is_found_and_not_told(tmp_path, monkeypatch):

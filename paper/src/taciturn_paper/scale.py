@@ -56,6 +56,7 @@ class Task:
     bob: int = 10
     cores: int | None = None
     journal: bool = True
+    mechanism: str = "sealed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ def _file(role: str, task: Task, port: int) -> str:
     accepted = f'[privacy]\naccept-column-exposure = "{ACCEPTED_EXPOSURE}"\n'
     return f"""role = "{role}"
 [agreement]
-mechanism = "sealed"
+mechanism = "{task.mechanism}"
 solver = "newton"
 passes = {task.passes}
 alice-columns = {task.alice}
@@ -143,7 +144,7 @@ folder = "{role}-state"
 sync = {str(task.journal).lower()}
 [output]
 model = "{role}.model.json"
-{accepted if role == "alice" else ""}{cores}"""
+{accepted if role == "alice" and task.mechanism != "mutual" else ""}{cores}"""
 
 
 class _Watch:
@@ -220,7 +221,7 @@ def per_pass(report: dict[str, Any]) -> float:
 
 def show(reports: Sequence[dict[str, Any]]) -> None:
     """A table of all."""
-    table = Table(title="sealed, newton, two processes on loopback")
+    table = Table(title=f"{reports[0]['task']['mechanism']}, newton, two processes on loopback")
     names = ("rows", "prepare A", "prepare B", "s/pass", "to Alice", "to Bob", "peak A", "peak B")
     for name in (*names, "helpers"):
         table.add_column(name, justify="right")
@@ -245,6 +246,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000])
     parser.add_argument("--passes", type=int, default=3)
+    parser.add_argument("--mechanism", choices=("sealed", "mutual"), default="sealed")
+    parser.add_argument("--columns", type=int, nargs=2, default=[50, 10], help="Alice's and Bob's")
     parser.add_argument("--cores", type=int, default=None, help="of each side; all where absent")
     parser.add_argument("--folder", type=Path, default=None, help="kept, in place of a temporary")
     parser.add_argument("--side", type=Path, default=None, help=argparse.SUPPRESS)
@@ -258,7 +261,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             place = given.folder or stack.enter_context(
                 tempfile.TemporaryDirectory(prefix="taciturn-scale-")
             )
-            report = measure(Task(rows, given.passes, cores=given.cores), Path(place) / str(rows))
+            alice, bob = given.columns
+            task = Task(rows, given.passes, alice, bob, given.cores, mechanism=given.mechanism)
+            report = measure(task, Path(place) / str(rows))
         print(json.dumps(report), flush=True)
         reports.append(report)
     show(reports)

@@ -8,9 +8,10 @@ from taciturn.crypto.base import Scheme as Scheme
 from taciturn.crypto.base import SecretKey as SecretKey
 from taciturn.crypto.base import SlotPublicKey as SlotPublicKey
 from taciturn.crypto.base import SlotScheme as SlotScheme
+from taciturn.crypto.base import Table as Table
+from taciturn.crypto.base import TableMasks as TableMasks
 from taciturn.crypto.base import TableSize as TableSize
 from taciturn.crypto.base import Wrapping as Wrapping
-from taciturn.crypto.base import transposed_product as transposed_product
 from taciturn.crypto.clear import ClearScheme as ClearScheme
 from taciturn.crypto.clear import ClearSecretKey as ClearSecretKey
 from taciturn.crypto.clear import ClearSlots as ClearSlots

@@ -37,6 +37,10 @@ What has an entry for each row travels in parts of rows, a public rule of the ta
 (``Scheme.row_parts``): a product over rows is a sum over its parts, one over columns an answer for
 each. A table that is not large has one part.
 
+Products with a table that are never opened (``Scheme.for_shares``) stay shared: the masks come from
+``PublicKey.table_masks`` with their owner's shares, the others are what is decrypted, and both sum
+to the product up to some units.
+
 The schemes are malleable: an altered ciphertext decrypts to another number, undetected. Only the
 structure is checked (lengths, ranges), and only such failures may be seen by the peer; integrity on
 the way is the transport's work.
@@ -45,7 +49,7 @@ the way is the transport's work.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -161,6 +165,13 @@ class Wrapping(Capacity):
             _products(block, vector, summed[place])
             summed[place] = self.centred(summed[place])
         return summed
+
+    def transposed_product(self, matrix: IntArray, vector: IntArray) -> IntArray:
+        """``matrix.T @ vector`` modulo t, block by block of the matrix's rows."""
+        total = np.zeros(matrix.shape[1], dtype=np.int64)
+        for place, block in row_blocks(matrix):
+            total += np.einsum("ij,i->j", block.astype(np.int64, copy=False), vector[place])
+        return self.centred(total)
 
     def draw(self, count: int, entropy: Entropy) -> IntArray:
         """Residues modulo t, each exactly uniform."""
@@ -284,6 +295,16 @@ class PreparedMatrix:
             )
 
 
+class TableMasks(NamedTuple):
+    """Single-use masks for entries of a table's answer, and this side's shares of the products.
+
+    The other side's shares are what it decrypts from the answer.
+    """
+
+    values: IntArray
+    shares: IntArray
+
+
 class RowSum(Protocol):
     """Sum over all rows, accumulated part by part."""
 
@@ -315,15 +336,6 @@ class Table(Protocol):
 
     def close(self) -> None:
         """Free the memory and end the worker processes."""
-
-
-def transposed_product(
-    table: Table, vector: EncryptedVector, mask: IntArray, entropy: Entropy
-) -> EncryptedAnswer:
-    """``table.T @ vector + mask``, for a table whose rows are one part."""
-    total = table.sum_over_rows(mask, entropy)
-    total.add(vector)
-    return total.result()
 
 
 def next_part(row_block: slice | None, parts: list[slice], done: int) -> slice:
@@ -396,6 +408,9 @@ class PublicKey(Protocol):
         The caller must not change ``whole`` while the table is in use. ``memory`` is in bytes; with
         less of it a product takes longer.
         """
+
+    def table_masks(self, length: int, entropy: Entropy) -> TableMasks:
+        """Fresh masks for ``length`` entries of a table's answer, of ``Scheme.for_shares``."""
 
 
 class SecretKey(Protocol):
@@ -543,6 +558,13 @@ class Scheme(Protocol):
     @property
     def key_bits(self) -> tuple[int, ...]:
         """Accepted key sizes, the default first; ``(0,)`` where there is no key."""
+
+    @property
+    def for_shares(self) -> Scheme:
+        """The scheme of whole tables whose products are never opened.
+
+        What both sides hold of a product may miss it by some units of the last place.
+        """
 
     def row_parts(self, size: TableSize) -> list[slice]:
         """The parts of a table's rows whose ciphertexts travel together: a public rule."""

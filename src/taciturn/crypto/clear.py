@@ -12,7 +12,7 @@ little-endian uint64.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -25,6 +25,7 @@ from taciturn.crypto.base import (
     EncryptedVector,
     Mask,
     PreparedMatrix,
+    TableMasks,
     TableSize,
     Wrapping,
     check_length,
@@ -37,7 +38,8 @@ from taciturn.crypto.base import (
     wrapping,
 )
 from taciturn.crypto.bfv.layout import PART_TILES, Tiling
-from taciturn.crypto.bfv.parameters import DEGREE, SLOT_MODULUS
+from taciturn.crypto.bfv.parameters import DEGREE, SHARED, SLOT_MODULUS
+from taciturn.crypto.bfv.tables import shared_masks
 from taciturn.errors import CryptoError
 from taciturn.memmap import row_blocks
 from taciturn.rng import Entropy
@@ -142,6 +144,7 @@ class ClearPublicKey:
 
     capacity: Capacity
     part_tiles: int = PART_TILES
+    degree: int = DEGREE
 
     modulus: ClassVar[int] = 1 << 64
 
@@ -193,8 +196,14 @@ class ClearPublicKey:
 
     def table(self, whole: IntArray, memory: int = DEFAULT_TABLE_MEMORY) -> ClearTable:
         """Wrap the table unchanged."""
-        parts = Tiling.for_size(check_table(self.capacity, whole)).row_parts(self.part_tiles)
-        return ClearTable(wrapping(self.capacity), whole, parts)
+        tiling = Tiling.for_size(check_table(self.capacity, whole), self.degree)
+        return ClearTable(wrapping(self.capacity), whole, tiling.row_parts(self.part_tiles))
+
+    def table_masks(self, length: int, entropy: Entropy) -> TableMasks:
+        """Masks whose shares are those of the default scheme's."""
+        ring = wrapping(self.capacity)
+        shares = shared_masks(length, ring, entropy).shares
+        return TableMasks(ring.centred(-shares), shares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,6 +356,7 @@ class ClearScheme:
     """Unencrypted scheme; ``part_tiles`` row tiles of the default scheme per message."""
 
     part_tiles: int = PART_TILES
+    degree: int = DEGREE
 
     name: ClassVar[str] = "clear"
     protects: ClassVar[bool] = False
@@ -354,9 +364,14 @@ class ClearScheme:
     number_by_number: ClassVar[ClearSlots] = ClearSlots()
     key_bits: ClassVar[tuple[int, ...]] = (0,)
 
+    @property
+    def for_shares(self) -> ClearScheme:
+        """The same with the default scheme's parts and masks; products in clear are exact."""
+        return replace(self, degree=SHARED.degree)
+
     def row_parts(self, size: TableSize) -> list[slice]:
         """The parts of the default scheme, for which this one stands in."""
-        return Tiling.for_size(size).row_parts(self.part_tiles)
+        return Tiling.for_size(size, self.degree).row_parts(self.part_tiles)
 
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:
         """Refuse only products that do not wrap: there is nothing to hide."""
@@ -368,7 +383,7 @@ class ClearScheme:
     ) -> ClearSecretKey:
         """An empty key pair."""
         self._check_bits(bits)
-        return ClearSecretKey(ClearPublicKey(capacity, self.part_tiles))
+        return ClearSecretKey(ClearPublicKey(capacity, self.part_tiles, self.degree))
 
     def read_public(
         self, data: bytes, bits: int, capacity: Capacity, seed: bytes | None = None
@@ -377,7 +392,7 @@ class ClearScheme:
         self._check_bits(bits)
         if data:
             raise CryptoError(f"a public key of {len(data)} bytes where none is expected")
-        return ClearPublicKey(capacity, self.part_tiles)
+        return ClearPublicKey(capacity, self.part_tiles, self.degree)
 
     def read_secret(self, data: bytes, bits: int, capacity: Capacity) -> ClearSecretKey:
         """An empty key pair."""

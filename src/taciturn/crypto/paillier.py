@@ -52,6 +52,7 @@ from taciturn.crypto.base import (
     Mask,
     PreparedMatrix,
     Table,
+    TableMasks,
     TableSize,
     Wrapping,
     wrapping,
@@ -269,6 +270,10 @@ class PaillierPublicKey:
         """Always raises ``CryptoError``: Paillier has no whole tables."""
         raise _no_tables()
 
+    def table_masks(self, length: int, entropy: Entropy) -> TableMasks:
+        """Always raises ``CryptoError``: Paillier has no whole tables."""
+        raise _no_tables()
+
     def read_elements(self, data: bytes, count: int) -> list[mpz]:
         """Read group elements, each in [1, n^2) and coprime to n."""
         width = self._element_bytes
@@ -419,6 +424,11 @@ class PaillierScheme:
     def protects(self) -> bool:
         """True unless a size is accepted that is for tests only."""
         return min(self.key_bits) >= min(OFFERED_BITS)
+
+    @property
+    def for_shares(self) -> PaillierScheme:
+        """Always raises ``CryptoError``."""
+        raise _no_tables()
 
     def row_parts(self, size: TableSize) -> list[slice]:
         """Always raises ``CryptoError``."""

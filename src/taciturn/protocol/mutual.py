@@ -52,7 +52,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -199,42 +199,21 @@ def shares_modulo_prime(
 
 
 def offer_key(terms: Terms, ring: Wrapping, entropy: Entropy, seed: bytes) -> Program[SecretKey]:
-    """A new key, with its public half on its way to the peer.
+    """A new key for products that stay shared, with its public half on its way to the peer.
 
     ``seed`` is that of its uniform half: ``batch_seed.key_seed`` of the joint seed and the owner's
     role.
     """
-    return (yield from own_keys(terms, ring, seed).offer(entropy))
+    return (yield from own_keys(_for_shares(terms), ring, seed).offer(entropy))
 
 
 def receive_key(terms: Terms, ring: Wrapping, seed: bytes) -> Program[PublicKey]:
     """The peer's public key, whose uniform half must be that of the seed."""
-    return (yield from peer_keys(terms, ring, seed).receive())
+    return (yield from peer_keys(_for_shares(terms), ring, seed).receive())
 
 
-class Requester(Protocol):
-    """What one side of an exchange asks: a vector under its own key."""
-
-    @property
-    def entries(self) -> int:
-        """How many entries the answer has."""
-
-    def encrypted(self, entropy: Entropy) -> EncryptedVector:
-        """The vector for the peer."""
-
-    def decrypted(self, answer: EncryptedAnswer) -> IntArray:
-        """What the answer holds, modulo t."""
-
-
-class Multiplier(Protocol):
-    """What the other side multiplies it with."""
-
-    @property
-    def length(self) -> int:
-        """How many entries the vector has."""
-
-    def ready(self, entropy: Entropy) -> Callable[[EncryptedVector], EncryptedAnswer]:
-        """The product, with all done that can be done before the vector is there."""
+def _for_shares(terms: Terms) -> Terms:
+    return replace(terms, scheme=terms.scheme.for_shares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +258,7 @@ class MaskedMatrix:
 
 
 def exchange(
-    turn: int, question: Requester | None, matrix: Multiplier | None, entropy: Entropy
+    turn: int, question: VectorRequest | None, matrix: MaskedMatrix | None, entropy: Entropy
 ) -> Program[IntArray]:
     """Asks the peer, answers it, or both; returns the answer to this side's question.
 
@@ -297,7 +276,7 @@ def exchange(
     return question.decrypted(sized_answer(message.answer, question.entries))
 
 
-def _answer(turn: int, matrix: Multiplier, entropy: Entropy) -> Program[None]:
+def _answer(turn: int, matrix: MaskedMatrix, entropy: Entropy) -> Program[None]:
     # Before waiting, not after: the peer is at work meanwhile.
     product = matrix.ready(entropy)
     message = yield from receive(SharedVector)

@@ -39,7 +39,12 @@ rounded once.
 
 ``w_A = u_A + v_A`` and ``w_B = u_B + v_B``, u at Alice and v at Bob; Bob's intercept, where he has
 one, is a column of his. Each vector holds its sender's share alone, and each receiver adds its own
-share's product. Table and penalty are one matrix, X~ above K, multiplied from either side.
+share's product. Table and penalty are one matrix, X~ above K, multiplied from either side. What has
+an entry for each row travels in parts of rows (``Scheme.row_parts``): a SharedVector for each part
+in a step, and a SharedProduct for each in scores.
+
+**Shares miss products by some units of the last place** (``Scheme.for_shares``): masks are uniform
+modulo the modulus of answers, and both sides round.
 
 **Scaling down.** ``X~^T r' + K y`` has the digits of a feature too many. A real factor of a share
 needs the carry of the two parts (``numerics.shared_fraction``): Bob's segments of all weights,
@@ -53,8 +58,8 @@ of residues. A carry is 0 or 1: that goes wrong with a chance of 1/p, 2^-59, for
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 
 import numpy as np
 
@@ -63,20 +68,22 @@ from taciturn.crypto.base import (
     EncryptedAnswer,
     EncryptedVector,
     PublicKey,
+    Scheme,
     SecretKey,
     SlotScheme,
-    Table,
+    TableMasks,
     TableSize,
     Wrapping,
-    transposed_product,
 )
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import ConfigError
+from taciturn.memmap import MEMORY, Scratch, over_blocks
 from taciturn.numerics.fixedpoint import FixedPoint, magnitude_bits
 from taciturn.numerics.periodic_sigmoid import PeriodicSigmoid, SharedSigmoid
 from taciturn.numerics.shared_fraction import SEGMENTS, Carried, Momentum, SharedFraction
 from taciturn.numerics.whitening import Whitening
 from taciturn.privacy.base import given
+from taciturn.protocol.messages import SharedProduct, SharedVector
 from taciturn.protocol.mutual import (
     CROSSED,
     LEAST_LEAK_BITS,
@@ -85,19 +92,24 @@ from taciturn.protocol.mutual import (
     Columns,
     SharedSums,
     SumsPlan,
-    exchange,
+    sized_answer,
+    sized_vector,
     slot_blocks,
     slots_of,
 )
 from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.state import MutualState, TrainingState
-from taciturn.protocol.steps import Program
+from taciturn.protocol.steps import Program, StepProgress, receive, require_turn, send
 from taciturn.protocol.table_shape import EncodedTable
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement
+
+_EMPTY = np.empty(0, dtype=np.int64)
+REVEALED_BITS = 20
+"""Binary digits of a whitened weight that is revealed, far above what encryption adds to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +135,15 @@ class TablePlan:
                 hint=Hint("lower {score_range}, or allow a larger {sigmoid_error}"),
             )
         plan.require_hidden()
-        plan.require_one_part()
+        for side in (alice, bob):
+            if side.count:
+                plan.scheme.check_tables(plan.ring(side), plan.size(side), plan.passes)
         return plan
+
+    @property
+    def scheme(self) -> Scheme:
+        """That of the products with tables, which stay shared."""
+        return self.terms.scheme.for_shares
 
     @property
     def passes(self) -> int:
@@ -171,38 +190,25 @@ class TablePlan:
         """How shares are scaled down; Alice is the side that raises."""
         return SharedFraction(self.scales.modulus_bits, self.scales.shared_shift, raises)
 
-    def require_one_part(self) -> None:
-        """Refuses a table whose ciphertexts do not go into one message."""
-        sides = [side for side in (self.alice, self.bob) if side.count]
-        most = min(self.terms.scheme.row_parts(self.size(side))[0].stop for side in sides)
-        if most < self.rows:
-            raise ConfigError(
-                f"newton under mutual takes tables of up to about {most:,} rows, "
-                f"and there are {self.rows:,}",
-                setting="solver",
-                hint=Hint("train on fewer rows, or use {mechanism}", mechanism="sealed"),
-            )
-
     def require_hidden(self) -> None:
-        """Refuses a training whose answers would tell too much of either table.
+        """Refuses a training whose answers number by number would tell too much of Alice's shares.
 
-        Their distances add up to at most ``2^-LEAST_LEAK_BITS``.
+        Their distances add up to at most ``2^-LEAST_LEAK_BITS``. Products with tables tell nothing.
         """
-        bits = -math.log2(max(self.alice_leak, self.bob_leak, 1e-300))
+        bits = -math.log2(max(self.alice_leak, 1e-300))
         if bits < LEAST_LEAK_BITS:
             raise ConfigError(
-                f"{self.passes:,} passes over {self.rows:,} rows would hide the tables to within "
-                f"2^{-bits:.0f} only, where 2^-{LEAST_LEAK_BITS} is the least",
+                f"{self.passes:,} passes over {self.rows:,} rows would hide Alice's shares to "
+                f"within 2^{-bits:.0f} only, where 2^-{LEAST_LEAK_BITS} is the least",
                 setting="mechanism",
                 value="mutual",
-                hint=Hint("use fewer {passes}, or lower {feature_bits} or {score_range}"),
+                hint=Hint("use fewer {passes}, or lower {score_range}"),
             )
 
     @property
     def alice_leak(self) -> float:
-        """What all answers tell of her columns, and of her shares: a distance."""
-        numbers = sum(2.0 ** -self.slots.leak_bits(products) for products in self.slot_answers)
-        return float(numbers + self._table_leak(self.alice))
+        """What all answers number by number tell of her shares: a distance."""
+        return float(sum(2.0 ** -self.slots.leak_bits(products) for products in self.slot_answers))
 
     @property
     def slot_answers(self) -> list[int]:
@@ -220,15 +226,6 @@ class TablePlan:
             for exchanges, rows, entries in kinds
             for block in slot_blocks(self.slots, rows, entries) * exchanges
         ]
-
-    @property
-    def bob_leak(self) -> float:
-        """What all answers tell of his columns."""
-        return self._table_leak(self.bob) if self.bob.count else 0.0
-
-    def _table_leak(self, side: Columns) -> float:
-        scheme = self.terms.scheme
-        return float(2.0 ** -scheme.check_tables(self.ring(side), self.size(side), self.passes))
 
 
 def shared_sigmoid(scales: Scales, agreed: Agreement, rows: int) -> SharedSigmoid:
@@ -248,8 +245,12 @@ def whitened_bits(features: FeatureTable, terms: Terms) -> int:
     """The size of a side's values in these coordinates: what the other is told of them."""
     if not features.columns:
         return 0
-    values = whitening_of(features, terms).apply(features.values)
-    return magnitude_bits(float(np.abs(values).max(initial=0.0)))
+    whitening, values = whitening_of(features, terms), features.values
+
+    def largest(place: slice) -> float:
+        return float(np.abs(whitening.apply(values[place])).max(initial=0.0))
+
+    return magnitude_bits(max(over_blocks(largest, len(values), values), default=0.0))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -260,116 +261,171 @@ class OwnTable:
     whitening: Whitening
 
     @classmethod
-    def from_features(cls, features: FeatureTable, plan: TablePlan, others: int) -> OwnTable:
-        """Whitens and rounds, once for the training."""
+    def from_features(
+        cls, features: FeatureTable, plan: TablePlan, others: int, scratch: Scratch = MEMORY
+    ) -> OwnTable:
+        """Whitens and rounds, once for the training; a large table lies in a file, by columns."""
         whitening, scales = whitening_of(features, plan.terms).beside(others), plan.scales
+        values, (rows, columns) = features.values, features.values.shape
         kept = whitening.kept(plan.terms.agreement.l2, features.free)
-        rows = scales.feature_grid.rounded(whitening.apply(features.values))
         below = FixedPoint(scales.shared_shift).rounded(kept)
-        return cls(np.vstack([rows, below]), whitening)
+        # Half of the memory where the bound on values, which both sides know, allows it.
+        kind = (
+            np.int32 if max(plan.alice.bits, plan.bob.bits) + scales.feature_bits < 31 else np.int64
+        )
+        by_columns = scratch.empty("whitened", (columns, rows + columns), kind)
+
+        def fill(place: slice) -> None:
+            rounded = scales.feature_grid.rounded(whitening.apply(values[place]))
+            by_columns[:, place] = rounded.T
+
+        for _ in over_blocks(fill, rows, values, by_columns):
+            pass
+        by_columns[:, rows:] = below.T
+        return cls(by_columns.T, whitening)
 
 
 @dataclass(frozen=True, slots=True)
-class _Question:
-    """A vector that the peer's table is multiplied with; one entry a row where ``transposed``."""
+class _Asking:
+    """This side's key, and the public size and parts of the peer's table."""
 
     key: SecretKey
-    vector: IntArray = field(repr=False)
     size: TableSize
-    transposed: bool
-
-    @property
-    def entries(self) -> int:
-        return self.size.columns if self.transposed else self.size.rows
-
-    def encrypted(self, entropy: Entropy) -> EncryptedVector:
-        encrypt = self.key.encrypt_rows if self.transposed else self.key.encrypt_columns
-        return encrypt(self.vector, self.size, entropy)
-
-    def decrypted(self, answer: EncryptedAnswer) -> IntArray:
-        decrypt = self.key.decrypt_columns if self.transposed else self.key.decrypt_rows
-        return decrypt(answer, self.size)
+    parts: list[slice]
 
 
 @dataclass(frozen=True, slots=True)
-class _Product:
-    """What a vector of the peer's is multiplied with.
+class _Holding:
+    """This side's table, its parts, and the peer's key."""
 
-    ``masks`` has one for each entry of the answer; uniform modulo t, and used once.
-    """
+    whole: IntArray = field(repr=False)
+    parts: list[slice]
+    key: PublicKey
+    prepared: EncodedTable
 
-    table: Table
-    masks: IntArray = field(repr=False)
-    transposed: bool
-
-    @property
-    def length(self) -> int:
-        return self.table.size.rows if self.transposed else self.table.size.columns
-
-    def ready(self, entropy: Entropy) -> Callable[[EncryptedVector], EncryptedAnswer]:
-        if self.transposed:
-            return lambda vector: transposed_product(self.table, vector, self.masks, entropy)
-        return lambda vector: self.table.product(vector, self.masks, entropy)
+    def masks(self, entries: int, entropy: Entropy) -> TableMasks:
+        """Those of one turn's answer, whose ``entropy`` it is: the same whatever the parts."""
+        return self.key.table_masks(entries, entropy.fork("masks"))
 
 
 class Tables:
     """One party's part in the products with both tables.
 
     ``asking`` is its key and the size of the peer's table, or None where the peer has none;
-    ``holding`` is its own table with the peer's key, or None. ``memory`` is in bytes.
+    ``holding`` is its own table with the peer's key, or None. ``memory`` is in bytes. What has an
+    entry for each row goes in parts, one of each side's at a time.
     """
 
     def __init__(
         self,
-        ring: Wrapping,
+        plan: TablePlan,
         asking: tuple[SecretKey, TableSize] | None,
         holding: tuple[OwnTable, PublicKey] | None,
         memory: int,
         entropy: Entropy,
     ) -> None:
-        self._ring, self._asking, self._entropy = ring, asking, entropy
-        self._whole = None if holding is None else holding[0].whole
-        self._key = None if holding is None else holding[1]
-        self._prepared = None if self._whole is None else EncodedTable(self._whole, memory)
+        self._ring, self._entropy = plan.ring(plan.alice), entropy
+        self._rows, self._passes = plan.rows, plan.passes
+        self._asking: _Asking | None = None
+        self._holding: _Holding | None = None
+        if asking is not None:
+            self._asking = _Asking(*asking, plan.scheme.row_parts(asking[1]))
+        if holding is not None:
+            whole, key = holding[0].whole, holding[1]
+            parts = plan.scheme.row_parts(TableSize(*whole.shape))
+            self._holding = _Holding(whole, parts, key, EncodedTable(whole, memory))
+        # Those of this side's table beside those of the peer's.
+        sides = (self._holding, self._asking)
+        self._part_pairs = list(zip_longest(*([] if one is None else one.parts for one in sides)))
 
-    def shared_scores(
-        self, number: int, rows: int, own: IntArray, other: IntArray
-    ) -> Program[IntArray]:
+    def shared_scores(self, number: int, own: IntArray, other: IntArray) -> Program[IntArray]:
         """This side's share of all rows' scores, from its shares of the two sides' points."""
+        scores = np.zeros(self._rows, dtype=np.int64)
         if not number:
             # All points are zero before the first pass, and both know it.
-            return np.zeros(rows, dtype=np.int64)
-        ours, theirs = yield from self._products(2 * number, own, other, transposed=False)
-        parts = [part[:rows] for part in (ours, theirs) if len(part)]
-        return self._ring.centred(np.sum(parts, axis=0, dtype=np.int64))
+            return scores
+        turn, asking, holding = 2 * number, self._asking, self._holding
+        entropy = self._entropy.fork(f"products {turn}")
+
+        if asking is not None:
+            vector = asking.key.encrypt_columns(other, asking.size, entropy.fork("vector"))
+            yield from send(SharedVector(turn, vector))
+        if holding is not None:
+            # Before waiting, not after: the peer is at work meanwhile.
+            table = holding.prepared.under(holding.key)
+            masks = holding.masks(len(holding.whole), entropy)
+            scores += self._ring.product(holding.whole, own)[: self._rows]
+            scores += masks.shares[: self._rows]
+            vector = yield from _vector(turn, table.size.columns)
+        for done, (ours, theirs) in enumerate(self._part_pairs, 1):
+            if ours is not None and holding is not None:
+                answer = table.product(vector, masks.values[ours], entropy, ours)
+                yield from send(SharedProduct(turn, answer))
+            if theirs is not None and asking is not None:
+                answer = yield from _answer(turn, theirs.stop - theirs.start)
+                shares = asking.key.decrypt_rows(answer, asking.size, theirs)
+                # Below the rows stands the penalty, which no score has.
+                place = slice(theirs.start, min(theirs.stop, self._rows))
+                scores[place] += shares[: place.stop - place.start]
+            yield from self._reached(number, 0, done)
+        return self._ring.centred(scores)
 
     def shared_steps(
         self, number: int, residues: IntArray, own: IntArray, other: IntArray
     ) -> Program[tuple[IntArray, IntArray]]:
         """Its shares of what both sides' weights become, with more digits than weights have."""
-        vectors = (np.concatenate([residues, points]) for points in (own, other))
-        return (yield from self._products(2 * number + 1, *vectors, transposed=True))
-
-    def _products(
-        self, turn: int, own: IntArray, other: IntArray, *, transposed: bool
-    ) -> Program[tuple[IntArray, IntArray]]:
-        """Its shares of the products of its own table with a shared vector, and of the peer's."""
-        question, matrix, ours = None, None, np.empty(0, dtype=np.int64)
-        if self._asking is not None:
-            question = _Question(self._asking[0], other, self._asking[1], transposed)
-        if self._prepared is not None and self._whole is not None and self._key is not None:
-            whole = self._whole.T if transposed else self._whole
-            masks = self._ring.draw(len(whole), self._entropy.fork(f"masks {turn}"))
-            matrix = _Product(self._prepared.under(self._key), masks, transposed)
-            ours = self._ring.centred(self._ring.product(whole, own) - masks)
-        entropy = self._entropy.fork(f"products {turn}")
-        theirs = yield from exchange(turn, question, matrix, entropy)
+        turn, asking, holding = 2 * number + 1, self._asking, self._holding
+        entropy, (ours, theirs) = self._entropy.fork(f"products {turn}"), (_EMPTY, _EMPTY)
+        if holding is not None:
+            masks = holding.masks(holding.whole.shape[1], entropy)
+            total = holding.prepared.under(holding.key).sum_over_rows(masks.values, entropy)
+        for done, (held, asked) in enumerate(self._part_pairs, 1):
+            if asked is not None and asking is not None:
+                coins = entropy.fork(f"vector {asked.start}")
+                values = _part_of(residues, other, asked)
+                vector = asking.key.encrypt_rows(values, asking.size, coins, asked)
+                yield from send(SharedVector(turn, vector))
+            if held is not None and holding is not None:
+                total.add((yield from _vector(turn, held.stop - held.start)), held)
+            yield from self._reached(number, 1, done)
+        if holding is not None:
+            yield from send(SharedProduct(turn, total.result()))
+            table, penalty = holding.whole[: self._rows], holding.whole[self._rows :]
+            ours = self._ring.transposed_product(table, residues)
+            ours += self._ring.transposed_product(penalty, own) + masks.shares
+            ours = self._ring.centred(ours)
+        if asking is not None:
+            answer = yield from _answer(turn, asking.size.columns)
+            theirs = asking.key.decrypt_columns(answer, asking.size)
         return ours, theirs
+
+    def _reached(self, number: int, half: int, done: int) -> Program[None]:
+        """Reports how far a pass is: its scores are the first half, its step the second."""
+        yield from StepProgress(number, self._passes).report(half, done, len(self._part_pairs))
 
     def close(self) -> None:
         """Frees what was prepared."""
-        if self._prepared is not None:
-            self._prepared.close()
+        if self._holding is not None:
+            self._holding.prepared.close()
+
+
+def _part_of(residues: IntArray, points: IntArray, part: slice) -> IntArray:
+    """Some entries of the residues above the points."""
+    above = len(residues)
+    below = slice(max(0, part.start - above), max(0, part.stop - above))
+    return np.concatenate([residues[part], points[below]])
+
+
+def _vector(turn: int, length: int) -> Program[EncryptedVector]:
+    message = yield from receive(SharedVector)
+    require_turn("SharedVector", message.turn, turn)
+    return sized_vector(message.vector, length)
+
+
+def _answer(turn: int, entries: int) -> Program[EncryptedAnswer]:
+    message = yield from receive(SharedProduct)
+    require_turn("SharedProduct", message.turn, turn)
+    return sized_answer(message.answer, entries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -459,6 +515,18 @@ class Point:
         """The weights themselves, without momentum."""
         now = Carried(fraction.parts(self.products), self.carries)
         return ring.centred(fraction.scaled_down(now))
+
+
+def revealed_part(share: IntArray, scales: Scales) -> IntArray:
+    """A share as its owner reveals it: rounded, so that the sum has ``REVEALED_BITS`` digits.
+
+    The last places of a weight depend on the noise of encryptions.
+    """
+    unit = math.floor(math.log2(2.0**scales.weight_bits / scales.factor))
+    shift = np.int64(max(0, unit - REVEALED_BITS))
+    half = (np.int64(1) << shift) >> np.int64(1)
+    rounded: IntArray = ((share + half) >> shift) << shift
+    return scales.ring(1, 1).centred(rounded)
 
 
 def weight_shares(

@@ -27,6 +27,7 @@ from taciturn.crypto.base import (
     SlotSecretKey,
     SlotSum,
     Table,
+    TableMasks,
     TableSize,
     Wrapping,
     check_table,
@@ -113,6 +114,10 @@ class RecallKey:
     def table(self, whole: IntArray, memory: int = DEFAULT_TABLE_MEMORY) -> Table:
         """The table's size: no product will be computed."""
         return RecallTable(check_table(self.capacity, whole))
+
+    def table_masks(self, length: int, entropy: Entropy) -> TableMasks:
+        """The masks that were drawn then."""
+        return self._key.table_masks(length, entropy)
 
 
 class RecallSecretKey:
@@ -231,6 +236,11 @@ class RecallScheme:
         slots = scheme.number_by_number
         self.number_by_number = None if slots is None else RecallSlots(slots)
         self.key_bits = scheme.key_bits
+
+    @property
+    def for_shares(self) -> RecallScheme:
+        """The same of the real scheme's."""
+        return RecallScheme(self._scheme.for_shares)
 
     def row_parts(self, size: TableSize) -> list[slice]:
         """The real scheme's: they decide how the parties talked."""

@@ -10,12 +10,15 @@ from taciturn.crypto.bfv.modular import Multiplier as Multiplier
 from taciturn.crypto.bfv.modular import block_sums as block_sums
 from taciturn.crypto.bfv.modular import lowered as lowered
 from taciturn.crypto.bfv.modular import products as products
+from taciturn.crypto.bfv.modular import rounded_fractions as rounded_fractions
 from taciturn.crypto.bfv.parameters import DEGREE as DEGREE
 from taciturn.crypto.bfv.parameters import LEAST_FAILURE_BITS as LEAST_FAILURE_BITS
 from taciturn.crypto.bfv.parameters import LEAST_LEAK_BITS as LEAST_LEAK_BITS
 from taciturn.crypto.bfv.parameters import MARGIN as MARGIN
 from taciturn.crypto.bfv.parameters import MOST_EXTRA_PIECES as MOST_EXTRA_PIECES
 from taciturn.crypto.bfv.parameters import MOST_PRIME_BITS as MOST_PRIME_BITS
+from taciturn.crypto.bfv.parameters import MOST_SHARE_ERROR as MOST_SHARE_ERROR
+from taciturn.crypto.bfv.parameters import SHARED as SHARED
 from taciturn.crypto.bfv.parameters import SLOT_MODULUS as SLOT_MODULUS
 from taciturn.crypto.bfv.parameters import SLOTS as SLOTS
 from taciturn.crypto.bfv.parameters import STANDARD as STANDARD

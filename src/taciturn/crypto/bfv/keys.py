@@ -17,8 +17,9 @@ about a ciphertext can fail visibly.
 
 from __future__ import annotations
 
+import hashlib
 from collections import deque
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -33,6 +34,7 @@ from taciturn.crypto.base import (
     EncryptedVector,
     Mask,
     PreparedMatrix,
+    TableMasks,
     TableSize,
     Wrapping,
     check_table,
@@ -41,11 +43,17 @@ from taciturn.crypto.base import (
 )
 from taciturn.crypto.bfv.layout import PART_TILES, Layout, Side, Tiling, even_shares
 from taciturn.crypto.bfv.modular import Grid, lowered
-from taciturn.crypto.bfv.parameters import DEGREE, SECURITY_BITS, require_fit
+from taciturn.crypto.bfv.parameters import (
+    DEGREE,
+    SECURITY_BITS,
+    SHARED,
+    BfvParameters,
+    require_fit,
+)
 from taciturn.crypto.bfv.seal import ByteReader, Seal, bytes_of, exactly, width, widths
 from taciturn.crypto.bfv.seeds import KeySeeds, PublicHalf
 from taciturn.crypto.bfv.slots import BfvSlots, ClientOps, Cover, ServerOps
-from taciturn.crypto.bfv.tables import BfvTable, check_tables, ring_facts
+from taciturn.crypto.bfv.tables import BfvTable, check_tables, ring_facts, shared_masks
 from taciturn.crypto.bfv.workers import (
     Engine,
     Frame,
@@ -230,8 +238,8 @@ class BfvPublicKey:
 
         Refuses a table of which a single pass would leak more than ``LEAST_LEAK_BITS`` allows.
         """
-        size = check_table(self.capacity, whole)
-        check_tables(wrapping(self.capacity), size, products=1)
+        size, parameters = check_table(self.capacity, whole), self._seal.parameters
+        check_tables(parameters, wrapping(self.capacity), size, products=1)
         return BfvTable(
             self.server_ops,
             wrapping(self.capacity),
@@ -239,8 +247,14 @@ class BfvPublicKey:
             memory,
             self.to_bytes(),
             self._engine,
-            Tiling.for_size(size).row_parts(self._part_tiles),
+            Tiling.for_size(size, self._seal.degree).row_parts(self._part_tiles),
         )
+
+    def table_masks(self, length: int, entropy: Entropy) -> TableMasks:
+        """Masks uniform modulo the kept prime, and what this side rounds them to."""
+        if not self._seal.parameters.rounds:
+            raise CryptoError("masks of products that are opened are not for a key to draw")
+        return shared_masks(length, wrapping(self.capacity), entropy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,13 +339,13 @@ class BfvSecretKey:
         self, vector: IntArray, size: TableSize, entropy: Entropy, row_block: slice | None = None
     ) -> EncryptedVector:
         """One ciphertext per row tile."""
-        return self._encrypt_side(vector, _rows_of(size, row_block))
+        return self._encrypt_side(vector, self._rows_of(size, row_block))
 
     def encrypt_columns(
         self, vector: IntArray, size: TableSize, entropy: Entropy
     ) -> EncryptedVector:
         """One ciphertext per column tile."""
-        return self._encrypt_side(vector, Tiling.for_size(size).columns)
+        return self._encrypt_side(vector, self._tiling(size).columns)
 
     def _encrypt_side(self, vector: IntArray, side: Side) -> EncryptedVector:
         check_table_vector(self.public.capacity, vector, side.length)
@@ -348,6 +362,7 @@ class BfvSecretKey:
             return list(written(self.reply(jobs[0])))
         if self._pool is None or self._pool[0] < len(jobs):
             facts, key = ring_facts(wrapping(self.public.capacity)), self.to_bytes()
+            facts["rounds"] = int(self._seal.parameters.rounds)
             setups = [partial(Job, "bob", facts, (key,))] * len(jobs)
             self._pool = len(jobs), self._engine.pool(setups)
         replies = self._pool[1].run(jobs, self.reply)
@@ -398,13 +413,13 @@ class BfvSecretKey:
 
     def decrypt_columns(self, answer: EncryptedAnswer, size: TableSize) -> IntArray:
         """The sums over rows modulo ``2^modulus_bits``, blinded as in ``decrypt_shares``."""
-        return self._decrypt_side(answer, Tiling.for_size(size).columns)
+        return self._decrypt_side(answer, self._tiling(size).columns)
 
     def decrypt_rows(
         self, answer: EncryptedAnswer, size: TableSize, row_block: slice | None = None
     ) -> IntArray:
         """The sums over columns modulo ``2^modulus_bits``, blinded as in ``decrypt_shares``."""
-        return self._decrypt_side(answer, _rows_of(size, row_block))
+        return self._decrypt_side(answer, self._rows_of(size, row_block))
 
     def _decrypt_side(self, answer: EncryptedAnswer, side: Side) -> IntArray:
         if answer.length != side.length:
@@ -419,19 +434,29 @@ class BfvSecretKey:
         return np.concatenate([np.frombuffer(frame, "<i8") for frame in self._replies(jobs)])
 
     def _answer_bytes(self, side: Side) -> int:
-        return widths(self._blinds.primes) * (side.tiles * DEGREE + side.length)
+        return widths(self._blinds.primes) * (side.tiles * self._seal.degree + side.length)
 
     def decrypt_tiles(self, parts: ByteReader, side: Side) -> IntArray:
         """The entries of some tiles."""
         ring = wrapping(self.public.capacity)
         values = np.empty(side.length, dtype=np.int64)
         for tile in side.slices():
-            blinds = ring.draw(len(values[tile]), self._entropy)
+            count = tile.stop - tile.start
+            data = parts.bytes(widths(self._blinds.primes) * (self._seal.degree + count))
+            blinds = ring.draw(count, self._blinding(data))
             words = self._client_ops.entries(
-                parts, side.answered(len(blinds)), self._blinds(blinds)
+                ByteReader(data), side.answered(count), self._blinds(blinds)
             )
             values[tile] = ring.centred(words.view(np.int64) - blinds)
         return values
+
+    def _blinding(self, answer: memoryview) -> Entropy:
+        """Where the blinds of a tile come from."""
+        if not self._seal.parameters.rounds:
+            return self._entropy
+        # A blind can move a rounded share by a unit: the same answer always has the same one, so
+        # that what is decrypted again after a stop is the same share.
+        return self._seeds.blinding(hashlib.sha256(answer).hexdigest())
 
     def _checked(self, answer: EncryptedAnswer, length: int) -> tuple[Layout, ByteReader]:
         if answer.length < 1 or length < 1:
@@ -448,13 +473,15 @@ class BfvSecretKey:
             values[rows] = self._client_ops.entries(parts, places, self._blinds(blinds[rows]))
         return values
 
+    def _tiling(self, size: TableSize) -> Tiling:
+        return Tiling.for_size(size, self._seal.degree)
+
+    def _rows_of(self, size: TableSize, row_block: slice | None) -> Side:
+        tiling = self._tiling(size)
+        return tiling.rows.part(tiling.row_tiles(row_block))
+
     def __repr__(self) -> str:
         return "BfvSecretKey(<hidden>)"
-
-
-def _rows_of(size: TableSize, row_block: slice | None) -> Side:
-    tiling = Tiling.for_size(size)
-    return tiling.rows.part(tiling.row_tiles(row_block))
 
 
 @dataclass(frozen=True, slots=True)
@@ -462,11 +489,13 @@ class BfvScheme:
     """BFV with keys of 128-bit security.
 
     ``engine`` does not change what is computed. ``part_tiles`` is the number of row tiles per
-    message; both sides must have the same.
+    message; both sides must have the same. ``rounds`` is for tables whose products are never
+    opened (``for_shares``).
     """
 
     engine: Engine = LOCAL
     part_tiles: int = PART_TILES
+    rounds: bool = False
 
     name: ClassVar[str] = "bfv"
     protects: ClassVar[bool] = True
@@ -474,13 +503,19 @@ class BfvScheme:
     number_by_number: ClassVar[BfvSlots] = BfvSlots()
     key_bits: ClassVar[tuple[int, ...]] = (SECURITY_BITS,)
 
+    @property
+    def for_shares(self) -> BfvScheme:
+        """The scheme whose tables have uniform masks and shares that both sides round."""
+        return replace(self, rounds=True)
+
     def row_parts(self, size: TableSize) -> list[slice]:
         """Parts of at most ``part_tiles`` row tiles each."""
-        return Tiling.for_size(size).row_parts(self.part_tiles)
+        degree = SHARED.degree if self.rounds else DEGREE
+        return Tiling.for_size(size, degree).row_parts(self.part_tiles)
 
     def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:
         """Check the bounds of ``parameters`` over a whole training, for the tiles in use."""
-        return check_tables(capacity, size, products)
+        return check_tables(self._parameters(capacity), capacity, size, products)
 
     def generate(
         self, bits: int, capacity: Capacity, entropy: Entropy, seed: bytes | None = None
@@ -511,5 +546,8 @@ class BfvScheme:
             raise CryptoError(
                 f"{bits}-bit keys are not offered", hint="bfv has 128: its security level"
             )
-        parameters = require_fit(capacity)
+        parameters = self._parameters(capacity)
         return Seal(parameters, parameters.plain_modulus(capacity))
+
+    def _parameters(self, capacity: Capacity) -> BfvParameters:
+        return SHARED if self.rounds else require_fit(capacity)

@@ -165,17 +165,17 @@ class Tiling:
 
     @classmethod
     @lru_cache(maxsize=64)
-    def for_size(cls, size: TableSize) -> Tiling:
+    def for_size(cls, size: TableSize, degree: int = DEGREE) -> Tiling:
         """The tiling whose pass has the fewest bytes; where several have, the narrowest.
 
         A pass has one ciphertext each way for every row tile and every column tile, and an entry
         for every row and column: only their number depends on the tile. Within it tiles are made as
         even as they can be, which keeps their noise low.
         """
-        widths = np.arange(1, min(size.columns, DEGREE) + 1)
-        ciphertexts = -(-size.rows // (DEGREE // widths)) - (-size.columns // widths)
+        widths = np.arange(1, min(size.columns, degree) + 1)
+        ciphertexts = -(-size.rows // (degree // widths)) - (-size.columns // widths)
         width = int(widths[ciphertexts.argmin()])
-        columns, rows = -(-size.columns // width), -(-size.rows // (DEGREE // width))
+        columns, rows = -(-size.columns // width), -(-size.rows // (degree // width))
         return cls(size, height=-(-size.rows // rows), width=-(-size.columns // columns))
 
     @property

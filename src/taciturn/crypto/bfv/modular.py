@@ -136,6 +136,24 @@ class Grid:
         return points
 
 
+def rounded_fractions(values: WordArray, modulus: int, bits: int) -> WordArray:
+    """``round(2^bits v / modulus)`` of numbers below a modulus, which is between 2^bits and 2^62.
+
+    A half is rounded up; the result is from 0 to ``2^bits``.
+
+    >>> rounded_fractions(np.arange(11, dtype=np.uint64), 11, 2).tolist()
+    [0, 0, 1, 1, 1, 2, 2, 3, 3, 3, 4]
+    """
+    reciprocal = (1 << (64 + bits)) // modulus
+    low, high = np.uint64(reciprocal & 0xFFFFFFFF), np.uint64(reciprocal >> 32)
+    quotient = _high_words(values, low, high)
+    # What the quotient leaves is computed modulo 2^64. It is less than 5/4 of the modulus, and with
+    # the half that rounds less than twice the modulus.
+    rest = (values << np.uint64(bits)) - quotient * np.uint64(modulus) + np.uint64(modulus // 2)
+    rounded: WordArray = quotient + (rest >= np.uint64(modulus))
+    return rounded
+
+
 def reduced(values: IntArray, modulus: int) -> WordArray:
     """Integers of at most ``modulus`` in size, as numbers from 0 to it, in constant time."""
     # A negative number wraps to 2^64 less its size; its sign bit brings it back, unbranched.

@@ -60,6 +60,19 @@ sum (Jensen) plus the largest values of the others:
 The roundings are not taken for random: Bob's values may be few and far from uniform. For failures
 the deviations count TAIL times.
 
+**Shares that both sides round** (``rounds``), of tables whose products are never opened. In place
+of masks modulo t and a flood, Alice adds to each coefficient that she sends P times a number that
+is uniform modulo q', which is one prime: after the switch it is uniform there, whatever it was
+added to. With w that number and f = c0 + c1 s the phase that Bob has, her share is ``-round(t w /
+q')`` and his ``round(t f / q')``, modulo t. Both roundings are of real numbers modulo t, so that no
+case has to be told apart, and the shares sum to the product up to
+
+    1 + (t/q') (|E|/P + |tau_0 + <tau_1, s>| + 1/2)          (``share_error``)
+
+units: two roundings, E as above, those of the switch, and that of Bob's blind. The switch's are
+sub-Gaussian with variance proxy (N + 1)/12, 8 units in practice. Nothing fails, nothing is told of
+E, and N = 4096 suffices: an answer takes 8 bytes a coefficient.
+
 **Slots** (``slots``): t is a prime that is 1 modulo 2N, a plaintext is n numbers modulo t, and
 products are number by number. As polynomials in ``x^(N/n)`` both factors have n coefficients of up
 to t/2, so that ``E = P (e + rho)`` with ``|P_i| <= t/2``, and of e and rho the n that stand beside
@@ -102,11 +115,15 @@ _TAIL = 12.0
 _ERROR_PROXY = 21 / 2
 # Alice's encryption of zero: two errors times ternary polynomials, and a third.
 _ZERO_LARGEST = 21 * (2 * DEGREE + 1)
+MOST_SHARE_ERROR = float(1 << 14)
+"""Units of the last place by which shares may miss a product: 2^-35 of a whitened weight."""
 
 
 @dataclass(frozen=True, slots=True)
 class BfvParameters:
     """One choice of primes.
+
+    ``rounds`` is True where masks are uniform modulo the kept prime, and both sides round.
 
     >>> STANDARD.prime_bits, sum(STANDARD.prime_bits)
     ((60, 40, 60, 20), 180)
@@ -115,6 +132,8 @@ class BfvParameters:
     kept: tuple[int, ...]
     dropped: tuple[int, ...] = (60,)
     special: int = 20
+    degree: int = DEGREE
+    rounds: bool = False
 
     @property
     def prime_bits(self) -> tuple[int, ...]:
@@ -227,6 +246,37 @@ class BfvParameters:
         random = deviations * math.sqrt(_ERROR_PROXY * terms * beside) * largest
         return random + terms * largest / 2 + _ZERO_LARGEST
 
+    def share_error(
+        self, capacity: Wrapping, size: tuple[int, int], tile: tuple[int, int]
+    ) -> float:
+        """Bound on what shares of a product miss it by, in units, where both sides round.
+
+        It is wrong with a probability below 2^-100 per entry. ``size`` and ``tile`` are rows and
+        columns.
+
+        >>> ring = Wrapping.with_modulus(59, 20, 10_000_000)
+        >>> round(SHARED.share_error(ring, (40_000, 41), (2048, 2)))
+        124
+        """
+        noise = max(
+            self.table_noise(capacity, size[0], tile[1], _TAIL),
+            self.table_noise(capacity, size[1], tile[0], _TAIL),
+        )
+        switch = _TAIL * math.sqrt((self.degree + 1) / 12)
+        unit = self.plain_modulus(capacity) / _power(*self.kept)
+        return 1.0 + unit * (noise / _power(*self.dropped) + switch + 0.5)
+
+    def check_shares(
+        self, capacity: Wrapping, size: tuple[int, int], tile: tuple[int, int]
+    ) -> None:
+        """Refuse a table whose products shares would miss by more than ``MOST_SHARE_ERROR``."""
+        if self.share_error(capacity, size, tile) > MOST_SHARE_ERROR:
+            raise CryptoError(
+                f"shares of products with {size[0]} rows of {capacity.matrix_bits} bits would be "
+                "off by more than a weight's last place",
+                hint="lower the fixed-point bits, or clip the features",
+            )
+
     def check_table(
         self, capacity: Wrapping, size: tuple[int, int], tile: tuple[int, int], products: int
     ) -> float:
@@ -270,6 +320,12 @@ def _power(*bits: int) -> float:
 
 
 STANDARD = BfvParameters(kept=(60, 40))
+
+SHARED = BfvParameters(kept=(60,), dropped=(32,), special=17, degree=4096, rounds=True)
+"""For products with tables that are never opened; degree 4096 has 128-bit security at 109 bits."""
+
+SHARED_MODULUS = 1_152_921_504_606_830_593
+"""Its q': the largest prime below 2^60 that is 1 modulo 2N."""
 
 SLOTS = BfvParameters(kept=(60, 40), dropped=(48, 48))
 """For products of slots, whose plaintexts are as large as the modulus."""

@@ -36,7 +36,7 @@ import tenseal.sealapi as sealapi
 import zstandard
 
 from taciturn.arrays import ByteArray, WordArray
-from taciturn.crypto.bfv.parameters import DEGREE, BfvParameters
+from taciturn.crypto.bfv.parameters import BfvParameters
 from taciturn.errors import CryptoError
 
 SEED_BYTES = 64
@@ -47,7 +47,6 @@ _PRNG = struct.Struct("<B64s")
 _MAGIC, _BLAKE2XB = 0xA15E, 1
 # Members beside coefficients: headers, identities, a seed.
 _OTHER_BYTES = 512
-_SMALL_BITS = 38
 
 T = TypeVar("T")
 
@@ -78,10 +77,10 @@ class _MemoryFile:
 
 
 @lru_cache(maxsize=8)
-def _context(bits: tuple[int, ...], plain_modulus: int) -> tuple[Any, tuple[int, ...]]:
+def _context(degree: int, bits: tuple[int, ...], plain_modulus: int) -> tuple[Any, tuple[int, ...]]:
     """SEAL's tables, which take longer to make than a key and are never changed, and the primes."""
-    primes = sealapi.CoeffModulus.Create(DEGREE, list(bits))
-    context = _checked(DEGREE, primes, plain_modulus, sealapi.SEC_LEVEL_TYPE.TC128)
+    primes = sealapi.CoeffModulus.Create(degree, list(bits))
+    context = _checked(degree, primes, plain_modulus, sealapi.SEC_LEVEL_TYPE.TC128)
     return context, tuple(int(prime.value()) for prime in primes)
 
 
@@ -173,8 +172,9 @@ class Seal(Plaintexts):
     def __init__(self, parameters: BfvParameters, plain_modulus: int) -> None:
         self.parameters = parameters
         self.plain_modulus = plain_modulus
-        context, self.primes = _context(parameters.prime_bits, plain_modulus)
-        super().__init__(context, DEGREE)
+        self.degree = parameters.degree
+        context, self.primes = _context(self.degree, parameters.prime_bits, plain_modulus)
+        super().__init__(context, self.degree)
         self.first_id = self.context.first_parms_id()
         self.kept_id = self._level(len(parameters.kept))
         self.evaluator = sealapi.Evaluator(self.context)
@@ -185,10 +185,10 @@ class Seal(Plaintexts):
         Neither products nor sums nor switches depend on the plaintext modulus, and numbers modulo
         one that is below all primes become polynomials in two thirds of the time.
         """
-        small = _SMALL_BITS < min(self.parameters.prime_bits[:-1]) - 1
-        if bits + 2 > _SMALL_BITS or not small or self.plain_modulus <= 1 << _SMALL_BITS:
+        small = min(self.parameters.prime_bits[:-1]) - 2
+        if bits + 2 > small or self.plain_modulus <= 1 << small:
             return self
-        return Seal(self.parameters, 1 << _SMALL_BITS)
+        return Seal(self.parameters, 1 << small)
 
     def _level(self, primes: int) -> Any:  # noqa: ANN401 - SEAL's objects have no types
         # Each level of SEAL's chain has one prime fewer.
@@ -199,16 +199,16 @@ class Seal(Plaintexts):
 
     def polynomials(self, cipher: Any, primes: int) -> WordArray:  # noqa: ANN401
         """Coefficients of a ciphertext: polynomials by primes by N."""
-        body = self.members(cipher, 2 * primes * DEGREE)
+        body = self.members(cipher, 2 * primes * self.degree)
         start = _CIPHER.size + _HEADER.size + 8
-        return np.frombuffer(body, "<u8", offset=start).reshape(-1, primes, DEGREE)
+        return np.frombuffer(body, "<u8", offset=start).reshape(-1, primes, self.degree)
 
     def seeded(self, sealed: Any) -> tuple[WordArray, bytes]:  # noqa: ANN401
         """First polynomial of a seeded ciphertext, and the seed of its second."""
         start = _CIPHER.size + _HEADER.size + 8
         primes = len(self.primes) - 1
-        body = self.members(sealed, primes * DEGREE)
-        first = np.frombuffer(body, "<u8", primes * DEGREE, start).reshape(primes, DEGREE)
+        body = self.members(sealed, primes * self.degree)
+        first = np.frombuffer(body, "<u8", primes * self.degree, start).reshape(primes, -1)
         return first, body[-SEED_BYTES:]
 
     def load_seeded(self, first: WordArray, seed: bytes) -> Any:  # noqa: ANN401
@@ -229,7 +229,7 @@ class Seal(Plaintexts):
 
     def root_values(self, plain: Any) -> WordArray:  # noqa: ANN401
         """Numbers of a plaintext in NTT form, one prime's after the other's."""
-        body = self.members(plain, len(self.primes) * DEGREE)
+        body = self.members(plain, len(self.primes) * self.degree)
         return np.frombuffer(body, "<u8", offset=_PLAIN.size + _HEADER.size + 8)
 
     def load_secret(self, words: WordArray) -> Any:  # noqa: ANN401
@@ -250,7 +250,7 @@ class Seal(Plaintexts):
     ) -> Any:  # noqa: ANN401
         data = _little(polynomials)
         identity = struct.pack("<4Q", *parms_id)
-        members = _CIPHER.pack(identity, ntt, size, DEGREE, polynomials.shape[1], 1.0, 1)
+        members = _CIPHER.pack(identity, ntt, size, self.degree, polynomials.shape[1], 1.0, 1)
         return self._load(sealapi.Ciphertext(), members + self._array(data), data, tail)
 
 

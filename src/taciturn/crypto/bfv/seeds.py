@@ -39,12 +39,12 @@ _ENOUGH = 257
 
 
 @lru_cache(maxsize=8)
-def uniform_half(primes: tuple[int, ...], seed: bytes) -> WordArray:
+def uniform_half(primes: tuple[int, ...], seed: bytes, degree: int = DEGREE) -> WordArray:
     """The uniform half, as values at the roots: primes by N. Not to be written to."""
     entropy = KeyedEntropy(seed)
     half = np.stack(
         [
-            entropy.fork(f"uniform half {at}").integers(prime, DEGREE)
+            entropy.fork(f"uniform half {at}").integers(prime, degree)
             for at, prime in enumerate(primes)
         ]
     )
@@ -52,14 +52,14 @@ def uniform_half(primes: tuple[int, ...], seed: bytes) -> WordArray:
     return half
 
 
-def ternary(entropy: Entropy) -> IntArray:
+def ternary(entropy: Entropy, degree: int = DEGREE) -> IntArray:
     """Coefficients of a secret: -1, 0 or 1, each as likely."""
-    return entropy.integers(3, DEGREE).astype(np.int64) - 1
+    return entropy.integers(3, degree).astype(np.int64) - 1
 
 
-def centred_binomial(entropy: Entropy) -> IntArray:
+def centred_binomial(entropy: Entropy, degree: int = DEGREE) -> IntArray:
     """Error coefficients, centred binomial: the difference of two sums of 21 fair bits."""
-    stream = entropy.words(DEGREE)
+    stream = entropy.words(degree)
     heads = np.bitwise_count(stream & _SOME).astype(np.int64)
     tails = np.bitwise_count(stream >> np.uint64(32) & _SOME)
     difference: IntArray = heads - tails
@@ -94,16 +94,20 @@ class KeySeeds:
     def _entropy(self) -> KeyedEntropy:
         return KeyedEntropy(self.secret)
 
+    def blinding(self, purpose: str) -> Entropy:
+        """The owner's own source of blinds for one purpose, the same whenever it is asked for."""
+        return self._entropy.fork(f"blinds {purpose}")
+
     def secret_values(self, seal: Seal) -> WordArray:
         """Values of the secret at the roots: primes by N."""
-        return _at_roots(seal, ternary(self._entropy.fork("secret")))
+        return _at_roots(seal, ternary(self._entropy.fork("secret"), seal.degree))
 
     def public_half(self, seal: Seal, secret: WordArray) -> PublicHalf:
         """Public half of the key, for s at the roots."""
-        error = _at_roots(seal, centred_binomial(self._entropy.fork("error")))
+        error = _at_roots(seal, centred_binomial(self._entropy.fork("error"), seal.degree))
         primes = seal.primes[:-1]
-        a = uniform_half(primes, self.public)
-        first = np.empty((len(primes), DEGREE), dtype=np.uint64)
+        a = uniform_half(primes, self.public, seal.degree)
+        first = np.empty((len(primes), seal.degree), dtype=np.uint64)
         for at, prime in enumerate(primes):
             modulus = np.uint64(prime)
             summed = lowered(products(a[at], secret[at], prime) + error[at], modulus)
@@ -129,8 +133,8 @@ class PublicHalf:
         ``seed`` is the one on which both agreed; None where the owner draws it.
         """
         primes = seal.primes[:-1]
-        parts = exactly(data, DEGREE * widths(primes) + KEY_BYTES, "a public key")
-        first = np.stack([parts.words(DEGREE, prime) for prime in primes])
+        parts = exactly(data, seal.degree * widths(primes) + KEY_BYTES, "a public key")
+        first = np.stack([parts.words(seal.degree, prime) for prime in primes])
         stated = bytes(parts.bytes(KEY_BYTES))
         if seed is not None and stated != seed:
             raise CryptoError(
@@ -146,7 +150,7 @@ class PublicHalf:
 
     def polynomials(self, seal: Seal) -> WordArray:
         """Both halves at the roots: two by primes by N."""
-        return np.stack([self.first, uniform_half(seal.primes[:-1], self.seed)])
+        return np.stack([self.first, uniform_half(seal.primes[:-1], self.seed, seal.degree)])
 
 
 def _at_roots(seal: Seal, coefficients: IntArray) -> WordArray:
@@ -156,4 +160,4 @@ def _at_roots(seal: Seal, coefficients: IntArray) -> WordArray:
         seal = Seal(seal.parameters, _ENOUGH)
     plain = seal.load_plain(reduced(coefficients, seal.plain_modulus))
     seal.evaluator.transform_to_ntt_inplace(plain, seal.context.key_parms_id())
-    return seal.root_values(plain).reshape(len(seal.primes), DEGREE)
+    return seal.root_values(plain).reshape(len(seal.primes), seal.degree)

@@ -26,7 +26,8 @@ encryption of zero is ``(p_0 u + e, p_1 u + e')``: u goes to the products while 
 form, so that both leave it together, and e and e' are added to masks and flood. All must be in
 before the dropped prime is switched away: added after it, the rounding of the masks to the coarse
 grid of q'/t would be added to the noise, and tell Bob a little about each mask. Of an answer's
-first polynomial only the coefficients that hold entries are written.
+first polynomial only the coefficients that hold entries are written. Where both sides round
+(``parameters.rounds``) the masks are uniform modulo the kept prime, and there is no flood.
 
 Bob does the same work for all entries. He adds a number uniform modulo t to each entry before it is
 decrypted (``shifts``; the caller subtracts it), and the coefficients that hold no entry are uniform
@@ -35,6 +36,7 @@ too: SEAL decrypts, and compresses on its way out, numbers that are uniform what
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
@@ -44,7 +46,7 @@ import tenseal.sealapi as sealapi
 
 from taciturn.arrays import IntArray, WordArray
 from taciturn.crypto.base import MOST_MODULUS_BITS, EncryptedAnswer, EncryptedVector, check_slots
-from taciturn.crypto.bfv.modular import Flood, Grid, lowered, reduced
+from taciturn.crypto.bfv.modular import Flood, Grid, Multiplier, lowered, reduced
 from taciturn.crypto.bfv.parameters import (
     DEGREE,
     SECURITY_BITS,
@@ -103,25 +105,27 @@ class ServerOps:
         self._primes = seal.primes[:-1]
         self._kept = seal.primes[: len(seal.parameters.kept)]
         self._grid = Grid(self._primes, plain_modulus)
-        half = flood_half(self._primes, plain_modulus, len(seal.parameters.dropped))
-        self._flood = Flood(self._primes, half)
+        self._flood: Flood | None = None
+        if not seal.parameters.rounds:
+            half = flood_half(self._primes, plain_modulus, len(seal.parameters.dropped))
+            self._flood = Flood(self._primes, half)
 
     @property
     def piece_bytes(self) -> int:
         """Bytes of a vector's ciphertext: its first polynomial and the seed of the other."""
-        return DEGREE * widths(self._primes) + SEED_BYTES
+        return self.seal.degree * widths(self._primes) + SEED_BYTES
 
     @property
     def plain_bytes(self) -> int:
         """Bytes of a plaintext in NTT form, in memory."""
-        return 8 * DEGREE * len(self._primes)
+        return 8 * self.seal.degree * len(self._primes)
 
     def pieces(self, parts: ByteReader, count: int) -> Iterator[Any]:
         """Read the ciphertexts of a vector, in NTT form."""
         for _ in range(count):
-            first = np.empty((len(self._primes), DEGREE), dtype=np.uint64)
+            first = np.empty((len(self._primes), self.seal.degree), dtype=np.uint64)
             for at, prime in enumerate(self._primes):
-                first[at] = parts.words(DEGREE, prime)
+                first[at] = parts.words(self.seal.degree, prime)
             piece = self.seal.load_seeded(first, bytes(parts.bytes(SEED_BYTES)))
             self.seal.evaluator.transform_to_ntt_inplace(piece)
             yield piece
@@ -129,22 +133,35 @@ class ServerOps:
     def cover(self, values: IntArray, places: Places, entropy: Entropy) -> Cover:
         """A fresh encryption of one answer's masks, modulo all of q' P, and the flood.
 
-        ``values`` are masks modulo t at the coefficients ``places``; ``entropy`` serves this answer
-        alone.
+        ``values`` are masks at the coefficients ``places``, modulo t or the kept prime
+        (``parameters.rounds``); ``entropy`` serves this answer alone.
         """
-        points, floods = self._grid(values), self._flood(len(values), entropy)
-        first, second = (centred_binomial(self._entropy) for _ in range(2))
-        shifts = np.zeros((2, len(self._primes), DEGREE), dtype=np.uint64)
+        hidden, degree = self._hidden(values, entropy), self.seal.degree
+        first, second = (centred_binomial(self._entropy, degree) for _ in range(2))
+        shifts = np.zeros((2, len(self._primes), degree), dtype=np.uint64)
         for at, prime in enumerate(self._primes):
             modulus = np.uint64(prime)
-            hidden = lowered(points[at] + floods[at], modulus)
             # Of the first polynomial no other coefficient is sent.
-            shifts[0, at, places] = lowered(hidden + reduced(first[places], prime), modulus)
+            shifts[0, at, places] = lowered(hidden[at] + reduced(first[places], prime), modulus)
             shifts[1, at] = reduced(second, prime)
         return Cover(self._zero(), self.seal.load_cipher(shifts, self.seal.first_id))
 
+    def _hidden(self, masks: IntArray, entropy: Entropy) -> WordArray:
+        """What hides the entries of an answer: primes by entries."""
+        if self._flood is None:
+            # A multiple of P: the switch divides by it, and leaves the mask exactly as it is.
+            hidden = np.zeros((len(self._primes), len(masks)), dtype=np.uint64)
+            kept, *dropped = self._primes
+            hidden[0] = Multiplier(math.prod(dropped) % kept, kept)(masks.view(np.uint64))
+            return hidden
+        hidden, floods = self._grid(masks), self._flood(len(masks), entropy)
+        for at, prime in enumerate(self._primes):
+            hidden[at] = lowered(hidden[at] + floods[at], np.uint64(prime))
+        return hidden
+
     def _zero(self) -> Any:  # noqa: ANN401
-        plain = self.seal.load_plain(reduced(ternary(self._entropy), self.seal.plain_modulus))
+        secret = ternary(self._entropy, self.seal.degree)
+        plain = self.seal.load_plain(reduced(secret, self.seal.plain_modulus))
         self.seal.evaluator.transform_to_ntt_inplace(plain, self.seal.first_id)
         zero = sealapi.Ciphertext()
         self.seal.evaluator.multiply_plain(self._key, plain, zero)
@@ -174,7 +191,7 @@ class ServerOps:
 
     def loaded(self, data: bytes | memoryview, *, ntt: bool) -> Any:  # noqa: ANN401
         """Load a ciphertext that ``saved`` wrote."""
-        words = np.frombuffer(data, np.uint64).reshape(2, len(self._primes), DEGREE)
+        words = np.frombuffer(data, np.uint64).reshape(2, len(self._primes), -1)
         return self.seal.load_cipher(words, self.seal.first_id, ntt=ntt)
 
 
@@ -192,9 +209,9 @@ class ClientOps:
         ``places`` are the coefficients of the first polynomial that were sent. ``shifts`` are added
         to them on the grid of q'/t: primes by entries.
         """
-        primes = self._primes
-        polynomials = np.empty((2, len(primes), DEGREE), dtype=np.uint64)
-        noise = self._entropy.words(len(primes) * DEGREE).reshape(len(primes), DEGREE)
+        primes, degree = self._primes, self._seal.degree
+        polynomials = np.empty((2, len(primes), degree), dtype=np.uint64)
+        noise = self._entropy.words(len(primes) * degree).reshape(len(primes), degree)
         for at, prime in enumerate(primes):
             # Below a power of two that is at most twice the prime, as ``lowered`` needs it.
             beyond = noise[at] >> np.uint64(64 - prime.bit_length())
@@ -203,7 +220,7 @@ class ClientOps:
             # A peer's number beyond its prime stays beyond it, for SEAL to refuse.
             summed = lowered(words + shifts[at], np.uint64(prime))
             polynomials[0, at, places] = np.where(words < np.uint64(prime), summed, words)
-            polynomials[1, at] = parts.words(DEGREE, prime)
+            polynomials[1, at] = parts.words(degree, prime)
         plain = sealapi.Plaintext()
         self._decryptor.decrypt(self._seal.load_cipher(polynomials, self._seal.kept_id), plain)
         return self._seal.coefficients(plain)[places]

@@ -9,6 +9,7 @@ its row tiles.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -21,6 +22,7 @@ from taciturn.arrays import IntArray, WordArray
 from taciturn.crypto.base import (
     EncryptedAnswer,
     EncryptedVector,
+    TableMasks,
     TableSize,
     Wrapping,
     check_length,
@@ -29,7 +31,8 @@ from taciturn.crypto.base import (
     require_all,
 )
 from taciturn.crypto.bfv.layout import Side, Tiling, even_shares
-from taciturn.crypto.bfv.parameters import require_fit
+from taciturn.crypto.bfv.modular import rounded_fractions
+from taciturn.crypto.bfv.parameters import SHARED_MODULUS, BfvParameters
 from taciturn.crypto.bfv.seal import ByteReader, exactly
 from taciturn.crypto.bfv.slots import ServerOps
 from taciturn.crypto.bfv.workers import (
@@ -49,15 +52,29 @@ LEAST_SHARED_TILES = 512
 """Below, starting a worker costs about what it saves in a training."""
 
 
-def check_tables(capacity: Wrapping, size: TableSize, products: int) -> float:
+def check_tables(
+    parameters: BfvParameters, capacity: Wrapping, size: TableSize, products: int
+) -> float:
     """Refuse a training that would leak too much of the table, or whose sums could be wrong.
 
     Arguments and result are those of ``Scheme.check_tables``.
     """
-    tiling = Tiling.for_size(size)
-    return require_fit(capacity).check_table(
-        capacity, (size.rows, size.columns), (tiling.height, tiling.width), products
-    )
+    tiling = Tiling.for_size(size, parameters.degree)
+    whole, tile = (size.rows, size.columns), (tiling.height, tiling.width)
+    if parameters.rounds:
+        parameters.check_shares(capacity, whole, tile)
+        return math.inf
+    return parameters.check_table(capacity, whole, tile, products)
+
+
+def shared_masks(length: int, ring: Wrapping, entropy: Entropy) -> TableMasks:
+    """Masks uniform modulo the prime of answers, and their owner's shares of the products.
+
+    With w the mask, the share is ``-round(t w / q')``.
+    """
+    masks = entropy.integers(SHARED_MODULUS, length)
+    rounded = rounded_fractions(masks, SHARED_MODULUS, ring.modulus_bits)
+    return TableMasks(masks.view(np.int64), ring.centred(-rounded.view(np.int64)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +185,9 @@ class TableWorker:
 
     def _covered(self, total: Any, mask: IntArray, side: Side, entropy: Entropy) -> Any:  # noqa: ANN401
         places = side.answered(len(mask))
-        cover = self._server_ops.cover(self._ring.centred(mask), places, entropy)
+        if not self._server_ops.seal.parameters.rounds:
+            mask = self._ring.centred(mask)
+        cover = self._server_ops.cover(mask, places, entropy)
         # For tiles of zeros the cover alone is the answer.
         return self._server_ops.covered(total, cover)
 
@@ -218,7 +237,7 @@ class BfvRowSum:
 
     def __init__(self, table: BfvTable, mask: IntArray) -> None:
         self._table, self._mask = table, mask
-        self._totals: list[Any] = [None] * Tiling.for_size(table.size).columns.tiles
+        self._totals: list[Any] = [None] * table.tiling.columns.tiles
         self._done = 0
 
     def add(self, vector: EncryptedVector, row_block: slice | None = None) -> None:
@@ -240,7 +259,9 @@ class BfvTable:
 
     **Guarantee.** Products are exact modulo t. Each answer has its own masks, flood and encryption
     of zero; over a whole training Bob learns of the table no more than
-    ``parameters.table_leak_bits`` states, as a statistical distance.
+    ``parameters.table_leak_bits`` states, as a statistical distance. Where both sides round
+    (``parameters.rounds``) shares miss products by ``parameters.share_error`` at most, and Bob
+    learns nothing under ring learning with errors, whatever his vectors and his key are.
 
     **Assumes.** What ``BfvPublicKey`` assumes, and that the training passed ``check_tables``.
 
@@ -260,7 +281,7 @@ class BfvTable:
     ) -> None:
         self.size = TableSize(*whole.shape)
         self._server_ops = server_ops
-        self._tiling = Tiling.for_size(self.size)
+        self._tiling = Tiling.for_size(self.size, server_ops.seal.degree)
         self._parts = parts
         tiles = [self._tiling.row_tiles(part) for part in parts]
         count = min(engine.shares(self._tiling.tiles, LEAST_SHARED_TILES), max(map(len, tiles)))
@@ -275,7 +296,8 @@ class BfvTable:
         memory //= count
         held = TileRows.from_table(whole, self._tiling.rows)
         self._worker: TableWorker | None = TableWorker(server_ops, ring, self._tiling, held, memory)
-        facts = {**ring_facts(ring), **asdict(self.size), "memory": memory}
+        rounds = int(server_ops.seal.parameters.rounds)
+        facts = {**ring_facts(ring), "rounds": rounds, **asdict(self.size), "memory": memory}
         place = ArrayLocation.from_array(whole) if engine.reads_files else None
         self._pool = engine.pool(
             [
@@ -334,6 +356,11 @@ class BfvTable:
             for total, tile in zip(totals, side.slices(), strict=True)
         ]
         return EncryptedAnswer(b"".join(answers), side.length)
+
+    @property
+    def tiling(self) -> Tiling:
+        """How the table is cut."""
+        return self._tiling
 
     @property
     def parts(self) -> list[slice]:
@@ -427,7 +454,7 @@ def _setup(
 def table_worker(setup: Job, server_ops: ServerOps, ring: Wrapping) -> TableWorker:
     """Make the worker of a setup; raises ``FileError`` if the table's file is another."""
     facts, source = setup.facts, setup.frames[1]
-    tiling = Tiling.for_size(TableSize(facts["rows"], facts["columns"]))
+    tiling = Tiling.for_size(TableSize(facts["rows"], facts["columns"]), server_ops.seal.degree)
     if setup.name == "alice, mapped":
         place = ArrayLocation.from_json(bytes(source).decode())
         whole = place.opened()

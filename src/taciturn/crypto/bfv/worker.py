@@ -19,9 +19,10 @@ def worker(setup: Job) -> Worker:
     """Make the worker of a setup: some rows of Alice's table, or the owner's key."""
     facts, key, bits = setup.facts, bytes(setup.frames[0]), BfvScheme.key_bits[0]
     ring = Wrapping.with_modulus(facts["modulus_bits"], facts["matrix_bits"], facts["terms"])
+    scheme = BfvScheme(rounds=bool(facts["rounds"]))
     if setup.name == "bob":
-        return BfvScheme().read_secret(key, bits, ring).reply
-    return table_worker(setup, BfvScheme().read_public(key, bits, ring).server_ops, ring)
+        return scheme.read_secret(key, bits, ring).reply
+    return table_worker(setup, scheme.read_public(key, bits, ring).server_ops, ring)
 
 
 def serve(jobs: Pipe, replies: Pipe) -> None:

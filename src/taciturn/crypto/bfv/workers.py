@@ -13,7 +13,8 @@ reply is a pure function of both: a worker keeps nothing from one job to the nex
 result. So a job may be run twice, or on another worker that had the same setup. Masks come with the
 job, and encryptions of zero and floods are drawn afresh where it runs: what is decrypted from a
 repeated answer is the same number under the same mask, and no mask ever covers two. Sums are of
-integers modulo t, so that results do not depend on how the work was cut.
+integers modulo t, so that results do not depend on how the work was cut; of tables whose products
+stay shared they do by some units.
 """
 
 from __future__ import annotations

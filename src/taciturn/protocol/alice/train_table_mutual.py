@@ -69,6 +69,7 @@ from taciturn.protocol.mutual_table import (
     Point,
     TablePlan,
     Tables,
+    revealed_part,
     weight_shares,
     whitened_bits,
 )
@@ -172,9 +173,10 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     plan, state, mutual = opened.plan, opened.state, opened.mutual
     ring, fraction, count = plan.ring(plan.alice), plan.fraction(raises=True), plan.alice.count
     # Beside centred columns Bob's intercept does not count.
-    table = OwnTable.from_features(inputs.features, plan, plan.bob.count - terms.centred)
+    others = plan.bob.count - terms.centred
+    table = OwnTable.from_features(inputs.features, plan, others, inputs.scratch)
     asking = None if opened.own is None else (opened.own, plan.size(plan.bob))
-    tables = Tables(ring, asking, (table, opened.bobs), inputs.table_memory, entropy)
+    tables = Tables(plan, asking, (table, opened.bobs), inputs.table_memory, entropy)
     answers = SigmoidResponder(opened.waves, plan.slots, ring, entropy)
     sums = SharedSums(plan.sums, fraction, answers.shared_products)
     point = Point.from_state(state, mutual)
@@ -182,7 +184,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         for number in range(state.iteration, plan.passes):
             yield from emit(Boundary(point.kept(state, mutual, number)))
             own, other = point.ahead[:count], point.ahead[count:]
-            scores = yield from tables.shared_scores(number, plan.rows, own, other)
+            scores = yield from tables.shared_scores(number, own, other)
             unit = sums.plan.loss_unit / plan.rows if sums.plan.opens(number) else None
             sigmoid = plan.sigmoid_in(number)
             residues, even = yield from answers.residues(number, sigmoid, scores, unit)
@@ -203,7 +205,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         weights = table.whitening.weights(plan.scales.weights(whole))
         yield from emit(ShareRevealed(plan.passes, weights))
     if terms.agreement.reveal_bob:
-        yield from send(GivenShare(ShareNumbers(bobs_share.values)))
+        yield from send(GivenShare(ShareNumbers(revealed_part(bobs_share.values, plan.scales))))
     return Trained(
         weights, plan.passes, share=share, bob_share=bobs_share, means=table.whitening.means
     )
@@ -264,13 +266,13 @@ def _resumed(inputs: AliceInputs, state: TrainingState) -> _Opened:
             "the state is not that of a training that shares scores",
             hint=Hint("start over on both sides with {fresh}", fresh=True),
         )
-    scheme, bits = terms.scheme, terms.agreement.key_bits
+    bits = terms.agreement.key_bits
     alice = Columns(len(features.columns), state.magnitude_bits)
     plan = TablePlan.from_terms(
         terms, features.rows, alice, Columns(state.columns, mutual.bob_bits)
     )
     own = None
     if plan.bob.count:
-        own = scheme.read_secret(mutual.alice_key, bits, plan.ring(plan.bob))
-    bobs = scheme.read_public(state.key, bits, plan.ring(alice))
+        own = plan.scheme.read_secret(mutual.alice_key, bits, plan.ring(plan.bob))
+    bobs = plan.scheme.read_public(state.key, bits, plan.ring(alice))
     return _Opened(state, mutual, plan, bobs, plan.slots.read_public(mutual.waves_key, bits), own)

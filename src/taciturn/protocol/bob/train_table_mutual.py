@@ -63,6 +63,7 @@ from taciturn.protocol.mutual_table import (
     Point,
     TablePlan,
     Tables,
+    revealed_part,
     weight_shares,
     whitened_bits,
 )
@@ -184,10 +185,12 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
     opened = yield from _opened(inputs)
     plan, state, mutual = opened.plan, opened.state, opened.mutual
     ring, fraction, count = plan.ring(plan.alice), plan.fraction(raises=False), plan.alice.count
-    table = None if opened.hers is None else OwnTable.from_features(features, plan, count)
-    holding = None if table is None or opened.hers is None else (table, opened.hers)
+    table, holding = None, None
+    if opened.hers is not None:
+        table = OwnTable.from_features(features, plan, count, inputs.scratch)
+        holding = table, opened.hers
     asking = opened.own, plan.size(plan.alice)
-    tables = Tables(ring, asking, holding, inputs.table_memory, entropy)
+    tables = Tables(plan, asking, holding, inputs.table_memory, entropy)
     questions = SigmoidRequester(opened.waves, plan.slots, ring, entropy)
     sums = SharedSums(plan.sums, fraction, questions.shared_products)
     # The residue of a score of zero is half the weight of its class, with the label's sign.
@@ -197,7 +200,7 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
         for number in range(state.iteration, plan.passes):
             yield from emit(Boundary(point.kept(state, mutual, number)))
             other, own = point.ahead[:count], point.ahead[count:]
-            scores = yield from tables.shared_scores(number, plan.rows, own, other)
+            scores = yield from tables.shared_scores(number, own, other)
             residues, even = yield from questions.residues(
                 number, plan.sigmoid_in(number), scores, halves, with_loss=sums.plan.opens(number)
             )
@@ -215,7 +218,7 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
     whitening = None if table is None else table.whitening
     share, own_share = weight_shares(plan, point.weights(fraction, ring), bob=whitening)
     if terms.agreement.reveal:
-        yield from release_share(inputs, share.values)
+        yield from release_share(inputs, revealed_part(share.values, plan.scales))
     weights = _NO_WEIGHTS
     if terms.agreement.reveal_bob:
         weights = plan.scales.weights((yield from _given_share(own_share.values)))
@@ -282,14 +285,14 @@ def _resumed(inputs: BobInputs[EncryptedMechanism], state: TrainingState) -> _Op
             "the state is not that of a training that shares scores",
             hint=Hint("start over on both sides with {fresh}", fresh=True),
         )
-    scheme, bits = terms.scheme, terms.agreement.key_bits
+    bits = terms.agreement.key_bits
     alice = Columns(state.columns, state.magnitude_bits)
     bob = Columns(len(features.columns), mutual.bob_bits)
     plan = TablePlan.from_terms(terms, features.rows, alice, bob)
     hers = None
     if bob.count:
-        hers = scheme.read_public(mutual.alice_key, bits, plan.ring(bob))
-    own = scheme.read_secret(state.key, bits, plan.ring(alice))
+        hers = plan.scheme.read_public(mutual.alice_key, bits, plan.ring(bob))
+    own = plan.scheme.read_secret(state.key, bits, plan.ring(alice))
     return _Opened(state, mutual, plan, own, plan.slots.read_secret(mutual.waves_key, bits), hers)
 
 
