@@ -49,6 +49,22 @@ class Multiplier:
         return lowered(product, modulus)
 
 
+class Multipliers:
+    """Elementwise multiplication by constants below ``modulus``."""
+
+    def __init__(self, factors: WordArray, modulus: int) -> None:
+        self._factors, self._modulus = factors, np.uint64(modulus)
+        quotients = [(factor << 64) // modulus for factor in factors.tolist()]
+        whole = np.array(quotients, dtype=np.uint64)
+        self._low, self._high = whole & _LOW, whole >> _HALF_WORD
+
+    def __call__(self, values: WordArray) -> WordArray:
+        """The products modulo ``modulus``, for any words."""
+        product = values * self._factors
+        product -= _high_words(values, self._low, self._high) * self._modulus
+        return lowered(product, self._modulus)
+
+
 def _high_words(
     values: WordArray, other_low: np.uint64 | WordArray, other_high: np.uint64 | WordArray
 ) -> WordArray:
