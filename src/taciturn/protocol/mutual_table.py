@@ -50,7 +50,7 @@ of the y from which the step started: one exchange serves both. Residues come fr
 ``2^k`` in the same way (``Widening``).
 
 The first pass has no sigmoid: all scores are zero, and Bob has the residues. The passes that open
-their loss exchange it modulo p, with more digits.
+their loss exchange it modulo p, with more digits, and all do where rows are few.
 
 Shares of a carry are modulo the slots' prime p, and are taken for shares modulo ``2^k`` like those
 of residues. A carry is 0 or 1: that goes wrong with a chance of 1/p, 2^-59, for a weight in a pass.
@@ -145,7 +145,7 @@ class TablePlan:
 
     @property
     def narrow(self) -> SlotScheme:
-        """The same modulo a small prime, for the sigmoid of the passes that open no loss."""
+        """The same modulo a small prime, for the sigmoid of most passes."""
         return narrow_slots(self.terms, self.rows, self.sigmoid.entries)
 
     @property
@@ -157,7 +157,11 @@ class TablePlan:
         """The sigmoid of a pass."""
         if self.sums.opens(number):
             return self.sums.sigmoid
-        return narrow_sigmoid(self.terms, self.scales, self.rows)
+        return usual_sigmoid(self.terms, self.scales, self.rows)
+
+    def is_narrow(self, number: int) -> bool:
+        """Whether a pass exchanges its sigmoid modulo the small prime."""
+        return self.rows >= NARROW_ROWS and 0 < number < self.passes - LOSSES
 
     def at_zero(self, number: int) -> bool:
         """Whether a pass has no exchange of the sigmoid: all scores are zero, and no loss opens."""
@@ -165,7 +169,7 @@ class TablePlan:
 
     def widening(self, *, raises: bool) -> Widening:
         """How shares of narrow residues become those of residues."""
-        narrow = narrow_sigmoid(self.terms, self.scales, self.rows)
+        narrow = usual_sigmoid(self.terms, self.scales, self.rows)
         return Widening(self.narrow.modulus, self.sigmoid.step / narrow.step, raises)
 
     @property
@@ -231,10 +235,11 @@ class TablePlan:
     def slot_answers(self) -> list[int]:
         """Of each of her answers number by number, how many ciphertexts it sums."""
         weights, sums, opened = self.alice.count + self.bob.count, self.sums, self.sums.numbers - 1
+        narrow = sum(self.is_narrow(number) for number in range(self.passes))
         # How many exchanges there are of each kind, and of how many rows and numbers.
         kinds = (
-            (2 * opened, self.rows, self.sigmoid.entries),
-            (narrow_passes(self.passes), self.rows, 1),
+            (self.passes - self.at_zero(0) - narrow + opened, self.rows, self.sigmoid.entries),
+            (narrow, self.rows, 1),
             (self.passes, 2 * weights, 1),
             (opened, CROSSED * weights, 1),
             (1, self.rows, sums.range_count.segments),
@@ -261,26 +266,29 @@ def shared_sigmoid(scales: Scales, agreed: Agreement, rows: int) -> SharedSigmoi
     return SharedSigmoid(function, scales.modulus_bits, scales.shared_unit / rows)
 
 
-# Of the prime's half that a residue of 1 takes, the heaviest: with all roundings of up to 128 waves
-# one of a half stays below a quarter of the prime.
+# What a residue of 1 of the heaviest class takes of the small prime. One of a half leaves a sixth
+# of that up to a quarter of the prime; by Hoeffding's inequality roundings exceed it in fewer than
+# one of 2^80 residues, which would be off by less than 3.
 _NARROW_PART = 3 / 8
-
-
-def narrow_passes(passes: int) -> int:
-    """How many of them have a narrow sigmoid: all but the first and those that open their loss."""
-    return max(0, passes - LOSSES - 1)
+NARROW_ROWS = 256
+"""With fewer rows a row's roundings weigh more than its bytes."""
 
 
 def narrow_slots(terms: Terms, rows: int, entries: int) -> SlotScheme:
-    """Products number by number modulo a small prime, for so many numbers of all rows."""
+    """Products number by number modulo a small prime, for so many numbers of all rows.
+
+    All passes have them but the first and those that open their loss.
+    """
     slots = slots_of(terms.scheme)
     sums = [block.ciphertexts for block in slot_blocks(slots, rows, entries)]
-    return slots.narrow(sums * narrow_passes(terms.rounds))
+    return slots.narrow(sums * max(0, terms.rounds - LOSSES - 1))
 
 
-def narrow_sigmoid(terms: Terms, scales: Scales, rows: int) -> SharedSigmoid:
-    """The sigmoid whose residues fill a quarter of the small prime on either side of zero."""
+def usual_sigmoid(terms: Terms, scales: Scales, rows: int) -> SharedSigmoid:
+    """The sigmoid of most passes: of many rows residues fill half of the small prime."""
     wide = shared_sigmoid(scales, terms.agreement, rows)
+    if rows < NARROW_ROWS:
+        return wide
     modulus = narrow_slots(terms, rows, wide.entries).modulus
     heaviest = max(terms.agreement.class_weight or (1.0,))
     return replace(wide, step=_NARROW_PART * modulus / heaviest)

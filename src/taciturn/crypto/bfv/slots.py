@@ -500,6 +500,7 @@ class NarrowPublicKey:
     """Public key for elementwise products modulo a small prime."""
 
     def __init__(self, seal: Seal, half: PublicHalf) -> None:
+        self.modulus = seal.plain_modulus
         self._seal, self._half = seal, half
         self._server_ops = ServerOps(seal, half.polynomials(seal))
 
@@ -519,7 +520,8 @@ class NarrowSum:
 
     def __init__(self, seal: Seal, server_ops: ServerOps, length: int) -> None:
         self._seal, self._server_ops, self._length = seal, server_ops, length
-        self._transform, self._sum = transform_of(seal.plain_modulus), None
+        self._transform = transform_of(seal.plain_modulus)
+        self._sum: Any = None
 
     def add(self, table: IntArray, vector: EncryptedVector) -> None:
         """Add ``table * vector``."""
@@ -565,7 +567,7 @@ class NarrowSecretKey:
         values, modulus, primes = seeds.secret_values(seal), seal.plain_modulus, seal.primes[:-1]
         self._modulus, self._primes, self._seeds = modulus, primes, seeds
         # Errors times t are beyond t: they become polynomials as numbers modulo a power of two.
-        self._seal = Seal(seal.parameters, 1 << _WHOLE_BITS)
+        self._seal, self._whole = seal, Seal(seal.parameters, 1 << _WHOLE_BITS)
         self._secret = [
             Multipliers(part, prime) for part, prime in zip(values, primes, strict=False)
         ]
@@ -595,7 +597,7 @@ class NarrowSecretKey:
 
     def _at_roots(self, polynomial: WordArray) -> WordArray:
         """The module's w: primes by N."""
-        modulus, seal = np.uint64(self._modulus), self._seal
+        modulus, seal = np.uint64(self._modulus), self._whole
         offsets = self._entropy.integers(self._modulus, DEGREE)
         rest = lowered(self._message(polynomial) + offsets, modulus)
         errors = centred_binomial(self._entropy) * np.int64(self._modulus)

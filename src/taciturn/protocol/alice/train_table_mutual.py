@@ -100,7 +100,7 @@ class SigmoidResponder:
         plan = self.plan
         if plan.at_zero(number):
             return np.zeros(len(scores), dtype=np.int64), _NONE
-        if plan.sums.opens(number):
+        if not plan.is_narrow(number):
             taken, losses = yield from self._waves(number, scores, self.key, plan.slots)
             return self._whole(taken), losses
         taken, losses = yield from self._waves(number, scores, self.narrow, plan.narrow)

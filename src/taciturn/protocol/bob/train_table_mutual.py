@@ -96,7 +96,7 @@ class SigmoidRequester:
             return labels, losses
         # Minus: a residue is y - sigma(z).
         factors = -2.0 * np.abs(halves)
-        if plan.sums.opens(number):
+        if not plan.is_narrow(number):
             sums, losses = yield from self._waves(number, scores, factors, self.key, plan.slots)
             return self.ring.centred(self._whole(sums) + labels), losses
         sums, _ = yield from self._waves(number, scores, factors, self.narrow, plan.narrow)
