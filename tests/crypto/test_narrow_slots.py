@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import log2, prod
 from typing import Any
 
@@ -89,7 +90,7 @@ def test_products_with_constants_are_exact():
     assert Multipliers(one, prime)(two).tolist() == expected
 
 
-KINDS: dict[str, tuple[type[SlotScheme], int]] = {
+KINDS: dict[str, tuple[Callable[[int], SlotScheme], int]] = {
     "bfv": (NarrowSlots, 128),
     "clear": (ClearSlots, 0),
 }

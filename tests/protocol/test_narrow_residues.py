@@ -81,7 +81,7 @@ def residues(plan: TablePlan, scores: np.ndarray, factor: float) -> np.ndarray:
     factors = [side.carry.factors(part) for side, part in zip(sides, parts, strict=True)]
     carried = [np.zeros(len(scores), dtype=np.int64), (factors[0] * factors[1])[:, 0]]
     shares = [
-        side.widened(Carried(part, side.carry.summed(carry, part)))
+        side.widened(Carried(part, side.carry.completed(carry, part)))
         for side, part, carry in zip(sides, parts, carried, strict=True)
     ]
     return (shares[0] + shares[1]) / plan.sigmoid.step

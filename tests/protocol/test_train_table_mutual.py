@@ -133,7 +133,7 @@ def test_what_shares_cannot_give_is_refused_by_name(changes, setting):
 def test_a_training_that_would_tell_too_much_of_a_table_is_refused():
     terms = Terms(newton(BFV, epochs=600), BFV)
     with refused(ConfigError, names=("600", "1,000,000")):
-        TablePlan.from_terms(terms, 1_000_000, Columns(4, 9), Columns(0, 0))
+        TablePlan.from_terms(terms, 1_000_000, Columns(6, 9), Columns(0, 0))
     terms = Terms(newton(BFV, epochs=40), BFV)
     with refused(CryptoError):
         TablePlan.from_terms(terms, 100_000, Columns(50, 18), Columns(2, 2))

@@ -97,7 +97,7 @@ class Carry:
             chosen = (parts >= quarter) & (parts < self.modulus - quarter)
         return chosen.astype(np.int64)[:, np.newaxis]
 
-    def summed(self, products: IntArray, parts: IntArray) -> IntArray:
+    def completed(self, products: IntArray, parts: IntArray) -> IntArray:
         """This side's shares of the carries, from its shares of the products."""
         if self.raises:
             return products
@@ -114,8 +114,8 @@ class Widening:
     >>> alice, bob = (Widening(97, 2.5, raises=raises) for raises in (True, False))
     >>> hers, his = alice.parts(np.array([90], np.uint64)), bob.parts(np.array([20], np.uint64))
     >>> product = (alice.carry.factors(hers) * bob.carry.factors(his)).sum(axis=1)
-    >>> own = alice.widened(Carried(hers, alice.carry.summed(0 * product, hers)))
-    >>> int((own + bob.widened(Carried(his, bob.carry.summed(product, his))))[0]), 13 * 2.5
+    >>> own = alice.widened(Carried(hers, alice.carry.completed(0 * product, hers)))
+    >>> int((own + bob.widened(Carried(his, bob.carry.completed(product, his))))[0]), 13 * 2.5
     (32, 32.5)
     """
 
@@ -131,12 +131,15 @@ class Widening:
     def parts(self, shares: WordArray) -> IntArray:
         """This side's parts in [0, p), of shares from 0 to p."""
         raised = shares + np.uint64(self._raised)
-        return np.minimum(raised, raised - np.uint64(self.modulus)).view(np.int64)
+        lowered: WordArray = np.minimum(raised, raised - np.uint64(self.modulus))
+        return lowered.view(np.int64)
 
     def widened(self, now: Carried) -> IntArray:
         """This side's shares; not reduced."""
         scaled = np.rint(now.parts * self.factor).astype(np.int64)
-        return scaled - now.carries * self._whole(self.modulus) - self._whole(self._raised)
+        carried = now.carries * self._whole(self.modulus)
+        shares: IntArray = scaled - carried - self._whole(self._raised)
+        return shares
 
     def _whole(self, number: int) -> np.int64:
         return np.int64(round(number * self.factor))
@@ -157,7 +160,7 @@ class SharedFraction:
     >>> mask = np.array([123_456, 900_000])
     >>> parts = alice.parts(mask), bob.parts(np.array([100_000, -100_000]) - mask)
     >>> products = (alice.carry.factors(parts[0]) * bob.carry.factors(parts[1])).sum(axis=1)
-    >>> carries = bob.carry.summed(products, parts[1])
+    >>> carries = bob.carry.completed(products, parts[1])
     >>> hers, his = Carried(parts[0], np.zeros(2, dtype=np.int64)), Carried(parts[1], carries)
     >>> both = alice.scaled_down(hers) + bob.scaled_down(his)
     >>> ((both + 2**19) % 2**20 - 2**19).tolist(), 100_000 / 2**8

@@ -146,7 +146,7 @@ class SigmoidResponder:
         taken = yield from self.shared_products(
             purpose, number, factors.shape, lambda rows: factors[rows]
         )
-        return carry.summed(self._whole(taken), parts)
+        return carry.completed(self._whole(taken), parts)
 
     def shared_products(
         self, purpose: str, number: int, shape: tuple[int, ...], numbers: Numbers

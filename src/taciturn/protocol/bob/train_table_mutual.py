@@ -142,7 +142,7 @@ class SigmoidRequester:
         products = yield from self.shared_products(
             purpose, number, factors.shape, lambda rows: factors[rows]
         )
-        return carry.summed(self._whole(products), parts)
+        return carry.completed(self._whole(products), parts)
 
     def shared_products(
         self, purpose: str, number: int, shape: tuple[int, ...], numbers: Numbers
