@@ -202,9 +202,9 @@ class Flood:
         drawn = [entropy.integers(self._top + bool(self._widths), count)]
         for at, width in enumerate(self._widths):
             drawn.append(entropy.fork(f"part {at}").words(count) >> np.uint64(64 - width))
-        for at in np.flatnonzero(drawn[0] == np.uint64(self._top)):
+        for place in np.flatnonzero(drawn[0] == np.uint64(self._top)).tolist():
             # One of 2^63: the last piece of the range, of which not all is within it.
-            self._bring_within(drawn, int(at), entropy)
+            self._bring_within(drawn, place, entropy)
         numbers = np.empty((len(self.primes), count), dtype=np.uint64)
         for at, (once, shifts, centre) in enumerate(self._parts):
             modulus = np.uint64(self.primes[at])
@@ -214,14 +214,14 @@ class Flood:
             numbers[at] = lowered(summed + centre, modulus)
         return numbers
 
-    def _bring_within(self, drawn: list[WordArray], at: int, entropy: Entropy) -> None:
-        number = int(drawn[0][at])
+    def _bring_within(self, drawn: list[WordArray], place: int, entropy: Entropy) -> None:
+        number = int(drawn[0][place])
         for part, width in zip(drawn[1:], self._widths, strict=True):
-            number = (number << width) + int(part[at])
+            number = (number << width) + int(part[place])
         if number < 2 * self.half:
             return
         number = entropy.below(2 * self.half)
         for part, width in zip(reversed(drawn[1:]), reversed(self._widths), strict=True):
-            part[at] = number & ((1 << width) - 1)
+            part[place] = number & ((1 << width) - 1)
             number >>= width
-        drawn[0][at] = number
+        drawn[0][place] = number
