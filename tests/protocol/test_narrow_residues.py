@@ -25,6 +25,7 @@ from taciturn.protocol import (
     Phases,
     ResidueShares,
     Segments,
+    SharedVector,
     TablePlan,
     Terms,
 )
@@ -133,15 +134,20 @@ def test_messages_are_counted_and_sized_as_planned():
     assert marks.count(700) == 2
 
 
-def test_alice_sees_the_same_with_complementary_labels():
-    one, other = (train(tables, epochs=6) for tables in (MANY, complement(MANY)))
+def test_alice_s_shares_are_the_same_with_complementary_labels():
+    """Bit by bit, in the clear scheme: her vectors hold her shares of residues and of points."""
     said = [
-        [m.answer.data for m in talk.said_by("alice") if isinstance(m, ResidueShares)]
-        for talk in (one, other)
+        [
+            m.vector.data
+            for m in train(tables, epochs=6).said_by("alice")
+            if isinstance(m, SharedVector)
+        ]
+        for tables in (MANY, complement(MANY))
     ]
-    assert len(said[0]) == len(said[1]) > 0
-    lengths = [[len(data) for data in answers] for answers in said]
-    assert lengths[0] == lengths[1]
+    assert len(said[0]) == 11
+    assert said[0] == said[1]
+    # From the second pass on they are masks of hers, and not zeros.
+    assert len(set(said[0])) == len(said[0])
 
 
 def test_what_bob_decrypts_of_residues_and_their_carries_is_uniform():
