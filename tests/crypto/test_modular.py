@@ -82,3 +82,18 @@ def test_the_flood_is_uniform_on_its_whole_width(bits):
         assert kstest(low + 0.5 / 1024, "uniform").pvalue > 1e-4
     else:
         assert set(values) == set(range(-half, half))
+
+
+@pytest.mark.parametrize("half", [50, 64, 71])
+def test_a_flood_is_uniform_to_its_very_ends(half):
+    """A top part of three bits: what is beyond the end is drawn again, and none is left out."""
+    flood, count = Flood((1_009, 2_003), half, top_bits=3), 200_000
+    numbers = flood(count, KeyedEntropy.from_seed(half)).astype(np.int64)
+    values = np.where(numbers[0] > 500, numbers[0] - 1_009, numbers[0])
+    assert (np.where(numbers[1] > 1_000, numbers[1] - 2_003, numbers[1]) == values).all()
+    counts = np.bincount(values + half, minlength=2 * half)
+    assert len(counts) == 2 * half
+    expected = count / (2 * half)
+    statistic = ((counts - expected) ** 2 / expected).sum()
+    # Chi-squared: its mean and, times six, its standard deviation.
+    assert statistic < 2 * half + 6 * np.sqrt(4 * half)

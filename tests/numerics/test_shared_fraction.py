@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.numerics import UNIT_BITS, Carried, Momentum, SharedFraction
+from taciturn.numerics import UNIT_BITS, Carried, Momentum, SharedFraction, Widening
 
 BITS = 59
 RING = st.integers(0, 2**BITS - 1)
@@ -26,8 +26,15 @@ def carried(number: np.ndarray, mask: np.ndarray, sides, carry_mask: int = 0):
     """Both sides' shares of numbers and of their carries, the second as one exchange gives them."""
     alice, bob = sides
     hers, his = alice.parts(mask), bob.parts(number - mask)
-    carries = (alice.table(hers) * bob.marks(his)).sum(axis=1)
-    return Carried(hers, np.full(len(mask), carry_mask)), Carried(his, carries - carry_mask)
+    return tuple(shared_carries(sides, (hers, his), carry_mask))
+
+
+def shared_carries(sides, parts, carry_mask: int = 0):
+    """Both sides' parts with their shares of the carries, from one product each."""
+    (alice, bob), (hers, his) = sides, parts
+    products = (alice.carry.factors(hers) * bob.carry.factors(his)).sum(axis=1)
+    yield Carried(hers, alice.carry.completed(np.full(len(hers), carry_mask), hers))
+    yield Carried(his, bob.carry.completed(products - carry_mask, his))
 
 
 def both(bits: int, shift: int):
@@ -77,10 +84,40 @@ def test_a_bare_fraction_is_the_number_shifted_or_one_less(x, mask):
 
 def test_beyond_a_quarter_of_the_ring_a_carry_may_be_wrong():
     sides = both(BITS, 16)
-    number, mask = np.array([-3 << BITS - 3]), np.array([3 << BITS - 4])
+    number, mask = np.array([-3 << BITS - 3]), np.array([15 << BITS - 4])
     now = carried(number, mask, sides)
     got = [side.scaled_down(one) for side, one in zip(sides, now, strict=True)]
     assert abs(int(centred(got[0] + got[1], BITS)[0]) - (int(number[0]) >> 16)) > 2**40
+
+
+@pytest.mark.parametrize("prime", [97, 193, 65_537])
+@pytest.mark.parametrize("factor", [0.01, 1.0, 3.7, 12_345.678])
+def test_every_number_below_a_quarter_of_a_prime_is_widened_with_every_share(prime, factor):
+    """All shares of all numbers; of a large prime, of numbers at the ends and around zero."""
+    sides = tuple(Widening(prime, factor, raises=raises) for raises in (True, False))
+    quarter = prime // 4
+    ends = {-quarter + 1, -1, 0, 1, 5, quarter - 1}
+    share = np.arange(prime + 1, dtype=np.uint64)
+    for number in range(-quarter + 1, quarter) if prime < 200 else ends:
+        other = (number - share.astype(np.int64)) % prime
+        both = share, other.view(np.uint64)
+        parts = [side.parts(one) for side, one in zip(sides, both, strict=True)]
+        pairs = zip(sides, shared_carries(sides, parts, 987_654_321), strict=True)
+        wide = sum(side.widened(one) for side, one in pairs)
+        assert np.abs(wide - factor * number).max() <= 2.0
+
+
+def test_beyond_a_quarter_of_a_prime_a_number_may_be_off_by_the_prime_and_by_nothing_else():
+    sides = tuple(Widening(97, 1.0, raises=raises) for raises in (True, False))
+    share = np.arange(97, dtype=np.uint64)
+    for number in (30, 48):
+        other = ((number - share.astype(np.int64)) % 97).view(np.uint64)
+        parts = [side.parts(one) for side, one in zip(sides, (share, other), strict=True)]
+        pairs = zip(sides, shared_carries(sides, parts), strict=True)
+        off = set(np.sum([side.widened(one) - number // 2 for side, one in pairs], axis=0).tolist())
+        assert 0 in off
+        assert len(off) > 1
+        assert off <= {-97, 0, 97}
 
 
 @pytest.mark.parametrize("raises", [True, False])

@@ -177,7 +177,8 @@ def test_every_answer_number_by_number_is_counted_in_what_is_told():
     plan = TablePlan.from_terms(Terms(terms, BFV), 700, Columns(4, 4), Columns(4, 4))
     answers = [kinds[kind] for kind in (ResidueShares, LossShares, CarryShares)]
     assert len(plan.slot_answers) == sum(answers)
-    assert answers[0] * 2 == answers[1] * 3
+    # The first pass has no sigmoid, and the other two open their loss.
+    assert answers[0] == answers[1]
 
 
 @pytest.mark.parametrize("rows", [1, 20, 455, 39_073, 120_000, 1_000_000])

@@ -67,7 +67,7 @@ _ENCRYPTED: dict[type[Message], str] = {
     SealedResidues: "every residue, and Bob's share of her weights",
     SealedLabels: "every label",
     Phases: "Bob's share of every score",
-    Segments: "the first two digits of Bob's share of every weight",
+    Segments: "a bit of Bob's share of every weight and residue",
     SharedVector: "Bob's share of every residue and of her weights",
 }
 

@@ -48,6 +48,7 @@ the way is the transport's work.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -492,10 +493,11 @@ class SlotSecretKey(Protocol):
 
 
 class SlotScheme(Protocol):
-    """Products number by number, modulo a prime just below 2^59.
+    """Products number by number, modulo a prime: just below 2^59, or a *narrow* one.
 
-    What one side encrypts, another multiplies, each number by one of its own, and masks. The prime
+    What one side encrypts, another multiplies, each number by one of its own, and masks. The former
     is so near ``2^59`` that a share modulo it is one modulo ``2^59``: see ``protocol.mutual``.
+    Modulo a narrow prime ciphertexts are half as large.
     """
 
     @property
@@ -510,6 +512,13 @@ class SlotScheme(Protocol):
         """-log2 of the statistical distance of an answer from one independent of the table.
 
         ``products`` is the number of products that the answer sums.
+        """
+
+    def narrow(self, answers: Sequence[int]) -> SlotScheme:
+        """The same modulo a small prime, as large as the answers of a training allow.
+
+        ``answers`` has for each how many products it sums. Refuses a training with so many that
+        one of them could be wrong.
         """
 
     def generate(self, bits: int, entropy: Entropy, seed: bytes | None = None) -> SlotSecretKey:

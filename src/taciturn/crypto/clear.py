@@ -12,6 +12,7 @@ little-endian uint64.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -38,7 +39,7 @@ from taciturn.crypto.base import (
     wrapping,
 )
 from taciturn.crypto.bfv.layout import PART_TILES, Tiling
-from taciturn.crypto.bfv.parameters import DEGREE, SHARED, SLOT_MODULUS
+from taciturn.crypto.bfv.parameters import DEGREE, SHARED, SLOT_MODULUS, narrow_modulus
 from taciturn.crypto.bfv.tables import shared_masks
 from taciturn.errors import CryptoError
 from taciturn.memmap import row_blocks
@@ -269,20 +270,22 @@ class ClearSecretKey:
 class ClearSlotPublicKey:
     """Empty public key for elementwise products."""
 
+    modulus: int
+
     def to_bytes(self) -> bytes:
         """Empty bytes."""
         return b""
 
     def sum_of(self, length: int) -> ClearSlotSum:
         """An empty sum."""
-        return ClearSlotSum(length)
+        return ClearSlotSum(length, self.modulus)
 
 
 class ClearSlotSum:
     """A sum of elementwise products modulo the prime of the default scheme, in clear."""
 
-    def __init__(self, length: int) -> None:
-        self._sum = np.zeros(length, dtype=np.int64)
+    def __init__(self, length: int, modulus: int) -> None:
+        self._sum, self._modulus = np.zeros(length, dtype=np.int64), modulus
 
     def add(self, table: IntArray, vector: EncryptedVector) -> None:
         """Add ``table * vector``."""
@@ -293,12 +296,12 @@ class ClearSlotSum:
         values = np.frombuffer(_exactly(vector.data, vector.length), dtype="<i8").astype(np.int64)
         check_slots(values, DEGREE, "a vector")
         # Factors of 31 bits: the product is exact, and so is the sum of two numbers below 2^59.
-        self._sum = (table * values % SLOT_MODULUS + self._sum) % SLOT_MODULUS
+        self._sum = (table * values % self._modulus + self._sum) % self._modulus
 
     def masked(self, masks: IntArray, entropy: Entropy) -> EncryptedAnswer:
         """The sum plus ``masks``."""
         check_length(masks, len(self._sum), "mask")
-        summed = (self._sum + masks) % SLOT_MODULUS
+        summed = (self._sum + masks) % self._modulus
         return EncryptedAnswer(summed.astype("<i8", copy=False).tobytes(), len(summed))
 
 
@@ -328,23 +331,27 @@ class ClearSlots:
     """Elementwise products without protection, in the default scheme's layout."""
 
     slots: ClassVar[int] = DEGREE
-    modulus: ClassVar[int] = SLOT_MODULUS
+    modulus: int = SLOT_MODULUS
 
     def leak_bits(self, products: int) -> float:
         """Infinite: there is nothing to hide."""
         return math.inf
 
+    def narrow(self, answers: Sequence[int]) -> ClearSlots:
+        """The default scheme's small prime."""
+        return ClearSlots(narrow_modulus(answers))
+
     def generate(
         self, bits: int, entropy: Entropy, seed: bytes | None = None
     ) -> ClearSlotSecretKey:
         """An empty key pair."""
-        return ClearSlotSecretKey(ClearSlotPublicKey())
+        return ClearSlotSecretKey(ClearSlotPublicKey(self.modulus))
 
     def read_public(self, data: bytes, bits: int, seed: bytes | None = None) -> ClearSlotPublicKey:
         """The empty key."""
         if data:
             raise CryptoError(f"a public key of {len(data)} bytes where none is expected")
-        return ClearSlotPublicKey()
+        return ClearSlotPublicKey(self.modulus)
 
     def read_secret(self, data: bytes, bits: int) -> ClearSlotSecretKey:
         """An empty key pair."""

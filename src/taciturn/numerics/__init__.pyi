@@ -65,9 +65,11 @@ from taciturn.numerics.scorecard import row_information as row_information
 from taciturn.numerics.scorecard import wald as wald
 from taciturn.numerics.shared_fraction import UNIT_BITS as UNIT_BITS
 from taciturn.numerics.shared_fraction import Carried as Carried
+from taciturn.numerics.shared_fraction import Carry as Carry
 from taciturn.numerics.shared_fraction import Momentum as Momentum
 from taciturn.numerics.shared_fraction import RangeCount as RangeCount
 from taciturn.numerics.shared_fraction import SharedFraction as SharedFraction
+from taciturn.numerics.shared_fraction import Widening as Widening
 from taciturn.numerics.shared_fraction import momentum as momentum
 from taciturn.numerics.sorted_scores import Costs as Costs
 from taciturn.numerics.sorted_scores import SortedScores as SortedScores

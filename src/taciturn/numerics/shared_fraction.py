@@ -8,14 +8,18 @@ One side adds t/2 to its part, so that with ``|x| < t/4``
 
     a + b = x + t/2 + t c        t/4 < x + t/2 < 3t/4
 
-Cut the ring into four segments, of which a lies in ``h_A`` and b in ``h_B``: ``a + b`` is at least
-``(h_A + h_B) t/4`` and less than ``(h_A + h_B + 2) t/4``. So ``c = 0`` makes ``h_A + h_B`` at most
-2, and ``c = 1`` at least 4; three does not occur. One side has a 1 at its segment among four
-numbers, the other has for each of those the carry that would be: the sum of four products is c.
+With ``a < t/2``, c = 1 makes b more than 3t/4, and c = 0 less; with ``a >= t/2``, more and less
+than t/4. So b alone tells c, but where it is from t/4 to 3t/4, and there a tells it:
+
+    c = [b >= 3t/4] + [a >= t/2] [t/4 <= b < 3t/4]
+
+One product of two numbers that are 0 or 1, whose sum is one side's to add (``Carry``). The same
+holds modulo a prime.
 
 **Guarantee.** For ``|x| < t/4`` the carry is exact, ``scaled_down`` is off by less than two units
 and ``accelerated`` by less than ten, whatever the parts are (tests go through whole small rings).
-All is done by additions, multiplications and shifts, with the same work for all shares.
+``widened`` is off by two units at most. All is done by additions, multiplications and shifts, with
+the same work for all shares.
 
 **Assumes.** ``|x| < t/4``. Beyond, the carry may be wrong, and the result another number: what a
 score beyond its range is too.
@@ -47,9 +51,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taciturn.arrays import BoolArray, IntArray
+from taciturn.arrays import BoolArray, IntArray, WordArray
 
-SEGMENTS = 4
 UNIT_BITS = 10
 """A momentum is two whole numbers of ``2^-UNIT_BITS``."""
 _UNIT = 1 << UNIT_BITS
@@ -79,6 +82,74 @@ class Carried:
 
 
 @dataclass(frozen=True, slots=True)
+class Carry:
+    """One side's numbers for the carries of parts modulo ``modulus``."""
+
+    modulus: int
+    raises: bool
+
+    def factors(self, parts: IntArray) -> IntArray:
+        """What this side multiplies, a row for each part: 0 or 1."""
+        quarter = self.modulus // 4
+        if self.raises:
+            chosen = parts >= self.modulus // 2
+        else:
+            chosen = (parts >= quarter) & (parts < self.modulus - quarter)
+        return chosen.astype(np.int64)[:, np.newaxis]
+
+    def completed(self, products: IntArray, parts: IntArray) -> IntArray:
+        """This side's shares of the carries, from its shares of the products."""
+        if self.raises:
+            return products
+        return products + (parts >= self.modulus - self.modulus // 4)
+
+
+@dataclass(frozen=True, slots=True)
+class Widening:
+    """Shares modulo a prime p, as shares of ``factor`` times the numbers modulo a power of two.
+
+    Numbers are below p/4 in size, and the factor is below ``2^63 / p``. The side that ``raises``
+    adds half of p.
+
+    >>> alice, bob = (Widening(97, 2.5, raises=raises) for raises in (True, False))
+    >>> hers, his = alice.parts(np.array([90], np.uint64)), bob.parts(np.array([20], np.uint64))
+    >>> product = (alice.carry.factors(hers) * bob.carry.factors(his)).sum(axis=1)
+    >>> own = alice.widened(Carried(hers, alice.carry.completed(0 * product, hers)))
+    >>> int((own + bob.widened(Carried(his, bob.carry.completed(product, his))))[0]), 13 * 2.5
+    (32, 32.5)
+    """
+
+    modulus: int
+    factor: float
+    raises: bool
+
+    @property
+    def carry(self) -> Carry:
+        """How carries are made."""
+        return Carry(self.modulus, self.raises)
+
+    def parts(self, shares: WordArray) -> IntArray:
+        """This side's parts in [0, p), of shares from 0 to p."""
+        raised = shares + np.uint64(self._raised)
+        lowered: WordArray = np.minimum(raised, raised - np.uint64(self.modulus))
+        return lowered.view(np.int64)
+
+    def widened(self, now: Carried) -> IntArray:
+        """This side's shares; not reduced."""
+        scaled = np.rint(now.parts * self.factor).astype(np.int64)
+        carried = now.carries * self._whole(self.modulus)
+        shares: IntArray = scaled - carried - self._whole(self._raised)
+        return shares
+
+    def _whole(self, number: int) -> np.int64:
+        return np.int64(round(number * self.factor))
+
+    @property
+    def _raised(self) -> int:
+        return self.modulus // 2 if self.raises else 0
+
+
+@dataclass(frozen=True, slots=True)
 class SharedFraction:
     """One side's work.
 
@@ -88,7 +159,8 @@ class SharedFraction:
     >>> alice, bob = SharedFraction(20, 8, raises=True), SharedFraction(20, 8, raises=False)
     >>> mask = np.array([123_456, 900_000])
     >>> parts = alice.parts(mask), bob.parts(np.array([100_000, -100_000]) - mask)
-    >>> carries = (alice.table(parts[0]) * bob.marks(parts[1])).sum(axis=1)
+    >>> products = (alice.carry.factors(parts[0]) * bob.carry.factors(parts[1])).sum(axis=1)
+    >>> carries = bob.carry.completed(products, parts[1])
     >>> hers, his = Carried(parts[0], np.zeros(2, dtype=np.int64)), Carried(parts[1], carries)
     >>> both = alice.scaled_down(hers) + bob.scaled_down(his)
     >>> ((both + 2**19) % 2**20 - 2**19).tolist(), 100_000 / 2**8
@@ -105,20 +177,10 @@ class SharedFraction:
         parts: IntArray = np.bitwise_and(raised, np.int64((1 << self.modulus_bits) - 1))
         return parts
 
-    def marks(self, parts: IntArray) -> IntArray:
-        """Per part a one-hot vector of four numbers that marks its segment."""
-        marks: IntArray = np.equal(self._segments(parts), np.arange(SEGMENTS)).astype(np.int64)
-        return marks
-
-    def table(self, parts: IntArray) -> IntArray:
-        """Per part the carry with each of the four segments of the other side's part."""
-        sums = self._segments(parts) + np.arange(SEGMENTS)
-        carries: IntArray = np.greater_equal(sums, SEGMENTS).astype(np.int64)
-        return carries
-
-    def _segments(self, parts: IntArray) -> IntArray:
-        segments: IntArray = parts >> np.int64(self.modulus_bits - 2)
-        return segments[:, np.newaxis]
+    @property
+    def carry(self) -> Carry:
+        """How carries are made."""
+        return Carry(1 << self.modulus_bits, self.raises)
 
     def scaled_down(self, now: Carried) -> IntArray:
         """This side's share of ``x / 2^shift``; not reduced modulo t."""

@@ -371,10 +371,11 @@ class SharedProduct(Message):
 
 @dataclass(frozen=True, slots=True)
 class Segments(Message):
-    """Numbers of Bob's shares under his key: for each weight, in which quarter of the ring it lies.
+    """Numbers of Bob's shares under his key: whether a part lies in the middle half of its ring.
 
-    Where a loss is opened also digits of shares, and the segments of scores: ``iteration`` is the
-    number of passes more then, and twice that.
+    They are of weights, and of residues modulo a small prime. Where a loss is opened also digits of
+    shares, and the segments of scores: ``iteration`` is the number of passes more then, and twice
+    that.
     """
 
     code = 30

@@ -10,7 +10,9 @@ of a block of rows stands in ciphertext j, so that she sums the products, masks 
 once; her share is minus the mask. Of few rows a ciphertext holds several numbers each
 (``SlotBlock``), and each side sums what is left. The label, times the step, is Bob's to add.
 
-Those sums are modulo a prime p, and shares live modulo ``2^k``, of which p is ``delta`` less
+In most passes those sums are modulo a small prime, and shares are brought to ``2^k`` by their
+carries (``numerics.shared_fraction.Widening``). Carries, and residues where a loss is opened, are
+modulo a prime p, and shares live modulo ``2^k``, of which p is ``delta`` less
 (``SlotScheme.modulus``). With her share s taken from 0 to p and his likewise, ``s + s'`` is
 ``r' + p``, but for a chance of ``|r'| / p``, when it is ``r'`` or ``r' + 2 p``: she takes p off,
 and what is left modulo ``2^k`` is r', or off by delta, at most two residues with 120,000 rows. That

@@ -20,7 +20,9 @@ rounded once.
       SharedProduct        <X~_A y_A + eta>     ->
       the sigmoid of all scores:
                                                 <-   Phases, several for a block of rows
-      ResidueShares                             ->   shares of r' = (y - sigma(z)) / n
+      ResidueShares                             ->   shares of y - sigma(z), modulo a small prime
+                                                <-   Segments            of residues
+      CarryShares                               ->   shares of r' = (y - sigma(z)) / n
       SharedVector         <r', y_B>            ->   (where he has columns)
                                                 <-   SharedVector        <r', y_A>
                                                 <-   SharedProduct       <X~_B^T r' + K_B y_B + xi>
@@ -47,9 +49,13 @@ in a step, and a SharedProduct for each in scores.
 modulo the modulus of answers, and both sides round.
 
 **Scaling down.** ``X~^T r' + K y`` has the digits of a feature too many. A real factor of a share
-needs the carry of the two parts (``numerics.shared_fraction``): Bob's segments of all weights,
-four numbers each, are multiplied by Alice's as the sigmoid's waves are. Momentum is a factor of
-the same kind, of w and of the y from which the step started: one exchange serves both.
+needs the carry of the two parts (``numerics.shared_fraction``): a number of Bob's for each weight
+is multiplied by Alice's as the sigmoid's waves are. Momentum is a factor of the same kind, of w and
+of the y from which the step started: one exchange serves both. Residues come from a small prime to
+``2^k`` in the same way (``Widening``).
+
+The first pass has no sigmoid: all scores are zero, and Bob has the residues. The passes that open
+their loss exchange it modulo p, with more digits, and all do where rows are few.
 
 Shares of a carry are modulo the slots' prime p, and are taken for shares modulo ``2^k`` like those
 of residues. A carry is 0 or 1: that goes wrong with a chance of 1/p, 2^-59, for a weight in a pass.
@@ -80,13 +86,14 @@ from taciturn.errors import ConfigError
 from taciturn.memmap import MEMORY, Scratch, over_blocks
 from taciturn.numerics.fixedpoint import FixedPoint, magnitude_bits
 from taciturn.numerics.periodic_sigmoid import PeriodicSigmoid, SharedSigmoid
-from taciturn.numerics.shared_fraction import SEGMENTS, Carried, Momentum, SharedFraction
+from taciturn.numerics.shared_fraction import Carried, Momentum, SharedFraction, Widening
 from taciturn.numerics.whitening import Whitening
 from taciturn.privacy.base import given
 from taciturn.protocol.messages import SharedProduct, SharedVector
 from taciturn.protocol.mutual import (
     CROSSED,
     LEAST_LEAK_BITS,
+    LOSSES,
     MOST_WAVES,
     OPENED_BITS,
     Columns,
@@ -156,13 +163,33 @@ class TablePlan:
         return slots_of(self.terms.scheme)
 
     @property
+    def narrow(self) -> SlotScheme:
+        """The same modulo a small prime, for the sigmoid of most passes."""
+        return narrow_slots(self.terms, self.rows, self.sigmoid.entries)
+
+    @property
     def sigmoid(self) -> SharedSigmoid:
-        """The sigmoid of the passes whose loss is not opened."""
+        """The sigmoid on the grid of residues."""
         return shared_sigmoid(self.scales, self.terms.agreement, self.rows)
 
     def sigmoid_in(self, number: int) -> SharedSigmoid:
         """The sigmoid of a pass."""
-        return self.sums.sigmoid if self.sums.opens(number) else self.sigmoid
+        if self.sums.opens(number):
+            return self.sums.sigmoid
+        return usual_sigmoid(self.terms, self.scales, self.rows)
+
+    def is_narrow(self, number: int) -> bool:
+        """Whether a pass exchanges its sigmoid modulo the small prime."""
+        return self.rows >= NARROW_ROWS and 0 < number < self.passes - LOSSES
+
+    def at_zero(self, number: int) -> bool:
+        """Whether a pass has no exchange of the sigmoid: all scores are zero, and no loss opens."""
+        return not number and not self.sums.opens(number)
+
+    def widening(self, *, raises: bool) -> Widening:
+        """How shares of narrow residues become those of residues."""
+        narrow = usual_sigmoid(self.terms, self.scales, self.rows)
+        return Widening(self.narrow.modulus, self.sigmoid.step / narrow.step, raises)
 
     @property
     def sums(self) -> SumsPlan:
@@ -214,10 +241,12 @@ class TablePlan:
     def slot_answers(self) -> list[int]:
         """Of each of her answers number by number, how many ciphertexts it sums."""
         weights, sums, opened = self.alice.count + self.bob.count, self.sums, self.sums.numbers - 1
+        narrow = sum(self.is_narrow(number) for number in range(self.passes))
         # How many exchanges there are of each kind, and of how many rows and numbers.
         kinds = (
-            (self.passes + opened, self.rows, self.sigmoid.entries),
-            (self.passes, 2 * weights, SEGMENTS),
+            (self.passes - self.at_zero(0) - narrow + opened, self.rows, self.sigmoid.entries),
+            (narrow, self.rows, 1),
+            (self.passes, 2 * weights, 1),
             (opened, CROSSED * weights, 1),
             (1, self.rows, sums.range_count.segments),
         )
@@ -232,6 +261,34 @@ def shared_sigmoid(scales: Scales, agreed: Agreement, rows: int) -> SharedSigmoi
     """The sigmoid of a training on so many rows, with as few waves as its error allows."""
     function = PeriodicSigmoid.with_error(scales.score_bound, given(agreed, "sigmoid_error"))
     return SharedSigmoid(function, scales.modulus_bits, scales.shared_unit / rows)
+
+
+# What a residue of 1 of the heaviest class takes of the small prime. One of a half leaves a sixth
+# of that up to a quarter of the prime; by Hoeffding's inequality roundings exceed it in fewer than
+# one of 2^80 residues, which would be off by less than 3.
+_NARROW_PART = 3 / 8
+NARROW_ROWS = 256
+"""With fewer rows a row's roundings weigh more than its bytes."""
+
+
+def narrow_slots(terms: Terms, rows: int, entries: int) -> SlotScheme:
+    """Products number by number modulo a small prime, for so many numbers of all rows.
+
+    All passes have them but the first and those that open their loss.
+    """
+    slots = slots_of(terms.scheme)
+    sums = [block.ciphertexts for block in slot_blocks(slots, rows, entries)]
+    return slots.narrow(sums * max(0, terms.rounds - LOSSES - 1))
+
+
+def usual_sigmoid(terms: Terms, scales: Scales, rows: int) -> SharedSigmoid:
+    """The sigmoid of most passes: of many rows residues fill half of the small prime."""
+    wide = shared_sigmoid(scales, terms.agreement, rows)
+    if rows < NARROW_ROWS:
+        return wide
+    modulus = narrow_slots(terms, rows, wide.entries).modulus
+    heaviest = max(terms.agreement.class_weight or (1.0,))
+    return replace(wide, step=_NARROW_PART * modulus / heaviest)
 
 
 def whitening_of(features: FeatureTable, terms: Terms) -> Whitening:

@@ -148,7 +148,8 @@ class MutualState:
     """Further state of a training in which Bob's weights are shared as well.
 
     Keys are secret at their owner and public at the peer. ``alice_key`` is empty where Bob has no
-    columns, and is made for values of size ``bob_bits``. ``waves_key`` is Bob's, for the sigmoid.
+    columns, and is made for values of size ``bob_bits``. ``waves_key`` is Bob's, for
+    products number by number, and ``narrow_key`` his for those modulo a small prime.
     ``products`` are this party's shares of all weights before they are scaled down, Alice's first,
     and ``carries`` those of their carries; shares of both hold the points that a step starts from.
     ``slope`` and ``sums`` are shares of what is opened in the end (``protocol.mutual``).
@@ -158,6 +159,7 @@ class MutualState:
     bob_bits: int
     bob_share: IntArray = field(repr=False)
     waves_key: bytes = field(repr=False)
+    narrow_key: bytes = field(repr=False)
     products: IntArray = field(repr=False)
     carries: IntArray = field(repr=False)
     slope: IntArray = field(repr=False)
@@ -170,6 +172,7 @@ class MutualState:
             "bob_bits": self.bob_bits,
             "bob_share": self.bob_share.astype("<i8").tobytes().hex(),
             "waves_key": self.waves_key.hex(),
+            "narrow_key": self.narrow_key.hex(),
             "products": self.products.astype("<i8").tobytes().hex(),
             "carries": self.carries.astype("<i8").tobytes().hex(),
             "slope": self.slope.astype("<i8").tobytes().hex(),
@@ -184,6 +187,7 @@ class MutualState:
             int(values["bob_bits"]),
             _integers(values["bob_share"]),
             bytes.fromhex(values["waves_key"]),
+            bytes.fromhex(values["narrow_key"]),
             _integers(values["products"]),
             _integers(values["carries"]),
             _integers(values["slope"]),

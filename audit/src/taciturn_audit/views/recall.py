@@ -6,6 +6,7 @@ The expensive product under encryption is therefore skipped; masks are drawn as 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -211,6 +212,10 @@ class RecallSlots:
     def leak_bits(self, products: int) -> float:
         """The real scheme's: it decides whether the parties talked."""
         return self._scheme.leak_bits(products)
+
+    def narrow(self, answers: Sequence[int]) -> RecallSlots:
+        """The real scheme's small prime."""
+        return RecallSlots(self._scheme.narrow(answers))
 
     def read_public(self, data: bytes, bits: int, seed: bytes | None = None) -> SlotPublicKey:
         """The recorded public key."""

@@ -7,6 +7,7 @@ from taciturn.crypto.bfv.layout import Tiling as Tiling
 from taciturn.crypto.bfv.modular import Flood as Flood
 from taciturn.crypto.bfv.modular import Grid as Grid
 from taciturn.crypto.bfv.modular import Multiplier as Multiplier
+from taciturn.crypto.bfv.modular import Multipliers as Multipliers
 from taciturn.crypto.bfv.modular import block_sums as block_sums
 from taciturn.crypto.bfv.modular import lowered as lowered
 from taciturn.crypto.bfv.modular import products as products
@@ -18,6 +19,8 @@ from taciturn.crypto.bfv.parameters import MARGIN as MARGIN
 from taciturn.crypto.bfv.parameters import MOST_EXTRA_PIECES as MOST_EXTRA_PIECES
 from taciturn.crypto.bfv.parameters import MOST_PRIME_BITS as MOST_PRIME_BITS
 from taciturn.crypto.bfv.parameters import MOST_SHARE_ERROR as MOST_SHARE_ERROR
+from taciturn.crypto.bfv.parameters import NARROW as NARROW
+from taciturn.crypto.bfv.parameters import NARROW_MODULI as NARROW_MODULI
 from taciturn.crypto.bfv.parameters import SHARED as SHARED
 from taciturn.crypto.bfv.parameters import SLOT_MODULUS as SLOT_MODULUS
 from taciturn.crypto.bfv.parameters import SLOTS as SLOTS
@@ -25,6 +28,8 @@ from taciturn.crypto.bfv.parameters import STANDARD as STANDARD
 from taciturn.crypto.bfv.parameters import BfvParameters as BfvParameters
 from taciturn.crypto.bfv.parameters import flood_half as flood_half
 from taciturn.crypto.bfv.parameters import most_pieces as most_pieces
+from taciturn.crypto.bfv.parameters import narrow_modulus as narrow_modulus
+from taciturn.crypto.bfv.parameters import narrow_right_bits as narrow_right_bits
 from taciturn.crypto.bfv.parameters import require_fit as require_fit
 from taciturn.crypto.bfv.parameters import slot_failure_bits as slot_failure_bits
 from taciturn.crypto.bfv.parameters import slot_leak_bits as slot_leak_bits
@@ -39,10 +44,13 @@ from taciturn.crypto.bfv.seeds import ternary as ternary
 from taciturn.crypto.bfv.seeds import uniform_half as uniform_half
 from taciturn.crypto.bfv.slots import BfvSlots as BfvSlots
 from taciturn.crypto.bfv.slots import BfvSlotSecretKey as BfvSlotSecretKey
+from taciturn.crypto.bfv.slots import NarrowSecretKey as NarrowSecretKey
+from taciturn.crypto.bfv.slots import NarrowSlots as NarrowSlots
 from taciturn.crypto.bfv.slots import ServerOps as ServerOps
 from taciturn.crypto.bfv.slots import SlotEncoder as SlotEncoder
 from taciturn.crypto.bfv.tables import TableWorker as TableWorker
 from taciturn.crypto.bfv.tables import TileRows as TileRows
+from taciturn.crypto.bfv.transform import Transform as Transform
 from taciturn.crypto.bfv.workers import Frame as Frame
 from taciturn.crypto.bfv.workers import Job as Job
 from taciturn.crypto.bfv.workers import LocalEngine as LocalEngine

@@ -49,6 +49,22 @@ class Multiplier:
         return lowered(product, modulus)
 
 
+class Multipliers:
+    """Elementwise multiplication by constants below ``modulus``."""
+
+    def __init__(self, factors: WordArray, modulus: int) -> None:
+        self._factors, self._modulus = factors, np.uint64(modulus)
+        quotients = [(factor << 64) // modulus for factor in factors.tolist()]
+        whole = np.array(quotients, dtype=np.uint64)
+        self._low, self._high = whole & _LOW, whole >> _HALF_WORD
+
+    def __call__(self, values: WordArray) -> WordArray:
+        """The products modulo ``modulus``, for any words."""
+        product = values * self._factors
+        product -= _high_words(values, self._low, self._high) * self._modulus
+        return lowered(product, self._modulus)
+
+
 def _high_words(
     values: WordArray, other_low: np.uint64 | WordArray, other_high: np.uint64 | WordArray
 ) -> WordArray:
@@ -172,14 +188,14 @@ def block_sums(values: WordArray, modulus: int) -> WordArray:
 
 @dataclass(frozen=True, slots=True)
 class Flood:
-    """Numbers uniform on about ``[-half, half)``, modulo several primes at once.
+    """Numbers uniform on ``[-half, half)``, modulo several primes at once.
 
-    Exactly: free bits below a top part that is uniform on as much as fits. What is missing at the
-    ends is less than ``2^-62 half``.
+    A top part of ``top_bits`` and free bits below; what lies beyond the end is drawn again.
     """
 
     primes: tuple[int, ...]
     half: int
+    top_bits: int = 64
     _widths: tuple[int, ...] = field(init=False, repr=False)
     _top: int = field(init=False, repr=False)
     _parts: tuple[tuple[Multiplier, tuple[Multiplier, ...], np.uint64], ...] = field(
@@ -187,8 +203,7 @@ class Flood:
     )
 
     def __post_init__(self) -> None:
-        # The top part keeps 64 bits where there are as many: what does not fit is a small part.
-        rest = max(0, (2 * self.half).bit_length() - 64)
+        rest = max(0, (2 * self.half).bit_length() - self.top_bits)
         widths = tuple(min(64, rest - at) for at in range(0, rest, 64))
         top = 2 * self.half >> rest
         object.__setattr__(self, "_widths", widths)
@@ -196,15 +211,18 @@ class Flood:
         parts = []
         for prime in self.primes:
             shifts = tuple(Multiplier((1 << width) % prime, prime) for width in widths)
-            centre = np.uint64(-((top << rest) // 2) % prime)
+            centre = np.uint64(-self.half % prime)
             parts.append((Multiplier(1, prime), shifts, centre))
         object.__setattr__(self, "_parts", tuple(parts))
 
     def __call__(self, count: int, entropy: Entropy) -> WordArray:
         """Draw ``count`` numbers; one row per prime."""
-        drawn = [entropy.integers(self._top, count)]
+        drawn = [entropy.integers(self._top + bool(self._widths), count)]
         for at, width in enumerate(self._widths):
             drawn.append(entropy.fork(f"part {at}").words(count) >> np.uint64(64 - width))
+        for place in np.flatnonzero(drawn[0] == np.uint64(self._top)).tolist():
+            # One of 2^63: the last piece of the range, of which not all is within it.
+            self._bring_within(drawn, place, entropy)
         numbers = np.empty((len(self.primes), count), dtype=np.uint64)
         for at, (once, shifts, centre) in enumerate(self._parts):
             modulus = np.uint64(self.primes[at])
@@ -213,3 +231,15 @@ class Flood:
                 summed = lowered(shift(summed) + once(part), modulus)
             numbers[at] = lowered(summed + centre, modulus)
         return numbers
+
+    def _bring_within(self, drawn: list[WordArray], place: int, entropy: Entropy) -> None:
+        number = int(drawn[0][place])
+        for part, width in zip(drawn[1:], self._widths, strict=True):
+            number = (number << width) + int(part[place])
+        if number < 2 * self.half:
+            return
+        number = entropy.below(2 * self.half)
+        for part, width in zip(reversed(drawn[1:]), reversed(self._widths), strict=True):
+            part[place] = number & ((1 << width) - 1)
+            number >>= width
+        drawn[0][place] = number

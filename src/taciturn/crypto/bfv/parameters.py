@@ -87,11 +87,23 @@ c answers of a product each would add up to about sqrt(c) times as much.
 
 Two primes of 48 bits are dropped for it, one after the other; what the first switch rounds the
 second divides by 2^48, and the bound on failures is as above with P their product.
+
+**Narrow slots**, modulo a prime t of 16 to 22 bits, have no flood beside the mask: R is half of the
+gap, so that mask and flood together are uniform modulo q (but for ``2 t / q``), and c0 is, whatever
+it is added to. Nothing of a table is told, and nothing is to be summed up. What is left of E is a
+chance that a coefficient decrypts to its neighbour, which garbles an answer: U lies within |E| of
+the end of its gap. So
+
+    P(a wrong answer) <= n E|E| t / q
+
+and t is the largest prime with which all answers of a training come to ``2^-LEAST_RIGHT_BITS`` at
+most (``narrow_modulus``). SEAL's own rounding adds ``2^-GUARD`` of a gap for each coefficient.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from taciturn.crypto.base import Capacity, Wrapping
@@ -309,8 +321,14 @@ def most_pieces(terms: int) -> int:
 
 
 def flood_half(primes: tuple[int, ...], modulus: int, dropped: int = 1) -> int:
-    """R, exactly; the last ``dropped`` of q's primes are switched away."""
-    whole, lost = math.prod(primes), math.prod(primes[-dropped:])
+    """R, exactly; the last ``dropped`` of q's primes are switched away.
+
+    Where none is, it is half of the gap between two messages.
+    """
+    whole = math.prod(primes)
+    if not dropped:
+        return whole // (2 * modulus)
+    lost = math.prod(primes[-dropped:])
     return whole // (2 * modulus) - MARGIN * lost - (whole // modulus >> GUARD)
 
 
@@ -334,13 +352,22 @@ SLOT_MODULUS = (1 << 59) - 212_991
 """The largest prime below 2^59 that is 1 modulo 2N: x^N + 1 splits into N factors there."""
 
 
-def slot_noise(products: int = 1, deviations: float = 1.0) -> float:
+NARROW = BfvParameters(kept=(48, 48), dropped=())
+"""For products of slots modulo a small prime, under masks uniform modulo q."""
+
+NARROW_MODULI = (65_537, 163_841, 557_057, 786_433, 4_079_617)
+"""Primes that are 1 modulo 2N."""
+
+LEAST_RIGHT_BITS = 25
+
+
+def slot_noise(products: int = 1, deviations: float = 1.0, modulus: int = SLOT_MODULUS) -> float:
     """A bound on the mean size of E in a coefficient of a sum of products, or on its tail.
 
     >>> round(math.log2(slot_noise()), 1), round(math.log2(slot_noise(64)), 1)
     (66.2, 69.2)
     """
-    largest, proxy = SLOT_MODULUS / 2, (_ERROR_PROXY + 0.25) * DEGREE * products
+    largest, proxy = modulus / 2, (_ERROR_PROXY + 0.25) * DEGREE * products
     return deviations * math.sqrt(proxy) * largest + _ZERO_LARGEST
 
 
@@ -363,6 +390,34 @@ def slot_failure_bits(products: int = 1) -> float:
     True
     """
     return SLOTS.failure_bits_at(slot_noise(products, _TAIL))
+
+
+def narrow_right_bits(modulus: int, answers: Sequence[int]) -> float:
+    """-log2 of a bound on the probability that any of a training's narrow answers is wrong.
+
+    ``answers`` has for each how many products it sums.
+
+    >>> round(narrow_right_bits(65_537, [42] * 123 * 25)), round(narrow_right_bits(786_433, [42]))
+    (29, 34)
+    """
+    gap = _power(*NARROW.kept) / modulus
+    noise = sum(slot_noise(products, modulus=modulus) for products in answers)
+    return -math.log2(max(1, len(answers)) * 2.0**-GUARD + noise / gap) - math.log2(DEGREE)
+
+
+def narrow_modulus(answers: Sequence[int]) -> int:
+    """The largest prime with which all of a training's narrow answers are right.
+
+    >>> narrow_modulus([42] * 5 * 25), narrow_modulus([42] * 123 * 25)
+    (786433, 163841)
+    """
+    for prime in reversed(NARROW_MODULI):
+        if narrow_right_bits(prime, answers) >= LEAST_RIGHT_BITS:
+            return prime
+    raise CryptoError(
+        f"{len(answers):,} answers number by number could be wrong",
+        hint="use fewer passes, or train on fewer rows",
+    )
 
 
 def require_fit(capacity: Capacity) -> BfvParameters:

@@ -38,16 +38,21 @@ _SOME = np.uint64((1 << _ERROR_COINS) - 1)
 _ENOUGH = 257
 
 
-@lru_cache(maxsize=8)
-def uniform_half(primes: tuple[int, ...], seed: bytes, degree: int = DEGREE) -> WordArray:
-    """The uniform half, as values at the roots: primes by N. Not to be written to."""
+def expanded(primes: tuple[int, ...], seed: bytes, degree: int = DEGREE) -> WordArray:
+    """What a seed expands to, as values at the roots: primes by N."""
     entropy = KeyedEntropy(seed)
-    half = np.stack(
+    return np.stack(
         [
             entropy.fork(f"uniform half {at}").integers(prime, degree)
             for at, prime in enumerate(primes)
         ]
     )
+
+
+@lru_cache(maxsize=8)
+def uniform_half(primes: tuple[int, ...], seed: bytes, degree: int = DEGREE) -> WordArray:
+    """The uniform half of a key, kept. Not to be written to."""
+    half = expanded(primes, seed, degree)
     half.flags.writeable = False
     return half
 

@@ -27,7 +27,7 @@ from taciturn.numerics.whole_table import fit_in_clear, fit_on_schedule, optimum
 from taciturn.privacy.base import given
 from taciturn.privacy.model_release import ModelRelease
 from taciturn.privacy.registry import mechanism
-from taciturn.protocol.mutual_table import shared_sigmoid
+from taciturn.protocol.mutual_table import usual_sigmoid
 from taciturn.protocol.outcome import BobTrained, Trained, WeightShare, model_release_of
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
@@ -256,7 +256,7 @@ class SharedModel:
 
     def _sigmoid(self, terms: Terms, rows: int) -> SharedScores:
         agreed = terms.agreement
-        whole = shared_sigmoid(self.scales, agreed, rows)
+        whole = usual_sigmoid(terms, self.scales, rows)
         return SharedScores(
             score_range=given(agreed, "score_range"),
             sigmoid_error=given(agreed, "sigmoid_error"),

@@ -35,8 +35,7 @@ from taciturn.crypto.base import (
     Wrapping,
 )
 from taciturn.errors import RemoteProtocolError, StateError
-from taciturn.numerics.periodic_sigmoid import SharedSigmoid
-from taciturn.numerics.shared_fraction import momentum
+from taciturn.numerics.shared_fraction import Carried, Carry, momentum
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import with_seed
 from taciturn.protocol.alice.sealed import revealed_share
@@ -85,51 +84,70 @@ _NONE = np.empty(0, dtype=np.uint64)
 
 @dataclass(frozen=True, slots=True)
 class SigmoidResponder:
-    """Alice's answers under Bob's ``key``, whose scheme is ``slots``; shares live in ``ring``."""
+    """Alice's answers under Bob's keys: one for all numbers, one modulo a small prime."""
 
+    plan: TablePlan
     key: SlotPublicKey
-    slots: SlotScheme
+    narrow: SlotPublicKey
     ring: Wrapping
     entropy: Entropy
 
-    def residues(
-        self, number: int, sigmoid: SharedSigmoid, scores: IntArray, loss_unit: float | None
-    ) -> Program[tuple[IntArray, WordArray]]:
+    def residues(self, number: int, scores: IntArray) -> Program[tuple[IntArray, WordArray]]:
         """Her share of the rows' residues, from her table of the sigmoid.
 
-        With ``loss_unit``, the loss of a row of 1, also her shares of the sums of losses of each
-        block, modulo the prime: the same ciphertexts times another table.
+        Where the loss is opened also her shares of the rows' losses, modulo p: the same ciphertexts
+        times another table.
         """
-        shares, losses = np.empty(len(scores), dtype=np.int64), list[WordArray]()
-        for block in slot_blocks(self.slots, len(scores), sigmoid.entries):
+        plan = self.plan
+        if plan.at_zero(number):
+            return np.zeros(len(scores), dtype=np.int64), _NONE
+        if not plan.is_narrow(number):
+            taken, losses = yield from self._waves(number, scores, self.key, plan.slots)
+            return self._whole(taken), losses
+        taken, losses = yield from self._waves(number, scores, self.narrow, plan.narrow)
+        widening = plan.widening(raises=True)
+        parts = widening.parts(taken)
+        carries = yield from self.carries("residues", number, widening.carry, parts)
+        return self.ring.centred(widening.widened(Carried(parts, carries))), losses
+
+    def _waves(
+        self, number: int, scores: IntArray, key: SlotPublicKey, slots: SlotScheme
+    ) -> Program[tuple[WordArray, WordArray]]:
+        """Her shares of the sigmoids, and of losses, modulo the prime."""
+        plan, sigmoid = self.plan, self.plan.sigmoid_in(number)
+        loss_unit = plan.sums.loss_unit / plan.rows if plan.sums.opens(number) else None
+        shares, losses = np.empty(len(scores), dtype=np.uint64), list[WordArray]()
+        for block in slot_blocks(slots, len(scores), sigmoid.entries):
             entropy = self.entropy.fork(f"waves {number} {block.rows.start}")
             of_loss = entropy.fork("loss")
             tables = [sigmoid.table(scores[block.rows], entropy.fork("table"))]
             if loss_unit is not None:
                 of_table = of_loss.fork("table")
                 tables.append(sigmoid.loss_table(scores[block.rows], loss_unit, of_table))
-            totals = [self.key.sum_of(block.length) for _ in tables]
+            totals = [key.sum_of(block.length) for _ in tables]
             for parts in zip(*map(block.vectors, tables), strict=True):
                 message = yield from receive(Phases)
                 require_turn("Phases", message.iteration, number)
                 phases = sized_vector(message.phases, block.length)
                 for total, part in zip(totals, parts, strict=True):
                     total.add(part, phases)
-            answer, taken = self._masked(totals[0], block, entropy)
-            shares[block.rows] = self._whole(taken)
+            answer, shares[block.rows] = _masked(totals[0], block, slots, entropy)
             yield from send(ResidueShares(number, answer))
             if loss_unit is not None:
-                answer, taken = self._masked(totals[1], block, of_loss)
+                answer, taken = _masked(totals[1], block, slots, of_loss)
                 losses.append(taken)
                 yield from send(LossShares(number, answer))
         return shares, np.concatenate([*losses, _NONE])
 
-    def carries(self, number: int, table: IntArray) -> Program[IntArray]:
-        """Her share of the weights' carries, from what each segment of Bob's would make."""
+    def carries(
+        self, purpose: str, number: int, carry: Carry, parts: IntArray
+    ) -> Program[IntArray]:
+        """Her share of the carries of parts."""
+        factors = carry.factors(parts)
         taken = yield from self.shared_products(
-            "segments", number, table.shape, lambda rows: table[rows]
+            purpose, number, factors.shape, lambda rows: factors[rows]
         )
-        return self._whole(taken)
+        return carry.completed(self._whole(taken), parts)
 
     def shared_products(
         self, purpose: str, number: int, shape: tuple[int, ...], numbers: Numbers
@@ -139,28 +157,28 @@ class SigmoidResponder:
         ``shape`` has the rows and the numbers of each. ``purpose`` is one of its kind in a pass.
         """
         shares, (rows, entries) = np.empty(shape[0], dtype=np.uint64), shape
-        for block in slot_blocks(self.slots, rows, entries):
+        for block in slot_blocks(self.plan.slots, rows, entries):
             entropy = self.entropy.fork(f"{purpose} {number} {block.rows.start}")
             total = self.key.sum_of(block.length)
             for vector in block.vectors(numbers(block.rows)):
                 message = yield from receive(Segments)
                 require_turn("Segments", message.iteration, number)
                 total.add(vector, sized_vector(message.marks, block.length))
-            answer, shares[block.rows] = self._masked(total, block, entropy)
+            answer, shares[block.rows] = _masked(total, block, self.plan.slots, entropy)
             yield from send(CarryShares(number, answer))
         return shares
 
-    def _masked(
-        self, total: SlotSum, block: SlotBlock, entropy: Entropy
-    ) -> tuple[EncryptedAnswer, WordArray]:
-        """The masked sum, and her shares of the rows' sums: minus those of the masks."""
-        modulus = self.slots.modulus
-        masks = entropy.fork("masks").integers(modulus, block.length)
-        answer = total.masked(masks.view(np.int64), entropy)
-        return answer, np.uint64(modulus) - block.sums(masks, modulus)
-
     def _whole(self, taken: WordArray) -> IntArray:
-        return shares_modulo_power(taken, self.slots.modulus, self.ring, less=True)
+        return shares_modulo_power(taken, self.plan.slots.modulus, self.ring, less=True)
+
+
+def _masked(
+    total: SlotSum, block: SlotBlock, slots: SlotScheme, entropy: Entropy
+) -> tuple[EncryptedAnswer, WordArray]:
+    """The masked sum, and her shares of the rows' sums: minus those of the masks."""
+    masks = entropy.fork("masks").integers(slots.modulus, block.length)
+    answer = total.masked(masks.view(np.int64), entropy)
+    return answer, np.uint64(slots.modulus) - block.sums(masks, slots.modulus)
 
 
 _NO_WEIGHTS = np.empty(0)
@@ -177,7 +195,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     table = OwnTable.from_features(inputs.features, plan, others, inputs.scratch)
     asking = None if opened.own is None else (opened.own, plan.size(plan.bob))
     tables = Tables(plan, asking, (table, opened.bobs), inputs.table_memory, entropy)
-    answers = SigmoidResponder(opened.waves, plan.slots, ring, entropy)
+    answers = SigmoidResponder(plan, opened.waves, opened.narrow, ring, entropy)
     sums = SharedSums(plan.sums, fraction, answers.shared_products)
     point = Point.from_state(state, mutual)
     try:
@@ -185,13 +203,11 @@ def train(inputs: AliceInputs) -> Program[Trained]:
             yield from emit(Boundary(point.kept(state, mutual, number)))
             own, other = point.ahead[:count], point.ahead[count:]
             scores = yield from tables.shared_scores(number, own, other)
-            unit = sums.plan.loss_unit / plan.rows if sums.plan.opens(number) else None
-            sigmoid = plan.sigmoid_in(number)
-            residues, even = yield from answers.residues(number, sigmoid, scores, unit)
+            residues, even = yield from answers.residues(number, scores)
             hers, his = yield from tables.shared_steps(number, residues, own, other)
             products = np.concatenate([hers, his])
             divided = point.divided(fraction, products)
-            carries = yield from answers.carries(number, fraction.table(divided))
+            carries = yield from answers.carries("weights", number, fraction.carry, divided)
             point = yield from point.summed(number, sums, products, carries, scores, even)
             ahead = momentum(number, plan.passes)
             point = point.following(fraction, ring, ahead, products, carries)
@@ -220,6 +236,7 @@ class _Opened:
     plan: TablePlan
     bobs: PublicKey
     waves: SlotPublicKey
+    narrow: SlotPublicKey
     own: SecretKey | None
 
 
@@ -239,6 +256,8 @@ def _opened(inputs: AliceInputs) -> Program[_Opened]:
     bobs = yield from receive_key(terms, plan.ring(plan.alice), key_seed(state.seed, "bob"))
     offer = yield from receive(KeyOffer)
     waves = plan.slots.read_public(offer.public_key, bits, key_seed(state.seed, "waves"))
+    offer = yield from receive(KeyOffer)
+    narrow = plan.narrow.read_public(offer.public_key, bits, key_seed(state.seed, "narrow"))
     own = None
     if bob.count:
         seed = key_seed(state.seed, "alice")
@@ -249,6 +268,7 @@ def _opened(inputs: AliceInputs) -> Program[_Opened]:
         bob.bits,
         start.ahead[plan.alice.count :],
         waves.to_bytes(),
+        narrow.to_bytes(),
         start.products,
         start.carries,
         start.slope,
@@ -256,7 +276,7 @@ def _opened(inputs: AliceInputs) -> Program[_Opened]:
     )
     share = start.ahead[: plan.alice.count]
     state = replace(state, key=bobs.to_bytes(), share=share, mutual=mutual)
-    return _Opened(state, mutual, plan, bobs, waves, own)
+    return _Opened(state, mutual, plan, bobs, waves, narrow, own)
 
 
 def _resumed(inputs: AliceInputs, state: TrainingState) -> _Opened:
@@ -275,4 +295,6 @@ def _resumed(inputs: AliceInputs, state: TrainingState) -> _Opened:
     if plan.bob.count:
         own = plan.scheme.read_secret(mutual.alice_key, bits, plan.ring(plan.bob))
     bobs = plan.scheme.read_public(state.key, bits, plan.ring(alice))
-    return _Opened(state, mutual, plan, bobs, plan.slots.read_public(mutual.waves_key, bits), own)
+    waves = plan.slots.read_public(mutual.waves_key, bits)
+    narrow = plan.narrow.read_public(mutual.narrow_key, bits)
+    return _Opened(state, mutual, plan, bobs, waves, narrow, own)

@@ -28,8 +28,7 @@ from taciturn.crypto.base import (
     Wrapping,
 )
 from taciturn.errors import RemoteProtocolError, StateError
-from taciturn.numerics.periodic_sigmoid import SharedSigmoid
-from taciturn.numerics.shared_fraction import momentum
+from taciturn.numerics.shared_fraction import Carried, Carry, momentum
 from taciturn.privacy.base import EncryptedMechanism
 from taciturn.protocol.batches import key_seed
 from taciturn.protocol.bob.inputs import BobInputs
@@ -76,54 +75,75 @@ from taciturn.setting_syntax import Hint
 
 @dataclass(frozen=True, slots=True)
 class SigmoidRequester:
-    """Bob's questions under his ``key``, whose scheme is ``slots``; shares live in ``ring``."""
+    """Bob's questions under his keys: one for all numbers, one modulo a small prime."""
 
+    plan: TablePlan
     key: SlotSecretKey
-    slots: SlotScheme
+    narrow: SlotSecretKey
     ring: Wrapping
     entropy: Entropy
 
     def residues(
-        self,
-        number: int,
-        sigmoid: SharedSigmoid,
-        scores: IntArray,
-        halves: FloatArray,
-        *,
-        with_loss: bool,
+        self, number: int, scores: IntArray, halves: FloatArray
     ) -> Program[tuple[IntArray, WordArray]]:
         """His share of the rows' residues: what Alice's table makes of his numbers, and the label.
 
         ``halves`` are the residues of scores of zero: half the weight of a row's class, with the
-        label's sign. ``with_loss`` also his shares of the rows' losses, modulo the prime.
+        label's sign. Where the loss is opened also his shares of the rows' losses, modulo p.
         """
+        plan, losses = self.plan, _NONE
+        labels = np.rint(halves * plan.sigmoid.step).astype(np.int64)
+        if plan.at_zero(number):
+            return labels, losses
+        # Minus: a residue is y - sigma(z).
+        factors = -2.0 * np.abs(halves)
+        if not plan.is_narrow(number):
+            sums, losses = yield from self._waves(number, scores, factors, self.key, plan.slots)
+            return self.ring.centred(self._whole(sums) + labels), losses
+        sums, _ = yield from self._waves(number, scores, factors, self.narrow, plan.narrow)
+        widening = plan.widening(raises=False)
+        parts = widening.parts(sums)
+        carries = yield from self.carries("residues", number, widening.carry, parts)
+        return self.ring.centred(widening.widened(Carried(parts, carries)) + labels), losses
+
+    def _waves(
+        self,
+        number: int,
+        scores: IntArray,
+        factors: FloatArray,
+        key: SlotSecretKey,
+        slots: SlotScheme,
+    ) -> Program[tuple[WordArray, WordArray]]:
+        """His shares of the sigmoids times ``factors``, and of losses, modulo the prime."""
+        sigmoid, with_loss = self.plan.sigmoid_in(number), self.plan.sums.opens(number)
         sums = np.empty(len(scores), dtype=np.uint64)
         losses = np.empty(len(scores) if with_loss else 0, dtype=np.uint64)
-        for sent, answered in _turns(slot_blocks(self.slots, len(scores), sigmoid.entries)):
+        for sent, answered in _turns(slot_blocks(slots, len(scores), sigmoid.entries)):
             if sent is not None:
-                # Minus: a residue is y - sigma(z).
-                phases = sigmoid.phases(scores[sent.rows], -2.0 * np.abs(halves[sent.rows]))
+                phases = sigmoid.phases(scores[sent.rows], factors[sent.rows])
                 entropy = self.entropy.fork(f"waves {number} {sent.rows.start}")
                 for at, vector in enumerate(sent.vectors(phases)):
-                    encrypted = self.key.encrypt(vector, entropy.fork(f"{at}"))
+                    encrypted = key.encrypt(vector, entropy.fork(f"{at}"))
                     yield from send(Phases(number, encrypted))
             if answered is not None:
                 message = yield from receive(ResidueShares)
                 require_turn("ResidueShares", message.iteration, number)
-                sums[answered.rows] = self._sums(message.answer, answered)
+                sums[answered.rows] = _sums(key, slots, message.answer, answered)
                 if with_loss:
                     of_loss = yield from receive(LossShares)
                     require_turn("LossShares", of_loss.iteration, number)
-                    losses[answered.rows] = self._sums(of_loss.answer, answered)
-        labels = np.rint(halves * sigmoid.step).astype(np.int64)
-        return self.ring.centred(self._whole(sums) + labels), losses
+                    losses[answered.rows] = _sums(key, slots, of_loss.answer, answered)
+        return sums, losses
 
-    def carries(self, number: int, marks: IntArray) -> Program[IntArray]:
-        """His share of the weights' carries, from the segments of his shares."""
-        sums = yield from self.shared_products(
-            "segments", number, marks.shape, lambda rows: marks[rows]
+    def carries(
+        self, purpose: str, number: int, carry: Carry, parts: IntArray
+    ) -> Program[IntArray]:
+        """His share of the carries of parts."""
+        factors = carry.factors(parts)
+        products = yield from self.shared_products(
+            purpose, number, factors.shape, lambda rows: factors[rows]
         )
-        return self._whole(sums)
+        return carry.completed(self._whole(products), parts)
 
     def shared_products(
         self, purpose: str, number: int, shape: tuple[int, ...], numbers: Numbers
@@ -133,7 +153,8 @@ class SigmoidRequester:
         ``shape`` has the rows and the numbers of each. ``purpose`` is one of its kind in a pass.
         """
         sums, (rows, entries) = np.empty(shape[0], dtype=np.uint64), shape
-        for sent, answered in _turns(slot_blocks(self.slots, rows, entries)):
+        slots = self.plan.slots
+        for sent, answered in _turns(slot_blocks(slots, rows, entries)):
             if sent is not None:
                 entropy = self.entropy.fork(f"{purpose} {number} {sent.rows.start}")
                 for at, vector in enumerate(sent.vectors(numbers(sent.rows))):
@@ -142,15 +163,17 @@ class SigmoidRequester:
             if answered is not None:
                 message = yield from receive(CarryShares)
                 require_turn("CarryShares", message.iteration, number)
-                sums[answered.rows] = self._sums(message.answer, answered)
+                sums[answered.rows] = _sums(self.key, slots, message.answer, answered)
         return sums
 
     def _whole(self, sums: WordArray) -> IntArray:
-        return shares_modulo_power(sums, self.slots.modulus, self.ring, less=False)
+        return shares_modulo_power(sums, self.plan.slots.modulus, self.ring, less=False)
 
-    def _sums(self, answer: EncryptedAnswer, block: SlotBlock) -> WordArray:
-        slots = self.key.decrypt(sized_answer(answer, block.length))
-        return block.sums(slots, self.slots.modulus)
+
+def _sums(
+    key: SlotSecretKey, slots: SlotScheme, answer: EncryptedAnswer, block: SlotBlock
+) -> WordArray:
+    return block.sums(key.decrypt(sized_answer(answer, block.length)), slots.modulus)
 
 
 def _turns(blocks: list[SlotBlock]) -> Iterator[tuple[SlotBlock | None, SlotBlock | None]]:
@@ -164,7 +187,7 @@ def offer_slot_key(
     slots: SlotScheme, bits: int, entropy: Entropy, seed: bytes
 ) -> Program[SlotSecretKey]:
     """A new key for products number by number, sent to Alice; ``seed`` makes its uniform half."""
-    key = slots.generate(bits, entropy.fork("waves key"), seed)
+    key = slots.generate(bits, entropy, seed)
     # Whatever a scheme draws its keys from: after a stop it is this one.
     kept = yield from persist(key.to_bytes())
     if kept != key.to_bytes():
@@ -174,6 +197,7 @@ def offer_slot_key(
 
 
 _NO_WEIGHTS = np.empty(0)
+_NONE = np.empty(0, dtype=np.uint64)
 
 
 def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
@@ -191,7 +215,7 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
         holding = table, opened.hers
     asking = opened.own, plan.size(plan.alice)
     tables = Tables(plan, asking, holding, inputs.table_memory, entropy)
-    questions = SigmoidRequester(opened.waves, plan.slots, ring, entropy)
+    questions = SigmoidRequester(plan, opened.waves, opened.narrow, ring, entropy)
     sums = SharedSums(plan.sums, fraction, questions.shared_products)
     # The residue of a score of zero is half the weight of its class, with the label's sign.
     halves = inputs.mechanism.residue(np.zeros(features.rows), inputs.labels.values)
@@ -201,13 +225,11 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
             yield from emit(Boundary(point.kept(state, mutual, number)))
             other, own = point.ahead[:count], point.ahead[count:]
             scores = yield from tables.shared_scores(number, own, other)
-            residues, even = yield from questions.residues(
-                number, plan.sigmoid_in(number), scores, halves, with_loss=sums.plan.opens(number)
-            )
+            residues, even = yield from questions.residues(number, scores, halves)
             his, hers = yield from tables.shared_steps(number, residues, own, other)
             products = np.concatenate([hers, his])
             divided = point.divided(fraction, products)
-            carries = yield from questions.carries(number, fraction.marks(divided))
+            carries = yield from questions.carries("weights", number, fraction.carry, divided)
             point = yield from point.summed(number, sums, products, carries, scores, even)
             ahead = momentum(number, plan.passes)
             point = point.following(fraction, ring, ahead, products, carries)
@@ -243,6 +265,7 @@ class _Opened:
     plan: TablePlan
     own: SecretKey
     waves: SlotSecretKey
+    narrow: SlotSecretKey
     hers: PublicKey | None
 
 
@@ -258,7 +281,12 @@ def _opened(inputs: BobInputs[EncryptedMechanism]) -> Program[_Opened]:
     state = TrainingState(0, _NO_WEIGHTS, columns=alice.count, magnitude_bits=alice.bits)
     state = yield from with_seed(inputs, state)
     own = yield from offer_key(terms, plan.ring(alice), entropy, key_seed(state.seed, "bob"))
-    waves = yield from offer_slot_key(plan.slots, bits, entropy, key_seed(state.seed, "waves"))
+    waves = yield from offer_slot_key(
+        plan.slots, bits, entropy.fork("waves key"), key_seed(state.seed, "waves")
+    )
+    narrow = yield from offer_slot_key(
+        plan.narrow, bits, entropy.fork("narrow key"), key_seed(state.seed, "narrow")
+    )
     hers = None
     if plan.bob.count:
         hers = yield from receive_key(terms, plan.ring(plan.bob), key_seed(state.seed, "alice"))
@@ -268,6 +296,7 @@ def _opened(inputs: BobInputs[EncryptedMechanism]) -> Program[_Opened]:
         size,
         start.ahead[alice.count :],
         waves.to_bytes(),
+        narrow.to_bytes(),
         start.products,
         start.carries,
         start.slope,
@@ -275,7 +304,7 @@ def _opened(inputs: BobInputs[EncryptedMechanism]) -> Program[_Opened]:
     )
     share = start.ahead[: alice.count]
     state = replace(state, key=own.to_bytes(), share=share, mutual=mutual)
-    return _Opened(state, mutual, plan, own, waves, hers)
+    return _Opened(state, mutual, plan, own, waves, narrow, hers)
 
 
 def _resumed(inputs: BobInputs[EncryptedMechanism], state: TrainingState) -> _Opened:
@@ -293,7 +322,9 @@ def _resumed(inputs: BobInputs[EncryptedMechanism], state: TrainingState) -> _Op
     if bob.count:
         hers = plan.scheme.read_public(mutual.alice_key, bits, plan.ring(bob))
     own = plan.scheme.read_secret(state.key, bits, plan.ring(alice))
-    return _Opened(state, mutual, plan, own, plan.slots.read_secret(mutual.waves_key, bits), hers)
+    waves = plan.slots.read_secret(mutual.waves_key, bits)
+    narrow = plan.narrow.read_secret(mutual.narrow_key, bits)
+    return _Opened(state, mutual, plan, own, waves, narrow, hers)
 
 
 def _given_share(share: IntArray) -> Program[IntArray]:
