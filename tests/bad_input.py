@@ -250,6 +250,20 @@ def own_with(options: str, setting: str = "", **expected: Any) -> Case:
     return own(plain, extra=options, setting=setting, **expected)
 
 
+def counted(
+    options: str, setting: str = "", change: tuple[int, int, str] = (0, 1, "20"), **expected: Any
+) -> Case:
+    """A training on counts, with exposures that are above 0."""
+
+    def make() -> bytes:
+        rows = [[*row[:4], str(n % 4), "0.5"] for n, row in enumerate(people())]
+        rows[change[0]][change[1]] = change[2]
+        return table(rows, f"{HEADER},years")
+
+    command = "train --data people.csv --id person --label default --mechanism none --scheme clear"
+    return Case(f"{command} {options}", setting, file="people.csv", content=make, **expected)
+
+
 def clustered(setting: str, engine: str = "dask", **settings: str) -> Case:
     """Bob's file with a [compute] section."""
     lines = [f'{name} = "{value}"' for name, value in {"engine": engine, **settings}.items()]
@@ -446,7 +460,32 @@ def agreed(
     return Case(command, content=lambda: content, **expected)
 
 
+COUNTS = "--family poisson --exposure years"
 CASES = (
+    counted(COUNTS, "family", (7, 4, "-1"), kind=LabelValueError),
+    counted(COUNTS, "family", (7, 4, "many"), kind=LabelValueError),
+    counted(COUNTS, "", (7, 4, ""), kind=MissingValueError),
+    counted(COUNTS, "exposure", (7, 5, "0"), kind=ColumnError),
+    counted(COUNTS, "exposure", (7, 5, ""), kind=MissingValueError),
+    counted(COUNTS, "exposure", (7, 5, "long"), kind=ColumnError),
+    counted("--family poisson --exposure yeers", kind=ColumnError),
+    counted("--family poisson --weights years", "weights", (7, 5, "-2"), kind=ColumnError),
+    counted("--family gamma", "family", kind=LabelValueError),
+    counted("--family gaussian", "family", (7, 4, "inf"), kind=LabelValueError),
+    counted("--family gaussian --exposure years", "exposure"),
+    counted("--weights years", "weights"),
+    counted("--family poisson --positive yes", "positive"),
+    counted("--family poisson --class-weight 0.2,1", "class_weight"),
+    counted("--family poisson --solver sgd", "solver"),
+    counted("--family poisson --epochs 3", "epochs"),
+    *(
+        counted(f"--family poisson --mechanism {name}", "family")
+        for name in ("add --epsilon 1", "mult --epsilon 1", "hybrid", "label-rr --epsilon 1")
+    ),
+    counted("--family gamma --mechanism mutual --label age", "family"),
+    counted("--family poisson --mechanism mutual", "family"),
+    counted("--family poisson --mechanism sealed --reveal --reveal-epsilon 1", "reveal_epsilon"),
+    Case(f"{NAMED} --family poisson", "family"),
     own(changed(7, 0, "p003"), kind=RowIdError),
     own(changed(7, 0, ""), kind=RowIdError),
     own(changed(7, 4, "2"), kind=LabelValueError),

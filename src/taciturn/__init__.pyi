@@ -4,6 +4,7 @@ from taciturn.errors import TaciturnError
 from taciturn.estimator import VerticalLogisticRegression
 from taciturn.jobs.study.result import SimulatedStudy
 from taciturn.jobs.woe.result import WoeResult
+from taciturn.regressors import VerticalGammaRegressor, VerticalPoissonRegressor, VerticalRidge
 from taciturn.results.check import CheckResult
 from taciturn.results.run_list import RunList
 from taciturn.version import __version__
@@ -25,7 +26,10 @@ __all__ = [
     "SimulatedStudy",
     "TaciturnError",
     "TrainResult",
+    "VerticalGammaRegressor",
     "VerticalLogisticRegression",
+    "VerticalPoissonRegressor",
+    "VerticalRidge",
     "WoeAudit",
     "WoeResult",
     "__version__",

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from html import escape
 from typing import Any, Self
@@ -55,7 +55,74 @@ _SEED_RANGE = 1 << 128
 _SAME_RUN = 1e-9
 
 
-class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class SimulatedModel(BaseEstimator):  # type: ignore[misc]
+    """An estimator whose ``fit`` runs all parties in this process."""
+
+    def _simulate(self, settings: Settings, raw: RawData) -> Outcome:
+        """Train, and set the attributes that every model has."""
+        with in_cell(SILENT) as watching:
+            outcome = simulate_training(settings, raw, observe=watching.observe)
+        _warn_of_divergence(outcome.result)
+        _warn_of_wraps(outcome.result)
+        _warn_of_opened(outcome.result)
+        self.record_ = record_of(outcome.result)
+        self.ledger_ = self.record_["ledger"]
+        self.n_iter_ = outcome.result.iterations
+        return outcome
+
+    def _given(self, own: Collection[str]) -> dict[str, Any]:
+        """Parameters that are settings of the same name, without those left to their defaults."""
+        return {
+            name: _native(value)
+            for name, value in self.get_params(deep=False).items()
+            if name not in own and value is not None
+        }
+
+    def _rows(self, X: FloatArray, labels: LabelTable) -> RawData:  # noqa: N803, RUF100
+        """All rows as they are: none is held out, none is prepared."""
+        names = getattr(self, "feature_names_in_", None)
+        columns = [f"x{j}" for j in range(X.shape[1])] if names is None else [*map(str, names)]
+        return RawData(
+            name="own data",
+            frame=pl.from_numpy(np.ascontiguousarray(X), schema=columns),
+            ids=labels.ids,
+            labels=labels,
+            settings=PrepareSettings(impute="none", scale="none"),
+            whole=True,
+        )
+
+    def _audited(self, raw: RawData, settings: Settings, canary: bool) -> dict[str, Any]:
+        """Record of an audit of the fitted training; DataError where it is another one."""
+        audit_rows = extensions.function("audit_rows")
+        audited = audit_rows(raw, settings, canary=canary)
+        first, again = float(self.record_["train"]["loss"]), audited.first.train.loss
+        if not math.isclose(first, again, rel_tol=_SAME_RUN):
+            raise DataError(
+                "the rows and labels are not those of the fit: the training gives another model",
+                hint="give audit what fit was given; in a pipeline, after its earlier steps",
+            )
+        command = f"{' '.join(repr(self).split())}.audit(X, y)"
+        record: dict[str, Any] = replace(audited, version=__version__, command=command).to_dict()
+        return record
+
+    def _repr_html_inner(self) -> str:
+        return str(super()._repr_html_inner()) + self._protection_html()
+
+    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._protection_html()
+        return bundle
+
+    def _protection_html(self) -> str:
+        """Short HTML summary of what the run protected; empty before ``fit``."""
+        if not hasattr(self, "ledger_"):
+            return ""
+        items = "".join(f"<li>{escape(line)}</li>" for line in _protection(self.record_))
+        return f'<div class="taciturn-protection"><ul>{items}</ul></div>'
+
+
+class VerticalLogisticRegression(ClassifierMixin, SimulatedModel):  # type: ignore[misc]
     """A binary logistic regression, trained by simulated parties.
 
     Every parameter but the last three is the setting of the same name, with its default for own
@@ -245,17 +312,11 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             raise TypeError(_refusal(*unsupported))
         X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         labels = self._learn_classes(y)
-        self.seed_ = _seed(self.random_state)
+        self.seed_ = seed_of(self.random_state)
         settings, raw = self._settings(labels), self._raw(X, labels)
-        with in_cell(SILENT) as watching:
-            outcome = simulate_training(settings, raw, observe=watching.observe)
-        _warn_of_divergence(outcome.result)
-        _warn_of_wraps(outcome.result)
-        _warn_of_opened(outcome.result)
-        self._take_weights(outcome)
-        self.record_ = record_of(outcome.result)
-        self.ledger_ = self.record_["ledger"]
-        self.n_iter_ = outcome.result.iterations
+        outcome = self._simulate(settings, raw)
+        weights, intercept = columns_weights(outcome)
+        self.coef_, self.intercept_ = weights.reshape(1, -1), np.array([intercept])
         self.log_odds_shift_ = outcome.terms.log_odds_shift
         return self
 
@@ -299,38 +360,12 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         labels = self._known_classes(column_or_1d(y))
         if len(labels) != len(X):
             raise ValueError(f"there are {len(X)} rows and {len(labels)} labels")
-        audit_rows = extensions.function("audit_rows")
-        audited = audit_rows(self._raw(X, labels), self._settings(labels), canary=canary)
-        first, again = float(self.record_["train"]["loss"]), audited.first.train.loss
-        if not math.isclose(first, again, rel_tol=_SAME_RUN):
-            raise DataError(
-                "the rows and labels are not those of the fit: the training gives another model",
-                hint="give audit what fit was given; in a pipeline, after its earlier steps",
-            )
-        command = f"{' '.join(repr(self).split())}.audit(X, y)"
-        record: dict[str, Any] = replace(audited, version=__version__, command=command).to_dict()
-        return record
+        return self._audited(self._raw(X, labels), self._settings(labels), canary)
 
     def __sklearn_tags__(self) -> Any:  # noqa: ANN401 - scikit-learn's own type
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
-
-    def _repr_html_inner(self) -> str:
-        return str(super()._repr_html_inner()) + self._protection_html()
-
-    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle:
-            bundle["text/html"] += self._protection_html()
-        return bundle
-
-    def _protection_html(self) -> str:
-        """Short HTML summary of what the run protected; empty before ``fit``."""
-        if not hasattr(self, "ledger_"):
-            return ""
-        items = "".join(f"<li>{escape(line)}</li>" for line in _protection(self.record_))
-        return f'<div class="taciturn-protection"><ul>{items}</ul></div>'
 
     def _learn_classes(self, y: NDArray[Any]) -> ByteLabels:
         """The labels as 0 and 1; sets ``classes_``."""
@@ -353,17 +388,12 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
 
     def _settings(self, labels: ByteLabels) -> Settings:
         """The parameters as settings of a simulated run."""
-        given = {
-            name: _native(value)
-            for name, value in self.get_params(deep=False).items()
-            if name not in _OWN_NAMES and value is not None
-        }
         own = {
             "intercept": bool(self.fit_intercept),
             "class_weight": self._class_weight(labels),
             "seed": self.seed_,
         }
-        return Settings.from_mapping({**given, **own}).resolved()
+        return Settings.from_mapping({**self._given(_OWN_NAMES), **own}).resolved()
 
     def _class_weight(self, labels: ByteLabels) -> tuple[float, float] | None:
         """Weights of both classes, the larger 1; None where they are equal."""
@@ -402,27 +432,18 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             )
 
     def _raw(self, X: FloatArray, labels: ByteLabels) -> RawData:  # noqa: N803, RUF100
-        names = getattr(self, "feature_names_in_", None)
-        columns = [f"x{j}" for j in range(X.shape[1])] if names is None else [*map(str, names)]
-        ids = RowIds.numbered(len(X))
-        return RawData(
-            name="own data",
-            frame=pl.from_numpy(np.ascontiguousarray(X), schema=columns),
-            ids=ids,
-            labels=LabelTable(ids, labels),
-            settings=PrepareSettings(impute="none", scale="none"),
-            whole=True,
-        )
+        return self._rows(X, LabelTable(RowIds.numbered(len(X)), labels))
 
-    def _take_weights(self, outcome: Outcome) -> None:
-        """Put the two parties' weights into the order of the columns."""
-        data = outcome.data
-        weights = dict(zip(data.alice_train.columns, outcome.alice_weights, strict=True))
-        weights |= dict(zip(data.bob_train.columns, outcome.bob_weights, strict=True))
-        ordered = [weights[name] for name in data.preparation.columns]
-        self.coef_ = np.array([ordered], dtype=np.float64)
-        last = outcome.bob_weights[-1] if data.intercept else 0.0
-        self.intercept_ = np.array([last], dtype=np.float64)
+
+def columns_weights(outcome: Outcome) -> tuple[FloatArray, float]:
+    """Both parties' weights in the order of the columns, and the intercept."""
+    data = outcome.data
+    weights = dict(zip(data.alice_train.columns, outcome.alice_weights, strict=True))
+    weights |= dict(zip(data.bob_train.columns, outcome.bob_weights, strict=True))
+    ordered = np.array([weights[name] for name in data.preparation.columns], dtype=np.float64)
+    response = data.labels_train.response
+    last = float(outcome.bob_weights[-1]) if data.intercept else 0.0
+    return response.scale * ordered, response.location + response.scale * last
 
 
 def _refusal(first: str, *others: str) -> str:
@@ -434,7 +455,8 @@ def _refusal(first: str, *others: str) -> str:
     return f"fit takes X and y, not {first}"
 
 
-def _seed(random_state: Any) -> int:  # noqa: ANN401 - an int, None or a generator of NumPy's
+def seed_of(random_state: Any) -> int:  # noqa: ANN401 - an int, None or a generator of NumPy's
+    """Seed of a run, from scikit-learn's ``random_state``."""
     if random_state is None:
         return KeyedEntropy.from_system().below(_SEED_RANGE)
     if isinstance(random_state, int | np.integer) and not isinstance(random_state, bool):

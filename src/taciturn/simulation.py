@@ -224,7 +224,7 @@ def load_raw(settings: Settings, table: object = None, labels: object = None) ->
         settings.data if table is None else table,
         id_column=settings.id,
         label_column=settings.label,
-        table=UserTable.from_settings(settings),
+        table=UserTable.from_settings(settings, settings.family),
     )
 
 
@@ -247,7 +247,9 @@ def _columns_and_labels(settings: Settings, table: object, labels: object) -> Ra
         else FeatureTable.from_data(table, id_column=settings.id)
     )
     truth = (
-        labels if isinstance(labels, LabelTable) else LabelTable.from_data(labels, ids=columns.ids)
+        labels
+        if isinstance(labels, LabelTable)
+        else LabelTable.from_data(labels, ids=columns.ids, family=settings.family)
     )
     truth.ids.require_same(columns.ids, names=("the labels", "the columns"))
     return RawData(

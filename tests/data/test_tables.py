@@ -217,8 +217,8 @@ def test_a_wrong_label_is_named_by_row_and_not_by_value():
 def test_one_class_is_refused_only_when_asked():
     table = LabelTable.from_data([1, 1])
     with refused(LabelValueError):
-        table.require_both_classes()
-    LabelTable.from_data([1, 0]).require_both_classes()
+        table.require_variation()
+    LabelTable.from_data([1, 0]).require_variation()
 
 
 def test_permuted_keeps_ids_and_counts():

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from taciturn.arrays import EVERY_ROW, FloatArray, LabelArray
 from taciturn.errors import OutputError
+from taciturn.families import FAMILIES
 from taciturn.memmap import BLOCK_ROWS, MEMORY, Scratch
 from taciturn.numerics import (
     ITERATIONS,
-    NEWTON_STEPS,
     OUTER_ITERATIONS,
     SAFE_STEPS,
     DescentSolver,
@@ -152,7 +152,7 @@ def test_labels_do_not_decide_how_much_is_computed(kind):
         "separable": (THEIRS[:, 0] > 0).astype(np.int8),
     }[kind]
     answers = [WHITENED @ weights for weights in RNG.normal(size=(4, 9))]
-    each_iteration = 1 + len(NEWTON_STEPS) + len(SAFE_STEPS)
+    each_iteration = 1 + len(FAMILIES["binomial"].step_lengths) + len(SAFE_STEPS)
     first = OUTER_ITERATIONS * each_iteration + 1
     middle = ITERATIONS * each_iteration
     assert evaluations(labels, answers) == [

@@ -13,6 +13,7 @@ import pytest
 import taciturn
 from taciturn.errors import FileError
 from taciturn.files import to_json
+from taciturn.numerics import class_metrics
 from taciturn.results import RESULT, RunList, Runs, from_record
 from taciturn.runs import ORDERS, RunFilter, collect, named
 from tests.expected import refused
@@ -136,7 +137,7 @@ def test_python_has_the_same_as_a_frame(folder):
     frame = runs.to_pandas()
     assert list(frame["name"]) == ["audit", "quiet"]
     assert list(frame["leak_attack"]) == ["exact-solve", "likelihood"]
-    assert frame["auc"][0] == TRAINING.test.auc
+    assert frame["auc"][0] == class_metrics(TRAINING.test).auc
     assert "exact-solve" in (runs._repr_html_() or "")
     with pytest.raises(TypeError):
         runs.plot()

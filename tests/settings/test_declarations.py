@@ -266,6 +266,7 @@ NOT_ITS_BUSINESS = {
     "alice_data",
     "data_dir",
     "test_fraction",
+    "family",
     *TableSettings.model_fields,
     "seeds",
     "compare_optimum",
@@ -327,6 +328,7 @@ def test_the_defaults_of_a_partys_file():
     defaults = {name: file_default("agreement", name) for name in section_settings("agreement")}
     assert {name: value for name, value in defaults.items() if value is not None} == {
         "mechanism": "sealed",
+        "family": "binomial",
         "scheme": "bfv",
         "epochs": 10,
         "batch_size": 64,

@@ -20,6 +20,7 @@ from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import ConfigError
 from taciturn.jobs.train.simulation import estimate, raise_if_diverged, simulate_training
 from taciturn.numerics.metrics import Metrics
+from taciturn.numerics.regression_metrics import ModelMetrics
 from taciturn.protocol.terms import agree
 from taciturn.results.runs import Runs
 from taciturn.results.training import TrainingRun
@@ -177,6 +178,6 @@ def _best(weighed: Weighed, by: Measure) -> BestAttack:
     )
 
 
-def _mean_auc(parts: Sequence[Metrics | None]) -> float | None:
-    known = [part.auc for part in parts if part is not None]
+def _mean_auc(parts: Sequence[ModelMetrics | None]) -> float | None:
+    known = [part.auc for part in parts if isinstance(part, Metrics)]
     return sum(known) / len(known) if len(known) == len(parts) else None

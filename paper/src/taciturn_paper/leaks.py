@@ -20,7 +20,7 @@ from taciturn.data.prepare import RawData
 from taciturn.data.tables import LabelTable
 from taciturn.errors import TranscriptError
 from taciturn.jobs.train.simulation import simulate_training
-from taciturn.numerics.metrics import Metrics
+from taciturn.numerics.regression_metrics import ModelMetrics, class_metrics
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import Settings
 from taciturn_audit.adversaries import outcome_view
@@ -103,10 +103,11 @@ def _trained(options: Record, raw: RawData) -> Record:
     }
 
 
-def _figures(metrics: Metrics | None) -> Record | None:
+def _figures(metrics: ModelMetrics | None) -> Record | None:
     if metrics is None:
         return None
-    return {"accuracy": metrics.accuracy, "auc": metrics.auc}
+    classes = class_metrics(metrics)
+    return {"accuracy": classes.accuracy, "auc": classes.auc}
 
 
 LENGTHS = (70, 80, 90, 100, 120, 150, 200, 300)

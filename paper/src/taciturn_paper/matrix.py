@@ -16,6 +16,7 @@ from statistics import fmean
 
 from taciturn.data.prepare import RawData
 from taciturn.jobs.train.simulation import simulate_training
+from taciturn.numerics.regression_metrics import class_metrics
 from taciturn.results.columns import ColumnControl, ColumnFindings, ColumnScore, mean_columns
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import DATASET_DEFAULTS, Settings
@@ -108,8 +109,8 @@ def _row(dataset: str, raw: RawData, cell: Cell, seeds: Iterable[int]) -> Record
         "dataset": dataset,
         "curve": cell.curve,
         **{key: cell.settings.get(key) for key in ("mechanism", "variant", "epsilon", "b1", "b2")},
-        "test_accuracy": fmean(run.test.accuracy for run in trained),
-        "test_auc": fmean(run.test.auc for run in trained),
+        "test_accuracy": fmean(class_metrics(run.test).accuracy for run in trained),
+        "test_auc": fmean(class_metrics(run.test).auc for run in trained),
         "label_epsilon_total": record_of(trained[0].ledger)["label_epsilon_total"],
         "commoner_label": commoner,
         "attacks": attacks,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, chain, groupby, pairwise
 
 import numpy as np
@@ -233,8 +233,8 @@ def prepare_vertical(
     used = {*plan.sources}
     left_out = [name for name in raw.frame.columns if name not in used]
     split = split_columns(spec, plan.columns, plan.sources, left_out, parties)
-    labels_train = raw.labels.take(train)
-    labels_train.require_both_classes()
+    labels_train = raw.labels.take(train).standardised(intercept=intercept)
+    labels_train.require_variation()
 
     alice_train, bob_train = _tables(plan, split, raw.frame, train_ids, intercept, train)
     alice_test, bob_test = _tables(plan, split, raw.frame, raw.ids.take(test), intercept, test)
@@ -247,7 +247,7 @@ def prepare_vertical(
         labels_train=labels_train,
         alice_test=alice_test,
         bob_test=bob_test,
-        labels_test=raw.labels.take(test),
+        labels_test=replace(raw.labels.take(test), response=labels_train.response),
         preparation=plan,
         notes=(*plan.notes, *remarks),
         alices=_places(split),
@@ -270,15 +270,16 @@ def whole_vertical(
     """Like ``prepare_vertical``, with every row in training and unprepared."""
     plan = Preparation(tuple(NumericRule(name) for name in raw.frame.columns), (NOT_HELD_OUT,))
     split = split_columns(spec, plan.columns, plan.sources, parties=parties)
-    raw.labels.require_both_classes()
+    labels = raw.labels.standardised(intercept=intercept)
+    labels.require_variation()
     alice, bob = _tables(plan, split, raw.frame, raw.ids, intercept)
     return VerticalData(
         alice_train=alice,
         bob_train=bob,
-        labels_train=raw.labels,
+        labels_train=labels,
         alice_test=alice,
         bob_test=bob,
-        labels_test=raw.labels,
+        labels_test=labels,
         preparation=plan,
         notes=plan.notes,
         held_out=False,

@@ -1,9 +1,9 @@
 """Tables: what a party holds about its rows, checked on entry.
 
 A ``FeatureTable`` is a matrix of finite float64 with named columns and row ids; a ``LabelTable`` is
-a vector of 0 and 1 with row ids. Whatever gets past their constructors is fit for training, so that
-nothing behind them checks again. Labels are the secret: a ``LabelTable`` never shows its values,
-and errors about it carry counts.
+a vector of labels with row ids: 0 and 1, or numbers that its family can have. Whatever gets past
+their constructors is fit for training, so that nothing behind them checks again. Labels are the
+secret: a ``LabelTable`` never shows its values, and errors about it carry counts.
 
 The values of a large table may lie in a file (``taciturn.memmap``): whatever looks at all of them
 does so by ``row_blocks``.
@@ -18,7 +18,7 @@ import hashlib
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,8 @@ from taciturn.errors import (
     ShapeError,
     spelled,
 )
+from taciturn.families.base import UNCHANGED, Family, Response
+from taciturn.families.registry import BINOMIAL, FAMILIES
 from taciturn.memmap import drop_pages, row_blocks
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint
@@ -191,10 +193,18 @@ class FeatureTable:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LabelTable:
-    """Bob's labels, never shown: booleans, or numbers that are exactly 0 or 1."""
+    """Bob's labels, never shown: booleans, numbers that are exactly 0 or 1, or those of a family.
+
+    ``exposure`` and ``weights`` are of other families than ``binomial``: how long or how much each
+    row was observed, and how much it counts. ``response`` has the coordinates of scores.
+    """
 
     ids: RowIds
-    values: ByteLabels
+    values: NDArray[Any]
+    family: str = BINOMIAL
+    exposure: FloatArray | None = None
+    weights: FloatArray | None = None
+    response: Response = UNCHANGED
 
     def __post_init__(self) -> None:
         series = as_series(self.values, name="labels", error=LabelValueError)
@@ -205,51 +215,105 @@ class LabelTable:
             )
         if not len(series):
             raise ShapeError("there are no labels", hint="pass at least one row")
-        object.__setattr__(self, "values", _read_only(_as_labels(series, self.ids)))
+        object.__setattr__(self, "values", _read_only(self._checked(series)))
+        for name in ("exposure", "weights"):
+            if getattr(self, name) is not None:
+                given = as_series(getattr(self, name), name=name, error=ColumnError)
+                object.__setattr__(self, name, _read_only(_as_factor(given, self.ids, name)))
 
     @classmethod
-    def from_data(cls, data: object, *, ids: object = None) -> LabelTable:
+    def from_data(
+        cls,
+        data: object,
+        *,
+        ids: object = None,
+        family: str = BINOMIAL,
+        exposure: object = None,
+        weights: object = None,
+    ) -> LabelTable:
         """Labels from a list, a 1-D array, or a pandas or polars series."""
         series: Any = as_series(data, name="labels", error=LabelValueError)
-        return cls(_ids_or_numbers(ids, len(series)), series)
+        beside: Any = exposure, weights
+        return cls(_ids_or_numbers(ids, len(series)), series, family, *beside)
+
+    def _checked(self, series: pl.Series) -> NDArray[Any]:
+        if self.family == BINOMIAL:
+            return _as_labels(series, self.ids)
+        return _as_values(series, self.ids, self.kind)
+
+    @property
+    def kind(self) -> Family:
+        """The family of the labels."""
+        return FAMILIES[self.family]
 
     @property
     def rows(self) -> int:
         """Number of rows."""
         return len(self.ids)
 
-    def take(self, indices: NDArray[np.integer]) -> LabelTable:
-        """The rows at these positions, in this order."""
+    def take(self, indices: NDArray[np.integer], ids: RowIds | None = None) -> LabelTable:
+        """The rows at these positions, in this order, under their own or other ids."""
         chosen = checked_indices(indices, self.rows)
-        return LabelTable(self.ids.take(chosen), self.values[chosen])
+        return self._moved(chosen, self.ids.take(chosen) if ids is None else ids)
 
     def permuted(self, entropy: Entropy) -> LabelTable:
-        """The same labels, assigned to the rows at random."""
-        return LabelTable(self.ids, self.values[entropy.permutation(self.rows)])
+        """The same labels, with exposure and weight, assigned to the rows at random."""
+        return self._moved(entropy.permutation(self.rows), self.ids)
+
+    def _moved(self, places: NDArray[np.integer], ids: RowIds) -> LabelTable:
+        exposure, weights = (
+            None if beside is None else beside[places] for beside in (self.exposure, self.weights)
+        )
+        values = self.values[places]
+        return replace(self, ids=ids, values=values, exposure=exposure, weights=weights)
 
     def with_random_labels(self, entropy: Entropy) -> LabelTable:
         """Independent fair random labels for the same rows."""
         bits = (entropy.words(self.rows) & np.uint64(1)).astype(np.int8)
         return LabelTable(self.ids, bits)
 
+    def standardised(self, *, intercept: bool) -> LabelTable:
+        """The same labels, with coordinates of scores in which the best constant is 0."""
+        if self.family == BINOMIAL:
+            return self
+        ones = np.ones(self.rows)
+        exposure, weights = (
+            ones if given is None else given for given in (self.exposure, self.weights)
+        )
+        values = np.asarray(self.values, dtype=np.float64)
+        return replace(
+            self, response=self.kind.response(values, exposure, weights, intercept=intercept)
+        )
+
     def digest(self) -> str:
         """SHA-256 over row ids and labels, as hexadecimal text: as secret as the labels."""
-        return hashlib.sha256(self.ids.digest().encode() + self.values.tobytes()).hexdigest()
+        sha = hashlib.sha256(self.ids.digest().encode() + self.values.tobytes())
+        for name in ("exposure", "weights"):
+            if getattr(self, name) is not None:
+                sha.update(name.encode() + getattr(self, name).tobytes())
+        return sha.hexdigest()
 
-    def require_both_classes(self) -> None:
-        """Raise unless both 0 and 1 occur; the error does not say which one does."""
+    def require_variation(self) -> None:
+        """Raise unless labels differ; the error does not say which one occurs."""
         if self.values.min() == self.values.max():
+            classes = self.family == BINOMIAL
             raise LabelValueError(
                 f"all {self.rows} labels are the same",
                 where="the label column",
-                hint="a classifier needs rows of both classes: use more rows or another column",
+                hint="a classifier needs rows of both classes: use more rows or another column"
+                if classes
+                else "there is nothing to predict: use more rows or another column",
             )
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, LabelTable)
             and self.ids == other.ids
-            and np.array_equal(self.values, other.values)
+            and self.family == other.family
+            and all(
+                np.array_equal(getattr(self, name), getattr(other, name))
+                for name in ("values", "exposure", "weights")
+            )
         )
 
     def __repr__(self) -> str:
@@ -341,14 +405,7 @@ def _numbers(frame: pl.DataFrame, name: str) -> FloatArray:
 
 
 def _as_labels(series: pl.Series, ids: RowIds) -> ByteLabels:
-    if series.dtype.is_float():
-        series = series.fill_nan(None)
-    if missing := series.null_count():
-        raise MissingValueError(
-            f"{missing} of {len(series)} labels are missing",
-            where=row_name(int(series.is_null().arg_max() or 0), ids),
-            hint="drop the rows without a label",
-        )
+    series = _without_gaps(series, ids)
     if not (series.dtype.is_numeric() or series.dtype == pl.Boolean):
         raise LabelValueError(
             f"the labels are {series.dtype}, not 0 and 1",
@@ -366,6 +423,91 @@ def _as_labels(series: pl.Series, ids: RowIds) -> ByteLabels:
     return values.astype(np.int8)
 
 
+def _without_gaps(series: pl.Series, ids: RowIds) -> pl.Series:
+    if series.dtype.is_float():
+        series = series.fill_nan(None)
+    if missing := series.null_count():
+        raise MissingValueError(
+            f"{missing} of {len(series)} labels are missing",
+            where=row_name(int(series.is_null().arg_max() or 0), ids),
+            hint="drop the rows without a label",
+        )
+    return series
+
+
+def _as_values(series: pl.Series, ids: RowIds, kind: Family) -> FloatArray:
+    """Labels of a family other than binomial."""
+    series = _without_gaps(series, ids)
+    if not series.dtype.is_numeric():
+        raise LabelValueError(
+            f"the labels are {'text' if series.dtype == pl.String else series.dtype}, and those of "
+            f"{kind.name} are numbers",
+            setting="family",
+            hint=Hint("name another label column, or use {family}", family=BINOMIAL),
+        )
+    values = series.cast(pl.Float64).to_numpy()
+    wrong = ~np.isfinite(values)
+    if not wrong.any():
+        wrong = ~kind.possible(values)
+    if wrong.any():
+        raise LabelValueError(
+            f"{int(wrong.sum())} of {len(values)} labels are not {kind.valid}, and {kind.name} "
+            "has no others",
+            where=row_name(int(wrong.argmax()), ids),
+            setting="family",
+            hint=Hint(kind.way_out, family="gaussian"),
+        )
+    return np.ascontiguousarray(values)
+
+
+_FACTORS = {
+    "exposure": (
+        "above 0",
+        "a row that was not observed has no rate: drop it, or correct its exposure",
+    ),
+    "weights": ("0 or more", "give such rows the weight 0, or drop them"),
+}
+
+
+def _as_factor(series: pl.Series, ids: RowIds, name: str) -> FloatArray:
+    """Exposures or weights: finite numbers, above 0 or at least 0."""
+    valid, way_out = _FACTORS[name]
+    if len(series) != len(ids):
+        raise ShapeError(
+            f"{name} has {len(series)} rows, and there are {len(ids)} labels", setting=name
+        )
+    if not series.dtype.is_numeric():
+        raise ColumnError(
+            f"{name} is {series.dtype}, not numbers",
+            setting=name,
+            hint="name a column of numbers",
+        )
+    series = series.cast(pl.Float64).fill_nan(None)
+    if missing := series.null_count():
+        raise MissingValueError(
+            f"{name} is missing in {missing} of {len(series)} rows",
+            where=row_name(int(series.is_null().arg_max() or 0), ids),
+            setting=name,
+            hint="complete these rows, or drop them",
+        )
+    values = series.to_numpy()
+    wrong = ~np.isfinite(values) | ((values <= 0) if name == "exposure" else (values < 0))
+    if wrong.any():
+        raise ColumnError(
+            f"{name} is not {valid} in {int(wrong.sum())} of {len(values)} rows",
+            where=row_name(int(wrong.argmax()), ids),
+            setting=name,
+            hint=way_out,
+        )
+    if not values.any():
+        raise ColumnError(
+            "all weights are 0",
+            setting=name,
+            hint=Hint("name another column, or leave {weights} out"),
+        )
+    return np.ascontiguousarray(values)
+
+
 # Beyond this AUC, of the column alone, it is the label or made from it; fewer rows prove nothing.
 _NEAR, _FEWEST = 0.995, 12
 # So many rows are enough, and keep the look short.
@@ -379,6 +521,8 @@ _TWO_WORDS = ({"0", "1"}, {"no", "yes"}, {"n", "y"}, {"false", "true"}, {"f", "t
 
 def leakage_notes(table: FeatureTable, labels: LabelTable) -> tuple[str, ...]:
     """A remark on each prepared column that alone predicts the labels nearly perfectly."""
+    if labels.family != BINOMIAL:
+        return _correlation_notes(table, labels)
     step = -(-table.rows // _MOST)
     truth, sample = labels.values[::step], np.array(table.values[::step])
     drop_pages(table.values)
@@ -399,6 +543,25 @@ def leakage_notes(table: FeatureTable, labels: LabelTable) -> tuple[str, ...]:
                 f"column {name} nearly equals the label (AUC {max(auc, 1 - auc):.1%} alone): is it "
                 f"known when you predict? If not, leave it out: "
                 f"{spelled(Hint('{drop}', drop=[source]))}"
+            )
+    return tuple(notes)
+
+
+def _correlation_notes(table: FeatureTable, labels: LabelTable) -> tuple[str, ...]:
+    step = -(-table.rows // _MOST)
+    truth, sample = np.asarray(labels.values[::step]), np.array(table.values[::step])
+    drop_pages(table.values)
+    if len(truth) < _FEWEST or np.ptp(truth) == 0:
+        return ()
+    spread = np.ptp(sample, axis=0) > 0
+    notes = []
+    for name, values in zip(np.array(table.columns)[spread], sample.T[spread], strict=True):
+        size = abs(float(np.corrcoef(values, truth)[0, 1]))
+        if size >= _NEAR:
+            source = str(name).partition("=")[0]
+            notes.append(
+                f"column {name} nearly equals the label (correlation {size:.3f}): is it known when "
+                f"you predict? If not, leave it out: {spelled(Hint('{drop}', drop=[source]))}"
             )
     return tuple(notes)
 

@@ -20,6 +20,7 @@ from taciturn.data.prepare import ErrorCollector, RawData, fit
 from taciturn.data.source import TableSource
 from taciturn.data.tables import LabelTable
 from taciturn.errors import ColumnError, ConfigError, LabelValueError, nearest
+from taciturn.families.registry import BINOMIAL, FAMILIES
 from taciturn.setting_syntax import Hint
 
 _TRUTH = {"0": 0, "1": 1, "false": 0, "true": 1}
@@ -46,15 +47,65 @@ class LabelEncoding:
 
     positive: tuple[str, ...] = ()
     negative: tuple[str, ...] = ()
+    family: str = BINOMIAL
+    exposure: str | None = None
+    weights: str | None = None
 
     @classmethod
-    def from_settings(cls, choices: object) -> LabelEncoding:
-        """Label words from settings of the same names."""
+    def from_settings(cls, choices: object, family: str = BINOMIAL) -> LabelEncoding:
+        """Label words, and columns beside the labels, from settings of the same names."""
         positive, negative = (getattr(choices, name) or () for name in ("positive", "negative"))
-        return cls(positive, negative)
+        beside = (getattr(choices, name, None) for name in ("exposure", "weights"))
+        encoding = cls(positive, negative, family, *beside)
+        encoding.require_family()
+        return encoding
+
+    def require_family(self) -> None:
+        """Refuse what the family of the labels does not have."""
+        kind, classes = FAMILIES[self.family], self.family == BINOMIAL
+        if self.exposure is not None and not kind.takes_exposure:
+            raise ConfigError(
+                f"{self.family} has no exposure: its link is no logarithm",
+                setting="exposure",
+                hint=Hint("use {family}, or leave {exposure} out", family=("poisson", "gamma")),
+            )
+        if self.weights is not None and classes:
+            raise ConfigError(
+                "binomial has no weights of single rows",
+                setting="weights",
+                hint=Hint("use {class_weight}, or leave {weights} out", class_weight="0.2,1"),
+            )
+        for name in ("positive", "negative"):
+            if getattr(self, name) and not classes:
+                raise ConfigError(
+                    f"{name} is about labels of two classes, and those of {self.family} are "
+                    "numbers",
+                    setting=name,
+                    hint=Hint(f"leave {{{name}}} out, or use {{family}}", family=BINOMIAL),
+                )
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Columns beside the label that are no features."""
+        return tuple(name for name in (self.exposure, self.weights) if name is not None)
+
+    def table(self, frame: Columns, column: str, ids: RowIds, names: RowIds | None) -> LabelTable:
+        """Labels of a frame; rows go by their ``names`` in errors."""
+        values = self.values(frame[column], names)
+        return LabelTable.from_data(
+            values if self.family != BINOMIAL else values.to_numpy(),
+            ids=ids,
+            family=self.family,
+            **{
+                name: None if source is None else frame[source]
+                for name, source in (("exposure", self.exposure), ("weights", self.weights))
+            },
+        )
 
     def values(self, series: pl.Series, ids: RowIds | None) -> pl.Series:
         """A label column as 0 and 1, null where missing; other numbers unchanged."""
+        if self.family != BINOMIAL:
+            return series
         if not (self.positive or self.negative):
             return _plain_values(series, ids)
         text = _words(series)
@@ -159,12 +210,12 @@ class UserTable:
     labels: LabelEncoding = PLAIN
 
     @classmethod
-    def from_settings(cls, choices: object) -> UserTable:
+    def from_settings(cls, choices: object, family: str = BINOMIAL) -> UserTable:
         """Options from settings of the same names; the others have their defaults."""
         return cls(
             chosen(DEFAULTS, choices),
             Dialect.from_settings(choices),
-            LabelEncoding.from_settings(choices),
+            LabelEncoding.from_settings(choices, family),
         )
 
 
@@ -262,8 +313,14 @@ def _validated(
     with problems.collecting():
         if label_column is not None:
             require_column(frame.columns, label_column, "label", where=where)
-            labels = LabelTable(ids, table.labels.values(frame[label_column], names).to_numpy())
-    beside = [name for name in frame.columns if name not in (label_column, id_column)]
+            for name in table.labels.beside:
+                require_column(frame.columns, name, where=where)
+            labels = table.labels.table(frame, label_column, ids, names)
+    beside = [
+        name
+        for name in frame.columns
+        if name not in (label_column, id_column, *table.labels.beside)
+    ]
     features = frame.select(beside)
     with problems.collecting():
         features = _chosen_columns(features, settings, where, problems, needed=columns_needed)

@@ -27,6 +27,7 @@ from taciturn.numerics.likelihood import corrected_residue as corrected_residue
 from taciturn.numerics.likelihood import debiased_loss as debiased_loss
 from taciturn.numerics.likelihood import debiased_residue as debiased_residue
 from taciturn.numerics.likelihood import label_likelihood as label_likelihood
+from taciturn.numerics.likelihood import response_likelihood as response_likelihood
 from taciturn.numerics.likelihood import weighted_likelihood as weighted_likelihood
 from taciturn.numerics.logistic import SCHEDULES as SCHEDULES
 from taciturn.numerics.logistic import LearningRate as LearningRate
@@ -57,6 +58,14 @@ from taciturn.numerics.metrics import pr_auc as pr_auc
 from taciturn.numerics.periodic_sigmoid import PeriodicSigmoid as PeriodicSigmoid
 from taciturn.numerics.periodic_sigmoid import SharedSigmoid as SharedSigmoid
 from taciturn.numerics.periodic_sigmoid import half_range as half_range
+from taciturn.numerics.regression_metrics import AddedDeviance as AddedDeviance
+from taciturn.numerics.regression_metrics import RateBin as RateBin
+from taciturn.numerics.regression_metrics import RegressionMetrics as RegressionMetrics
+from taciturn.numerics.regression_metrics import added_by_partner as added_by_partner
+from taciturn.numerics.regression_metrics import class_metrics as class_metrics
+from taciturn.numerics.regression_metrics import evaluate_labels as evaluate_labels
+from taciturn.numerics.regression_metrics import labels_loss as labels_loss
+from taciturn.numerics.regression_metrics import most_loss as most_loss
 from taciturn.numerics.scorecard import Scale as Scale
 from taciturn.numerics.scorecard import covariance as covariance
 from taciturn.numerics.scorecard import errors_of as errors_of
@@ -84,7 +93,6 @@ from taciturn.numerics.sorted_scores import ks_point as ks_point
 from taciturn.numerics.sorted_scores import roc_points as roc_points
 from taciturn.numerics.sorted_scores import threshold_at as threshold_at
 from taciturn.numerics.subspace import ITERATIONS as ITERATIONS
-from taciturn.numerics.subspace import NEWTON_STEPS as NEWTON_STEPS
 from taciturn.numerics.subspace import OUTER_ITERATIONS as OUTER_ITERATIONS
 from taciturn.numerics.subspace import SAFE_STEPS as SAFE_STEPS
 from taciturn.numerics.subspace import SubspaceSolver as SubspaceSolver

@@ -4,7 +4,8 @@ Where scores are shared he learns the loss of the last two passes, after the las
 
 ::
 
-    diverged     the loss is infinite or beyond twice that of no model at all, 2 log 2
+    diverged     the loss is infinite or beyond twice that of no model at all: 2 log 2, or twice
+                 that of a constant in other families
     converged    the last pass changed it by at most 0.001 (loss + 0.1), and by less than half of
                  what the passes changed it on average: slow progress alone is not convergence
 
@@ -43,17 +44,20 @@ class Convergence:
 
 
 def assess_convergence(
-    losses: Sequence[float], gap: tuple[float, float] | None = None, end: float | None = None
+    losses: Sequence[float],
+    gap: tuple[float, float] | None = None,
+    end: float | None = None,
+    most_loss: float = MOST_LOSS,
 ) -> Convergence:
     """Whether a training converged or diverged.
 
     ``losses`` are mean training losses per pass, empty where nobody saw one. ``gap`` is the
     distance to the least penalised loss, and that loss. ``end`` is the model's training loss where
-    no pass was seen.
+    no pass was seen. ``most_loss`` is beyond which it has diverged.
     """
     last = losses[-1] if losses else end
     # What is no number is not below the bound either.
-    diverged = None if last is None else not last <= MOST_LOSS
+    diverged = None if last is None else not last <= most_loss
     change = losses[-2] - losses[-1] if len(losses) > 1 else None
     if diverged:
         return Convergence(False, True, change)

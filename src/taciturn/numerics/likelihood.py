@@ -30,13 +30,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from taciturn.arrays import EVERY_ROW, FloatArray, LabelArray
-from taciturn.numerics.logistic import check_rows, residue, sigmoid
+from taciturn.data.tables import LabelTable
+from taciturn.families.base import RowLikelihood as RowLikelihood
+from taciturn.families.binomial import sigmoid, softplus
+from taciturn.families.registry import BINOMIAL, FAMILIES
+from taciturn.numerics.logistic import check_rows
 
 
 def corrected_residue(scores: FloatArray, labels: LabelArray, epsilon: float) -> FloatArray:
@@ -81,15 +84,6 @@ def _unbiased(labels: LabelArray, epsilon: float) -> FloatArray:
 MOST_SCORE = 64.0
 
 
-@dataclass(frozen=True, slots=True)
-class RowLikelihood:
-    """Log likelihood, slope and curvature of each row, times the weight of its class."""
-
-    value: FloatArray
-    slope: FloatArray
-    curvature: FloatArray
-
-
 class Likelihood(Protocol):
     """Likelihood of rows as a function of their scores, with the labels bound."""
 
@@ -100,10 +94,38 @@ class Likelihood(Protocol):
 def label_likelihood(
     labels: LabelArray, likelihood: Callable[[FloatArray, LabelArray], RowLikelihood]
 ) -> Likelihood:
-    """Bind labels to a likelihood of rows."""
+    """Bind labels of two classes to a likelihood of rows."""
 
     def bound(scores: FloatArray, place: slice = EVERY_ROW) -> RowLikelihood:
         return likelihood(scores, labels[place])
+
+    return bound
+
+
+def response_likelihood(
+    labels: LabelTable, classes: Callable[[FloatArray, LabelArray], RowLikelihood]
+) -> Likelihood:
+    """Likelihood of a family's labels; ``classes`` is that of labels of two classes.
+
+    Scores are in the labels' coordinates, and rows count by their weight, 1 on average.
+    """
+    if labels.family == BINOMIAL:
+        return label_likelihood(labels.values, classes)
+    family, response, values = labels.kind, labels.response, labels.values
+    offset = None if labels.exposure is None else np.log(labels.exposure)
+    weights = None if labels.weights is None else labels.weights / np.mean(labels.weights)
+    scale = response.scale
+
+    def bound(scores: FloatArray, place: slice = EVERY_ROW) -> RowLikelihood:
+        predictor = response.predictor(scores)
+        if offset is not None:
+            predictor += offset[place]
+        bare = family.likelihood(predictor, values[place])
+        # The loss is divided by the square of the scale, and a score counts that many units.
+        count = 1.0 if weights is None else weights[place]
+        return RowLikelihood(
+            bare.value * (count / scale**2), bare.slope * (count / scale), bare.curvature * count
+        )
 
     return bound
 
@@ -112,16 +134,13 @@ def weighted_likelihood(
     scores: FloatArray, labels: LabelArray, class_weight: tuple[float, float] | None
 ) -> RowLikelihood:
     """Likelihood of true labels; ``class_weight`` has the weights of labels 0 and 1."""
-    slope = residue(scores, labels)
-    # Of y - p, whatever y is, the size is p or 1 - p.
-    curvature = np.abs(slope)
-    curvature *= 1.0 - curvature
-    value = -_softplus(scores * (1.0 - 2.0 * labels))
+    check_rows(scores, labels)
+    rows = FAMILIES[BINOMIAL].likelihood(scores, labels)
     if class_weight is not None:
         weights = np.where(labels, class_weight[1], class_weight[0])
-        for part in (value, slope, curvature):
+        for part in (rows.value, rows.slope, rows.curvature):
             part *= weights
-    return RowLikelihood(value, slope, curvature)
+    return rows
 
 
 def corrected_likelihood(scores: FloatArray, labels: LabelArray, epsilon: float) -> RowLikelihood:
@@ -134,25 +153,16 @@ def corrected_likelihood(scores: FloatArray, labels: LabelArray, epsilon: float)
     signed = scores * (2.0 * labels - 1.0)
     # q = (sigma(z) + e^-eps sigma(-z)) / (1 + e^-eps), of which only the quotient
     # (1 + e^-(z + eps)) / (1 + e^-z) changes with z.
-    value = _softplus(-signed - epsilon) - _softplus(-signed)
+    value = softplus(-signed - epsilon) - softplus(-signed)
     value -= math.log1p(math.exp(-epsilon))
     curvature = np.abs(slope) * (sigmoid(signed) - sigmoid(-signed - epsilon))
     return RowLikelihood(value, slope, curvature)
 
 
-def clip_scores(scores: FloatArray) -> FloatArray:
-    """Scores clipped to ``MOST_SCORE`` in size; NaN becomes ``MOST_SCORE``.
+def clip_scores(scores: FloatArray, most: float = MOST_SCORE) -> FloatArray:
+    """Scores clipped to ``most`` in size; NaN becomes ``most``.
 
-    Beyond it the sigmoid is 0 or 1 to the last digit of a residue. NaN must not raise: that Bob
-    stops would tell Alice that there was one.
+    Beyond ``MOST_SCORE`` the sigmoid is 0 or 1 to the last digit of a residue. NaN must not raise:
+    that Bob stops would tell Alice that there was one.
     """
-    return np.fmax(np.fmin(scores, MOST_SCORE), -MOST_SCORE)
-
-
-def _softplus(scores: FloatArray) -> FloatArray:
-    """``log(1 + e^z)``: several times as fast as ``logaddexp``, to a few last digits."""
-    values: FloatArray = np.abs(scores)
-    np.exp(np.negative(values, out=values), out=values)
-    np.log1p(values, out=values)
-    values += np.maximum(scores, 0.0)
-    return values
+    return np.fmax(np.fmin(scores, most), -most)

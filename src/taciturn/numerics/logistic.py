@@ -37,13 +37,8 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IndexArray, LabelArray
 from taciturn.errors import ConfigError, ShapeError, nearest
+from taciturn.families.binomial import sigmoid as sigmoid
 from taciturn.memmap import over_blocks, row_blocks
-
-
-def sigmoid(scores: FloatArray) -> FloatArray:
-    """Probability that belongs to a score (a logit), without overflow at either end."""
-    with np.errstate(over="ignore"):  # exp(1000) is infinite, and its inverse 0 is the answer
-        return np.asarray(1.0 / (1.0 + np.exp(-np.asarray(scores, dtype=np.float64))))
 
 
 def log_loss(scores: FloatArray, labels: LabelArray) -> float:

@@ -46,6 +46,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from taciturn.arrays import FloatArray
+from taciturn.families.base import Family
+from taciturn.families.registry import BINOMIAL, FAMILIES
 from taciturn.memmap import MEMORY, Scratch, drop_pages, over_blocks, row_blocks
 from taciturn.numerics.likelihood import Likelihood, clip_scores
 from taciturn.numerics.logistic import Penalty
@@ -57,13 +59,10 @@ ITERATIONS = 1
 """Newton's iterations after each direction between. Directions taken from the exact minimum of a
 small span serve worse: there the model is sure of too much, and its slopes say less."""
 
-NEWTON_STEPS = (1.0, 0.25)
-"""The lengths that are tried of each Newton step; where nothing that is tried is better, nothing
-is taken."""
-
 SAFE_STEPS = (1.0, 8.0)
-"""Those of a step by the largest curvature that a loss can have. The first always makes it smaller,
-also where flipped labels leave a curvature that is negative or next to none."""
+"""Lengths that are tried of a step by the largest curvature of a logistic loss, beside those of
+Newton's. The first always makes such a loss smaller, also where flipped labels leave a curvature
+that is negative or next to none. Where nothing that is tried is better, nothing is taken."""
 
 PASSES_PER_PENALTY = 2
 """Passes that each of several penalties adds to those of one."""
@@ -96,7 +95,8 @@ class SubspaceSolver:
 
     The last ``free`` of his columns (the intercept) carry no penalty. ``unwhitened`` is the penalty
     on the square of a weight where Alice's columns are not whitened. ``penalties`` are several, in
-    ascending order, which share the directions; the coordinates are those of ``l2``.
+    ascending order, which share the directions; the coordinates are those of ``l2``. ``family`` has
+    the lengths of steps and the range of scores.
     """
 
     def __init__(
@@ -109,8 +109,9 @@ class SubspaceSolver:
         scratch: Scratch = MEMORY,
         unwhitened: float | None = None,
         penalties: Sequence[float] = (),
+        family: Family = FAMILIES[BINOMIAL],
     ) -> None:
-        self._unwhitened = unwhitened
+        self._unwhitened, self._family = unwhitened, family
         self._likelihood, self._bob_columns, self._free = likelihood, bob_columns, free
         self._l2, self._penalties = l2, penalties or (l2,)
         self._rows, columns = bob_columns.shape
@@ -240,7 +241,7 @@ class SubspaceSolver:
         def falls(place: slice) -> tuple[FloatArray, ...]:
             directions, scores = self._block(place)
             alice_scores = self._combined @ scores
-            total = clip_scores(alice_scores + self._bob_columns[place] @ self.weights)
+            total = self._clip(alice_scores + self._bob_columns[place] @ self.weights)
             slope = self._likelihood(total, place).slope
             part = (slope + given * alice_scores) / self._rows - taken * (mixture @ directions)
             descent[place] = part
@@ -287,17 +288,20 @@ class SubspaceSolver:
     def scores(self) -> FloatArray:
         """Current scores of the rows with the weights of both."""
         state = self.coefficients
-        return self._filled(lambda place: clip_scores(self._scores_of(state, place)))
+        return self._filled(lambda place: self._clip(self._scores_of(state, place)))
 
     def loss(self) -> float:
         """Current penalised mean loss."""
         state = self.coefficients
 
         def value(place: slice) -> float:
-            scores = clip_scores(self._scores_of(state, place))
+            scores = self._clip(self._scores_of(state, place))
             return float(np.sum(self._likelihood(scores, place).value))
 
         return self._loss(self._sum(value), state)
+
+    def _clip(self, scores: FloatArray) -> FloatArray:
+        return clip_scores(scores, self._family.most_score)
 
     def _block(self, place: slice) -> tuple[FloatArray, FloatArray]:
         """Directions and scores of some rows, passes by rows."""
@@ -437,7 +441,7 @@ class SubspaceSolver:
         trials, losses = [state], [self._loss(value, state)]
         steps = []
         for matrix, lengths in (
-            (curvature, NEWTON_STEPS),
+            (curvature, self._family.step_lengths),
             (self._most_curvature(), SAFE_STEPS),
         ):
             step = np.nan_to_num(-damped_solve(self._penalised(matrix), slope))
@@ -449,7 +453,7 @@ class SubspaceSolver:
             for step, lengths in steps:
                 change = self._scores_of(step, place)
                 for length in lengths:
-                    trial = clip_scores(scores + length * change)
+                    trial = self._clip(scores + length * change)
                     sums.append(float(np.sum(self._likelihood(trial, place).value)))
             return tuple(sums)
 
@@ -469,7 +473,7 @@ class SubspaceSolver:
         count = self._passes
 
         def model(place: slice) -> tuple[Any, ...]:
-            rows = self._likelihood(clip_scores(self._scores_of(state, place)), place)
+            rows = self._likelihood(self._clip(self._scores_of(state, place)), place)
             slope = np.concatenate(
                 [self._scores[:count, place] @ rows.slope, rows.slope @ self._bob_columns[place]]
             )

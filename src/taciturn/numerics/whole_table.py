@@ -25,6 +25,8 @@ from typing import NamedTuple
 import numpy as np
 
 from taciturn.arrays import FloatArray
+from taciturn.families.base import Family
+from taciturn.families.registry import BINOMIAL, FAMILIES
 from taciturn.memmap import over_blocks
 from taciturn.numerics.likelihood import Likelihood
 from taciturn.numerics.logistic import Penalty
@@ -60,6 +62,7 @@ def fit_in_clear(
     free: int,
     passes: int,
     widths: Sequence[int] = (),
+    family: Family = FAMILIES[BINOMIAL],
 ) -> Fit:
     """Fit by the subspace search in clear, without fixed point.
 
@@ -75,7 +78,9 @@ def fit_in_clear(
         whitening = Whitening.fit(alice, l2, means=means)
     price = l2 / whitening.factor[0, 0] ** 2 if several else None
     whitened = whitening.apply(alice)
-    solver = SubspaceSolver(likelihood, bob_columns, l2, free, passes, unwhitened=price)
+    solver = SubspaceSolver(
+        likelihood, bob_columns, l2, free, passes, unwhitened=price, family=family
+    )
     for number in range(1, passes + 1):
         direction = solver.direction()
         solver.add(direction, whitened @ (direction @ whitened), last=number == passes)

@@ -18,7 +18,8 @@ import numpy as np
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import Announce
 from taciturn.files import append_private, reporting_write_errors
-from taciturn.numerics.logistic import training_loss
+from taciturn.numerics.metrics import Metrics
+from taciturn.numerics.regression_metrics import labels_loss
 from taciturn.party.config import PartyConfig
 from taciturn.party.link import Traffic
 from taciturn.protocol.events import Event, HeldOutSeen, Progress
@@ -112,7 +113,9 @@ class Figures:
                 self._first = self._first or (time.monotonic(), event.done)
                 self._note_loss(event)
         elif isinstance(event, HeldOutSeen):
-            held_out = {"held_out_loss": event.metrics.loss, "held_out_auc": event.metrics.auc}
+            held_out = {"held_out_loss": event.metrics.loss}
+            if isinstance(event.metrics, Metrics):
+                held_out["held_out_auc"] = event.metrics.auc
             done = event.iteration + 1
             with self._lock:
                 self._point(done).update(held_out)
@@ -140,8 +143,8 @@ class Figures:
             return
         # An empty hidden batch has no loss; it may be the last of an epoch.
         if len(event.scores):
-            truth = event.of_batch(self._labels.values)
-            self._losses.append(training_loss(event.scores, truth, self._class_weight))
+            loss = labels_loss(event.scores, self._labels, self._class_weight, event.rows)
+            self._losses.append(loss)
         if not self._losses:
             return
         self.figures["loss_recent"] = float(np.mean(self._losses))

@@ -309,10 +309,14 @@ def _loaded(
 ) -> PartyTables:
     raw = raw_table(config, converted)
     train, rest, held_out_ids = chosen_rows(config, raw.ids)
-    labels = _labels(raw.labels, train)
-    if labels is not None:
-        labels.require_both_classes()
-    held_out_labels = _labels(raw.labels, rest) if len(rest.rows) else None
+    labels = held_out_labels = None
+    if raw.labels is not None:
+        labels = raw.labels.take(train.rows, train.ids)
+        labels = labels.standardised(intercept=config.side.intercept(config))
+        labels.require_variation()
+        if len(rest.rows):
+            judged = raw.labels.take(rest.rows, rest.ids)
+            held_out_labels = replace(judged, response=labels.response)
     columns, settings, sources = raw.columns, raw.settings, raw.sources
     # Ten million ids are not needed twice.
     del raw
@@ -339,7 +343,7 @@ def raw_table(config: PartyConfig, folder: Path | None = None) -> UserRows[Colum
         config.table(),
         label_column=section.label,
         id_column=section.id,
-        table=UserTable.from_settings(section),
+        table=UserTable.from_settings(section, config.agreed["family"]),
         folder=folder,
     )
 
@@ -409,7 +413,3 @@ def chosen_rows(config: PartyConfig, ids: RowIds) -> tuple[ChosenRows, ChosenRow
         for name, rows in (("train", train), ("held-out", rest))
     )
     return next(chosen), next(chosen), own_ids.take(rest)
-
-
-def _labels(labels: LabelTable | None, chosen: ChosenRows) -> LabelTable | None:
-    return None if labels is None else LabelTable(chosen.ids, labels.values[chosen.rows])

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, T
 
 from taciturn.arrays import FloatArray, IntArray, LabelArray
 from taciturn.errors import ConfigError
+from taciturn.families.registry import BINOMIAL
 from taciturn.numerics.likelihood import RowLikelihood
 from taciturn.privacy.events import NonPrivate, Priced, PrivacyEvent
 from taciturn.rng import Entropy
@@ -91,6 +92,7 @@ class Mechanism(ABC):
         claims_protection: Whether its price is finite for some settings, at least.
         supports_class_weight: Whether rows may count by their label: residues of any size within
             [-1, 1] are as well protected, and attacks know of it.
+        families: Families of labels that it can train.
         sized_by_columns: Whether both parties must know how many columns Alice has.
         several_alices: Whether there may be more Alices than one.
         meaning: What a predicted probability is the probability of.
@@ -122,6 +124,7 @@ class Mechanism(ABC):
     prices: ClassVar[tuple[Priced[Any], ...]] = ()
     claims_protection: ClassVar[bool] = True
     supports_class_weight: ClassVar[bool] = False
+    families: ClassVar[tuple[str, ...]] = (BINOMIAL,)
     sized_by_columns: ClassVar[bool] = False
     several_alices: ClassVar[bool] = True
     meaning: ClassVar[str] = "of a label 1, for rows like the training rows"

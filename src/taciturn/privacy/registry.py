@@ -20,6 +20,7 @@ from types import MappingProxyType
 from taciturn import extensions
 from taciturn.errors import ConfigError, PrivacyError, nearest
 from taciturn.extensions import Extension
+from taciturn.families.registry import BINOMIAL
 from taciturn.privacy.base import (
     EncryptedMechanism,
     GradientMechanism,
@@ -29,7 +30,7 @@ from taciturn.privacy.base import (
 from taciturn.privacy.events import admit
 from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement
-from taciturn.settings.schema import Protection, Settings
+from taciturn.settings.schema import Newton, Protection, Settings
 
 # Where each is, in the manner of an entry point.
 OURS: Mapping[str, str] = MappingProxyType(
@@ -156,9 +157,54 @@ def require_class_weight_support(name: str) -> None:
         )
 
 
+def require_family_support(name: str, family: str) -> None:
+    """Refuse a family of labels for a mechanism that does not train it."""
+    families = mechanism_class(name).families
+    if family not in families:
+        others = tuple(known for known in OURS if family in MECHANISMS[known].families)
+        raise ConfigError(
+            f"{name} has no {family}: what it releases, and what is proven of it, is about labels "
+            f"of {' and '.join(families)}",
+            setting="family",
+            hint=Hint("use {mechanism}, or {family}", mechanism=others, family=BINOMIAL),
+        )
+
+
+def require_family(agreement: Agreement) -> None:
+    """Refuse a family that the mechanism, the solver or another setting does not have."""
+    family = agreement.family
+    if family == BINOMIAL:
+        return
+    require_family_support(agreement.mechanism, family)
+    if agreement.solver.name != Newton.name:
+        raise ConfigError(
+            f"{family} has no sgd: residues of its labels have no bound",
+            setting="solver",
+            hint=Hint("use {solver}", solver=Newton.name),
+        )
+    classes_only = {
+        "class_weight": "weighs two classes",
+        "reveal_epsilon": "is proven for residues below 1, those of two classes",
+    }
+    for setting, reason in classes_only.items():
+        if getattr(agreement, setting) is not None:
+            raise ConfigError(
+                f"{setting.replace('_', '-')} {reason}, and the labels are of {family}",
+                setting=setting,
+                hint=Hint(f"leave {{{setting}}} out, or use {{family}}", family=BINOMIAL),
+            )
+    if agreement.share_metrics == "quality":
+        raise ConfigError(
+            f"the quality that Alice is told is accuracy and AUC, which {family} does not have",
+            setting="share_metrics",
+            hint=Hint("leave {share_metrics} out"),
+        )
+
+
 def mechanism(agreement: Agreement) -> Mechanism:
     """The mechanism that an agreement names."""
     chosen = mechanism_class(agreement.mechanism)
+    require_family(agreement)
     if agreement.class_weight is not None:
         require_class_weight_support(agreement.mechanism)
     added = extensions.extension(extensions.MECHANISMS, agreement.mechanism, OURS)

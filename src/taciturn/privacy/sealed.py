@@ -22,6 +22,7 @@ from typing import Any
 
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.errors import ConfigError
+from taciturn.families.registry import FAMILIES
 from taciturn.numerics.likelihood import RowLikelihood, weighted_likelihood
 from taciturn.numerics.logistic import weighted_residue
 from taciturn.privacy.base import EncryptedMechanism, given
@@ -62,6 +63,7 @@ class Sealed(EncryptedMechanism):
     takes = tuple(_DEFAULTS)
     defaults = _DEFAULTS
     supports_class_weight = True
+    families = tuple(FAMILIES)
     conversation = "sealed"
     lossless = True
     whole_table = True

@@ -11,6 +11,7 @@ all rows are one batch: she sees sums over all of them, which tell fewer labels,
 from __future__ import annotations
 
 from taciturn.arrays import FloatArray, LabelArray
+from taciturn.families.registry import FAMILIES
 from taciturn.numerics.likelihood import RowLikelihood, weighted_likelihood
 from taciturn.numerics.logistic import weighted_residue
 from taciturn.privacy.base import GradientMechanism, MaskedProduct, Released
@@ -27,6 +28,7 @@ class Unprotected(GradientMechanism):
     summary = "the gradient of every batch goes to Alice without noise: no protection"
     claims_protection = False
     supports_class_weight = True
+    families = tuple(FAMILIES)
     lossless = True
     whole_table = True
     event = NonPrivate()

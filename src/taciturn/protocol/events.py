@@ -7,9 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from taciturn.arrays import FloatArray, IndexArray, LabelArray
+from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.ids import RowIds
-from taciturn.numerics.metrics import Metrics
+from taciturn.numerics.regression_metrics import ModelMetrics
 from taciturn.protocol.state import TrainingState
 
 
@@ -50,10 +50,6 @@ class Progress(Advance):
 
     rows: IndexArray | None = field(repr=False, compare=False, default=None)
     scores: FloatArray = field(repr=False, compare=False, default_factory=_no_scores)
-
-    def of_batch(self, labels: LabelArray) -> LabelArray:
-        """The labels of the rows that were scored, of those of all."""
-        return labels if self.rows is None else labels[self.rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +107,7 @@ class HeldOutSeen(Event):
     """Bob knows how good the model is on the held-out rows after this iteration."""
 
     iteration: int
-    metrics: Metrics
+    metrics: ModelMetrics
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from taciturn.privacy.registry import (
     accepted_settings,
     mechanism,
     mechanism_class,
+    require_family_support,
 )
 from taciturn.protocol.batches import BatchPlan
 from taciturn.setting_syntax import Hint
@@ -221,6 +222,7 @@ def agree(
     """
     if parties or settings.parties > 1:
         _require_several(settings, mechanism_class(settings.mechanism))
+    require_family_support(settings.mechanism, settings.family)
     # Before the sizes of batches, which newton does not have.
     _require_solver(settings, mechanism_class(settings.mechanism))
     filled = _protection(settings, accepted_settings(settings), columns, rows)

@@ -21,6 +21,7 @@ from matplotlib.ticker import (
 )
 
 from taciturn.numerics.metrics import Metrics
+from taciturn.numerics.regression_metrics import ModelMetrics
 
 INK, MUTED, LINE, SURFACE, LEAK = "#1a1f28", "#59626f", "#d9dde4", "#ffffff", "#b3261e"
 
@@ -74,16 +75,24 @@ def to_svg(figure: Figure, name: str) -> str:
     return re.sub(r"#[0-9a-f]{6}", lambda match: _PAINT.get(match[0], match[0]), text)
 
 
-def calibration_figure(metrics: Metrics) -> Figure:
+def calibration_figure(metrics: ModelMetrics) -> Figure:
     """Calibration plot: observed rate by predicted probability; larger dots for more rows."""
     figure = Figure((360 / POINTS, 320 / POINTS), layout="constrained")
-    axes = figure.add_subplot(
-        xlim=(0, 1), ylim=(0, 1), xlabel="predicted probability", ylabel="observed share"
-    )
-    for direction in ("x", "y"):
-        count_shares(axes, direction, ticks=5)
-    plot(axes, [0, 1], [0, 1], color=MUTED, linestyle=DASHES[1])
     bins = metrics.calibration
+    if isinstance(metrics, Metrics):
+        axes = figure.add_subplot(
+            xlim=(0, 1), ylim=(0, 1), xlabel="predicted probability", ylabel="observed share"
+        )
+        for direction in ("x", "y"):
+            count_shares(axes, direction, ticks=5)
+        diagonal = [0.0, 1.0]
+    else:
+        axes = figure.add_subplot(xlabel="predicted mean", ylabel="observed mean")
+        axes.spines[:].set_visible(False)
+        axes.grid(True, color=LINE)
+        ends = [end for one in bins for end in (one.predicted, one.observed)]
+        diagonal = [min(ends), max(ends)]
+    plot(axes, diagonal, diagonal, color=MUTED, linestyle=DASHES[1])
     sizes = [20 + 180 * bin_.count / metrics.rows for bin_ in bins]
     plot(
         axes, [bin_.predicted for bin_ in bins], [bin_.observed for bin_ in bins], color=COLOURS[0]

@@ -7,8 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from taciturn.errors import counted
+from taciturn.families.registry import BINOMIAL, FAMILIES
 from taciturn.numerics.convergence import SEEN_ONCE
-from taciturn.numerics.metrics import AddedAuc, Metrics
+from taciturn.numerics.regression_metrics import (
+    Added,
+    AddedDeviance,
+    ModelMetrics,
+    RegressionMetrics,
+)
 from taciturn.numerics.sorted_scores import COST, GIVEN, YOUDEN, Threshold
 from taciturn.numerics.symmetry import Symmetry
 from taciturn.privacy.events import ExposedColumns, Statement
@@ -77,17 +83,24 @@ def base_rate(rate: float | None, rows: str) -> str:
     )
 
 
-def partner_adds(added: AddedAuc | None) -> str:
-    """AUC that the partner's columns add, in points, with its interval; empty if not known.
+def partner_adds(added: Added | None) -> str:
+    """AUC or deviance explained that the partner's columns add, in points, with its interval.
 
+    Empty if not known.
+
+    >>> from taciturn.numerics.metrics import AddedAuc
     >>> partner_adds(AddedAuc(0.04, 0.03, 0.05)).replace(NO_BREAK, " ")
     '+4.00 points of AUC (95 % interval +3.00 to +5.00)'
     >>> partner_adds(AddedAuc(0.001, -0.01, 0.012)).replace(NO_BREAK, " ")
     '+0.10 points of AUC (95 % interval -1.00 to +1.20): not significant on these rows'
     """
-    if added is None or math.isnan(added.auc):
+    if added is None:
         return ""
-    words = f"{_points(added.auc)} points of AUC"
+    explained = isinstance(added, AddedDeviance)
+    value = added.explained if isinstance(added, AddedDeviance) else added.auc
+    if math.isnan(value):
+        return ""
+    words = f"{_points(value)} points of {'deviance explained' if explained else 'AUC'}"
     if not math.isnan(added.low):
         words += f" (95{NO_BREAK}% interval {_points(added.low)} to {_points(added.high)})"
     if added.high < 0:
@@ -156,6 +169,16 @@ LOSSES = {
     "calibration_ratio": "observed / expected",
 }
 OWN = ("accuracy", "auc", "ks", "pr_auc")
+MEANS = {
+    "deviance": "mean deviance",
+    "deviance_explained": "deviance explained",
+    "rmse": "RMSE",
+    "calibration_ratio": "observed / expected",
+    "lift": "lift of the top tenth",
+    "gini": "Gini",
+}
+_MEAN_SHARES = ("deviance_explained", "gini")
+OWN_MEANS = ("deviance", "deviance_explained", "calibration_ratio", "lift", "gini")
 MEANING = (
     "On held-out rows: the 95 % interval, Bob alone (a model of his columns only) and centralised "
     "(the same solver on the joined table, without encryption)."
@@ -256,9 +279,11 @@ def metrics_table(runs: Runs[R]) -> Table:
     """Metrics of the model, of Bob's columns alone, and of the same solver in clear."""
     means = runs.means
     parts = (means.train, means.test, means.bob_alone or {}, means.centralised)
-    spelled = {key: share for key in SHARES} | {key: figure for key in LOSSES}
+    names = MEANS if "deviance" in means.test else SHARES | LOSSES
+    shares = (*SHARES, *_MEAN_SHARES)
+    spelled = {key: share if key in shares else figure for key in names}
     rows = []
-    for key, name in (SHARES | LOSSES).items():
+    for key, name in names.items():
         train, test, alone, clear = (spelled[key](part.get(key)) for part in parts)
         rows.append((name, train, test, ends(means.test, key), alone, clear))
     headings = ("", "training", "held-out", "95 % interval", "Bob alone", "centralised")
@@ -274,14 +299,19 @@ def worth_facts(runs: Runs[R]) -> dict[str, Words]:
     steps = "epoch" if first.passes is None else "pass"
     facts = {
         "base rate": base_rate(means.test.get("base_rate"), rows),
+        "mean label": mean_label(first.family, means.test, rows),
         "the partner adds": partner_adds(means.partner_adds),
         "converged": arrived(means.converged, change, steps, first.converged_reason),
     }
     return {name: words for name, words in facts.items() if words}
 
 
-def own_metrics(parts: dict[str, Metrics | None]) -> Table:
+def own_metrics(parts: dict[str, ModelMetrics | None]) -> Table:
     """A few figures of a model for each set of rows that has them."""
+    means = {name: one for name, one in parts.items() if isinstance(one, RegressionMetrics)}
+    if means:
+        lines = [(name, *(_mean(one, key) for key in OWN_MEANS)) for name, one in means.items()]
+        return table(("", *(MEANS[key] for key in OWN_MEANS)), lines, label="Figures of the model")
     rows = [
         (name, *(share(getattr(part, key)) for key in OWN), figure(part.loss))
         for name, part in parts.items()
@@ -289,6 +319,21 @@ def own_metrics(parts: dict[str, Metrics | None]) -> Table:
     ]
     headings = ("", *(SHARES[key] for key in OWN), "log loss")
     return table(headings, rows, label="Figures of the model")
+
+
+def _mean(metrics: RegressionMetrics, key: str) -> str:
+    value = getattr(metrics, key)
+    return share(value) if key in _MEAN_SHARES else figure(value)
+
+
+def mean_label(family: str | None, figures: Mapping[str, float | None], rows: str) -> str:
+    """Mean of the labels per exposure, and all exposure; empty for labels of two classes."""
+    mean = figures.get("mean_label")
+    if mean is None or family in (None, BINOMIAL):
+        return ""
+    volume = f" of exposure; {figure(figures.get('exposure'), 1)} in all"
+    per = f" per unit{volume}" if FAMILIES[family or ""].takes_exposure else ""
+    return f"{figure(mean)} on the {rows}{per}"
 
 
 def distance(runs: Runs[R]) -> str:
@@ -342,7 +387,8 @@ def _optimum(runs: Runs[R]) -> dict[str, Words]:
         return {}
     worst = max(known, key=lambda optimum: optimum.gap)
     return {
-        "distance to the optimum": f"{worst.gap:.1e} above a penalised log loss of "
+        "distance to the optimum": f"{worst.gap:.1e} above a penalised "
+        f"{'log loss' if runs.first.family is None else 'half deviance'} of "
         f"{worst.loss:.5f} on the training rows"
     }
 

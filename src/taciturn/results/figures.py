@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from taciturn.numerics.metrics import AddedAuc, Metrics
+from taciturn.numerics.regression_metrics import Added, AddedDeviance, ModelMetrics
 from taciturn.privacy.events import Statement
 from taciturn.results.columns import BobSeat
 from taciturn.results.folder import Manifest, ResultFolder
 from taciturn.results.run_list import Leakage, RunEntry
-from taciturn.results.serialise import Result
+from taciturn.results.serialise import Result, record_of
 
 _SHARES = {
     "auc": "AUC",
@@ -24,6 +25,14 @@ _SHARES = {
     "ks": "KS",
 }
 _LOSSES = {"loss": "log loss", "brier": "Brier score", "calibration_error": "calibration error"}
+_MEANS = {
+    "deviance": "deviance",
+    "deviance_explained": "deviance explained",
+    "rmse": "RMSE",
+    "calibration_ratio": "observed / expected",
+    "lift": "lift",
+    "gini": "Gini",
+}
 
 
 HELD_OUT, TRAINING = "held-out", "training"
@@ -36,13 +45,20 @@ LOSS, HELD_OUT_LOSS, HELD_OUT_AUC = "training loss", "held-out loss", "held-out 
 ATTACK = "best attack on shuffled labels"
 
 
-def metric_values(metrics: Metrics | Mapping[str, float] | None, rows: str) -> Values:
+def auc_values(metrics: ModelMetrics | None) -> dict[str, Any]:
+    """AUC with its interval for a list of runs; None where the labels have no classes."""
+    names = ("auc", "auc_low", "auc_high")
+    return {name: known(getattr(metrics, name, math.nan)) for name in names}
+
+
+def metric_values(metrics: ModelMetrics | Mapping[str, float] | None, rows: str) -> Values:
     """The figures of a model on a set of rows; those that are not numbers are left out."""
     if metrics is None:
         return {}
     values: Values = {}
-    for name, words in (_SHARES | _LOSSES).items():
-        value = metrics.get(name) if isinstance(metrics, Mapping) else getattr(metrics, name)
+    known = metrics if isinstance(metrics, Mapping) else record_of(metrics)
+    for name, words in (_MEANS if "deviance" in known else _SHARES | _LOSSES).items():
+        value = known.get(name)
         if value is not None and not math.isnan(value):
             values[f"model/{words}, {rows}"] = float(value)
     return values
@@ -103,13 +119,16 @@ def cost_values(
 
 
 def reference_values(
-    alone: Mapping[str, float] | None, adds: AddedAuc | None, centralised: Mapping[str, float]
+    alone: Mapping[str, float] | None, adds: Added | None, centralised: Mapping[str, float]
 ) -> Values:
     """Baselines of the model: Bob's columns alone, and centralised training."""
+    key, words, added = "auc", "AUC", None if adds is None else getattr(adds, "auc", None)
+    if isinstance(adds, AddedDeviance):
+        key, words, added = "deviance_explained", "deviance explained", adds.explained
     parts = {
-        "AUC, Bob alone": (alone or {}).get("auc"),
-        "the partner adds to the AUC": None if adds is None else adds.auc,
-        "AUC, centralised": centralised.get("auc"),
+        f"{words}, Bob alone": (alone or {}).get(key),
+        f"the partner adds to the {words}": added,
+        f"{words}, centralised": centralised.get(key),
     }
     known = {name: value for name, value in parts.items() if value is not None}
     return {f"model/{name}": value for name, value in known.items() if not math.isnan(value)}

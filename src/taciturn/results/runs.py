@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, fields, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
-from taciturn.numerics.metrics import AddedAuc, Metrics
+from taciturn.numerics.regression_metrics import Added, ModelMetrics
 from taciturn.results.serialise import (
     Result,
     Subject,
@@ -69,7 +69,7 @@ class TrainingMeans:
     test: Mapping[str, float]
     centralised: Mapping[str, float]
     bob_alone: Mapping[str, float] | None
-    partner_adds: AddedAuc | None
+    partner_adds: Added | None
     converged: bool | None
     diverged: bool
 
@@ -272,23 +272,20 @@ def _plain_figures(metrics: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in metrics.items() if not isinstance(value, list | dict)}
 
 
-def _means(parts: Sequence[Metrics]) -> dict[str, float]:
+def _means(parts: Sequence[ModelMetrics]) -> dict[str, float]:
     if not parts:
         return {}
-    names = [entry.name for entry in fields(Metrics) if entry.name != "calibration"]
+    names = [one.name for one in fields(parts[0]) if one.name not in ("calibration", "family")]
     means = {name: mean_or_none(getattr(part, name) for part in parts) for name in names}
     return {name: mean for name, mean in means.items() if mean is not None}
 
 
-def _mean_added(parts: Sequence[AddedAuc | None]) -> AddedAuc | None:
+def _mean_added(parts: Sequence[Added | None]) -> Added | None:
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):
         return None
-    return AddedAuc(
-        fmean(part.auc for part in known),
-        fmean(part.low for part in known),
-        fmean(part.high for part in known),
-    )
+    names = [entry.name for entry in fields(known[0])]
+    return type(known[0])(*(fmean(getattr(part, name) for part in known) for name in names))
 
 
 def _all(values: Sequence[bool | None]) -> bool | None:

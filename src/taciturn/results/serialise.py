@@ -267,7 +267,14 @@ def _read_fields(kind: type[T], record: Mapping[str, Any], place: str) -> T:
 def _read(hint: Any, value: Any, place: str) -> Any:  # noqa: ANN401 - any type of a field
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
-        (hint,) = (option for option in arguments if option is not NoneType)
+        options = [option for option in arguments if option is not NoneType]
+        # Of several dataclasses, the one that knows all keys of the record; else the first.
+        given = {*value} if isinstance(value, Mapping) else set()
+        known = (
+            (one, _keys(one)) for one in options if isinstance(one, type) and is_dataclass(one)
+        )
+        fitting = (one for one, keys in known if given <= keys)
+        hint = next(fitting, options[0])
         return None if value is None else _read(hint, value, place)
     if is_dataclass(hint):
         return read(hint, value, place)  # type: ignore[arg-type]  # a class, as every hint
@@ -352,9 +359,9 @@ def _schema(hint: Any, shared: dict[str, Any], *, empty: bool = False) -> dict[s
     if hint in _PLAIN:
         return {"type": _PLAIN[hint][0]}
     if origin in (Union, UnionType):
-        (option,) = (option for option in arguments if option is not NoneType)
+        options = [_schema(option, shared) for option in arguments if option is not NoneType]
         nothing = {"type": "object", "maxProperties": 0} if empty else {"type": "null"}
-        return {"anyOf": [_schema(option, shared), nothing]}
+        return {"anyOf": [*options, *([nothing] if NoneType in arguments else [])]}
     if origin is tuple and arguments[-1] is Ellipsis:
         return {"type": "array", "items": _schema(arguments[0], shared)}
     if origin is tuple:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from taciturn.numerics.metrics import AddedAuc, Metrics
+from taciturn.numerics.regression_metrics import Added, ModelMetrics
 from taciturn.numerics.symmetry import Symmetry
 from taciturn.privacy.events import Statement
 from taciturn.results.serialise import OMITTED, Result
@@ -110,7 +110,8 @@ class TrainingRun(Result):
 
     ``centralised`` has the figures of centralised training with the same solver, on the same
     batches where there are any, and ``bob_alone`` those of Bob's columns without Alice's, both on
-    held-out rows; ``partner_adds`` is what the joint model's AUC there has beyond the latter.
+    held-out rows; ``partner_adds`` is what the joint model's AUC there, or the deviance it
+    explains, has beyond the latter. ``family`` is None for ``binomial``.
     ``converged`` is None where nobody knows, and ``converged_reason`` says why; ``last_change`` is
     by how much the last pass lowered the training loss. ``optimum`` is of newton alone.
     ``centralised``, ``optimum`` and ``max_weight_difference`` are None where they were not wanted.
@@ -145,6 +146,7 @@ class TrainingRun(Result):
     batch_size: int | None
     learning_rate: float | None
     l2: float
+    family: str | None = field(default=None, metadata=OMITTED)
     class_weight: tuple[float, float] | None
     iterations: int
     stopped: str | None
@@ -156,9 +158,9 @@ class TrainingRun(Result):
     intercept: bool
     rows_train: int
     rows_test: int
-    train: Metrics = field(repr=False)
-    test: Metrics = field(repr=False)
-    centralised: Metrics | None = field(repr=False)
+    train: ModelMetrics = field(repr=False)
+    test: ModelMetrics = field(repr=False)
+    centralised: ModelMetrics | None = field(repr=False)
     optimum: Optimum | None
     max_weight_difference: float | None
     weight_bound: float | None
@@ -168,8 +170,8 @@ class TrainingRun(Result):
     ledger: Statement
     preparation: tuple[str, ...] = field(repr=False)
     notes: tuple[str, ...]
-    bob_alone: Metrics | None = field(default=None, repr=False)
-    partner_adds: AddedAuc | None = None
+    bob_alone: ModelMetrics | None = field(default=None, repr=False)
+    partner_adds: Added | None = None
     converged: bool | None = None
     converged_reason: str | None = None
     diverged: bool = False

@@ -34,6 +34,7 @@ from taciturn.settings.checked import (
 from taciturn.settings.schema import (
     SOLVERS,
     Evaluate,
+    FamilyName,
     Newton,
     Parties,
     Protection,
@@ -116,6 +117,7 @@ class Agreement(Protection):
             example=1.0,
         ),
     ] = None
+    family: FamilyName = "binomial"
     l2: NonNegative
     intercept: bool = False
     class_weight: ClassWeight | None = None
@@ -207,6 +209,8 @@ class Agreement(Protection):
         for name in ("file_digest", "penalties"):
             if plain.get(name) is None:
                 plain.pop(name, None)
+        if plain.get("family") == "binomial":
+            del plain["family"]
         # Left out with one Alice, whose agreements have the text that they always had.
         return plain if parties is None else {**plain, "parties": [*map(list, parties.items())]}
 

@@ -22,6 +22,7 @@ from taciturn.settings.schema import (
     BaseMechanism,
     BobUpdate,
     Engine,
+    FamilyName,
     Noise,
     Schedule,
     Settings,
@@ -58,6 +59,8 @@ class SettingsOptions(TypedDict, total=False):
     test_fraction: float
     positive: Sequence[str] | None
     negative: Sequence[str] | None
+    exposure: str | None
+    weights: str | None
     keep: Sequence[str] | None
     drop: Sequence[str] | None
     type: ColumnType | dict[str, ColumnType] | None
@@ -78,6 +81,7 @@ class SettingsOptions(TypedDict, total=False):
     na_values: Sequence[str] | None
     alice_columns: str | int | Sequence[str]
     parties: int
+    family: FamilyName
     intercept: bool | None
     l_rr: int | None
     budget: float | None

@@ -40,6 +40,7 @@ from taciturn.settings.removed import refuse_former_key, removed_batches
 from taciturn.settings.table import BY_COLUMN, TableSettings
 
 SolverName = Literal["sgd", "newton"]
+FamilyName = Literal["binomial", "gaussian", "poisson", "gamma"]
 Schedule = Literal["constant", "inverse", "inverse-sqrt"]
 
 
@@ -225,6 +226,8 @@ _OWN_ONLY = (
         "label",
         "positive",
         "negative",
+        "exposure",
+        "weights",
         "keep",
         "drop",
         "type",
@@ -395,7 +398,8 @@ class Settings(TableSettings, Protection):
     label: Annotated[
         str | None,
         _table(
-            "Name of the label column: 0 and 1, or words (see `positive`).",
+            "Name of the label column: 0 and 1, or words (see `positive`); numbers for other "
+            "families.",
             detail="Required in Bob's file, refused in Alice's",
             example="label",
             owner="bob",
@@ -428,6 +432,15 @@ class Settings(TableSettings, Protection):
             "Alices in `[agreement.parties]` instead",
         ),
     ] = 1
+    family: Annotated[
+        FamilyName,
+        _model(
+            "Distribution of the label: `binomial` (0 and 1), `gaussian` (numbers), `poisson` "
+            "(counts) or `gamma` (amounts).",
+            detail="All but `binomial` are trained by `newton`, in `none` and `sealed`, `gaussian` "
+            "in `mutual` too ([glm.md](glm.md))",
+        ),
+    ] = "binomial"
     intercept: Annotated[
         bool | None,
         Setting(
@@ -660,6 +673,12 @@ class Settings(TableSettings, Protection):
                 setting="id",
                 hint=Hint("name it: {id}", id="COLUMN"),
             )
+        if self.dataset is not None and self.family != "binomial":
+            raise ConfigError(
+                f"the labels of a dataset are 0 and 1, and not of {self.family}",
+                setting="family",
+                hint=Hint("leave {family} out, or use {data}", data="FILE"),
+            )
         for name in _OWN_ONLY if self.dataset is not None else ():
             if getattr(self, name) is not None:
                 raise ConfigError(
@@ -731,7 +750,7 @@ class Settings(TableSettings, Protection):
 
     def _usual_solver(self) -> SolverName:
         """Newton, unless what is asked for has sgd alone, is the paper's, or names steps of sgd."""
-        if self.whole_table_only:
+        if self.whole_table_only or self.family != "binomial":
             return "newton"
         steps = any(getattr(self, name) is not None for name in SGD_ONLY)
         sgd = (
@@ -783,6 +802,8 @@ class Settings(TableSettings, Protection):
             )
 
     def _or_sgd(self, way_out: str) -> Hint:
+        if self.family != "binomial":
+            return Hint(way_out)
         if self.whole_table_only:
             return Hint(f"{way_out}, or use {{mechanism}} with sgd", mechanism="none")
         return Hint(f"{way_out}, or use {{solver}}", solver="sgd")

@@ -195,6 +195,26 @@ class TableSettings(Checked):
             owner="bob",
         ),
     ] = None
+    exposure: Annotated[
+        str | None,
+        _table(
+            "`poisson`, `gamma`: name of the exposure column; its logarithm is added to the linear "
+            "predictor.",
+            detail="Time or amount for which a row was observed, above 0; no feature "
+            "([glm.md](glm.md))",
+            example="years",
+            owner="bob",
+        ),
+    ] = None
+    weights: Annotated[
+        str | None,
+        _table(
+            "Other families than `binomial`: name of the column of row weights.",
+            detail="0 or more; no feature ([glm.md](glm.md))",
+            example="claims",
+            owner="bob",
+        ),
+    ] = None
     keep: Annotated[
         Names | None,
         _table(

@@ -489,7 +489,7 @@ def _runs(audit: AuditResult) -> list[b.Block]:
             str(run.training.seed),
             _line(run.canary, shuffled=True),
             _line(run.findings, shuffled=run.training.permute_labels),
-            share(run.training.test.accuracy),
+            share(getattr(run.training.test, "accuracy", None)),
             run.findings.verdict,
         )
         for run in audit.runs[:MOST_LINES]

@@ -49,8 +49,13 @@ from taciturn.jobs.study.result import FoldFigures, StudiedSetting, StudyRun, St
 from taciturn.jobs.study.use import set_aside_models
 from taciturn.jobs.train import LINGER_SECONDS, JournaledTraining, require_mechanism
 from taciturn.model.share import ModelShare
-from taciturn.numerics.convergence import assess_convergence
-from taciturn.numerics.metrics import Metrics, added_auc, evaluate
+from taciturn.numerics.convergence import MOST_LOSS, assess_convergence
+from taciturn.numerics.regression_metrics import (
+    ModelMetrics,
+    added_by_partner,
+    evaluate_labels,
+    most_loss,
+)
 from taciturn.parallel import one_thread
 from taciturn.party.config import PartyConfig
 from taciturn.party.link import TRAINING
@@ -384,7 +389,9 @@ def evaluated(side: StudySide, finished: FinishedStudy) -> StudyRun:
 def _evaluate(side: StudySide, finished: FinishedStudy, setting: StudiedSetting) -> StudiedSetting:
     *folds, whole = (model for model in side.plan.models if model.point.number == setting.number)
     trained = next(model for model in finished.trained if model.number == whole.number)
-    arrived = assess_convergence(trained.losses)
+    labels = side.tables.labels
+    bound = MOST_LOSS if labels is None else most_loss(labels)
+    arrived = assess_convergence(trained.losses, most_loss=bound)
     figures = (_metrics(side, model) for model in folds)
     judged = setting.judged(
         tuple(
@@ -400,11 +407,11 @@ def _evaluate(side: StudySide, finished: FinishedStudy, setting: StudiedSetting)
     return judged
 
 
-def _metrics(side: StudySide, model: StudyModel) -> Metrics | None:
+def _metrics(side: StudySide, model: StudyModel) -> ModelMetrics | None:
     scores, labels = side.scores_of(model), side.plan.labels_of(model)
     if scores is None or labels is None:
         return None
-    return evaluate(np.nan_to_num(scores), labels.values, model.terms.log_odds_shift)
+    return evaluate_labels(np.nan_to_num(scores), labels, model.terms.log_odds_shift)
 
 
 def _write(
@@ -446,6 +453,6 @@ def _compared(side: StudySide, run: StudyRun, best: int) -> StudyRun:
     )
     return replace(
         run,
-        bob_alone=evaluate(np.nan_to_num(alone), truth.values, shift),
-        partner_adds=added_auc(np.nan_to_num(scores), alone, truth.values),
+        bob_alone=evaluate_labels(np.nan_to_num(alone), truth, shift),
+        partner_adds=added_by_partner(np.nan_to_num(scores), alone, truth),
     )

@@ -8,6 +8,7 @@ from shlex import quote
 
 from taciturn.errors import counted
 from taciturn.jobs.study.result import SimulatedStudy, StudiedSetting, StudyRun, StudyTable
+from taciturn.numerics.regression_metrics import RegressionMetrics
 from taciturn.report import blocks as b
 from taciturn.report.formatting import data_size, duration, figure, footer, share
 from taciturn.report.training import label_epsilon, partner_adds
@@ -140,7 +141,7 @@ def _table(table: StudyTable, most: int | None) -> b.Table:
     headings = ["model", *map(hyphenated, names)]
     if known:
         headings += [_NAMES[table.rank_by], "behind", _NAMES[_other(table)]]
-        headings += ["held-out AUC"] if settings[0].held_out is not None else []
+        headings += [f"held-out {_held_out(one)[0]}" for one in settings[:1] if one.held_out]
         headings += ["converged"]
     lines = [_line(setting, table, names) for setting in settings[:most]]
     caption = f"The best {len(lines)} of {len(settings)}" if len(lines) < len(settings) else ""
@@ -163,9 +164,16 @@ def _line(setting: StudiedSetting, table: StudyTable, names: list[str]) -> tuple
         error = "" if setting.behind_error is None else f" ± {figure(setting.behind_error, 5)}"
         behind = f"{figure(setting.behind, 5)}{error}"
     cells += [_figure(setting, table.rank_by), behind, _figure(setting, _other(table))]
-    cells += [share(setting.held_out.auc)] if setting.held_out is not None else []
+    cells += [_held_out(setting)[1]] if setting.held_out is not None else []
     cells += ["–" if setting.converged is None else ("yes" if setting.converged else "no")]
     return tuple(cells)
+
+
+def _held_out(setting: StudiedSetting) -> tuple[str, str]:
+    """Name and value of the figure of the held-out rows."""
+    if isinstance(setting.held_out, RegressionMetrics):
+        return "deviance explained", share(setting.held_out.deviance_explained)
+    return "AUC", share(getattr(setting.held_out, "auc", None))
 
 
 def _figure(setting: StudiedSetting, name: str) -> str:

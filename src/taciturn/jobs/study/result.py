@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from taciturn.numerics.metrics import AddedAuc, Metrics
+from taciturn.numerics.regression_metrics import Added, ModelMetrics
 from taciturn.privacy.events import Statement
 from taciturn.results.parties import GrowingTable, Identity, PartyFigures
 from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result, Subject
@@ -29,9 +29,10 @@ class FoldFigures:
     accuracy: float
 
     @classmethod
-    def from_metrics(cls, metrics: Metrics) -> FoldFigures:
+    def from_metrics(cls, metrics: ModelMetrics) -> FoldFigures:
         """The figures that are compared over folds."""
-        return cls(metrics.rows, metrics.loss, metrics.auc, metrics.accuracy)
+        others = (getattr(metrics, name, math.nan) for name in ("auc", "accuracy"))
+        return cls(metrics.rows, metrics.loss, *others)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,11 +55,13 @@ class StudiedSetting:
     behind: float | None = field(default=None, metadata=OMITTED)
     behind_error: float | None = field(default=None, metadata=OMITTED)
     folds: tuple[FoldFigures, ...] | None = field(default=None, metadata=OMITTED)
-    held_out: Metrics | None = field(default=None, metadata=OMITTED)
+    held_out: ModelMetrics | None = field(default=None, metadata=OMITTED)
     converged: bool | None = field(default=None, metadata=OMITTED)
     suspected_wraps: int | None = field(default=None, metadata=OMITTED)
 
-    def judged(self, folds: tuple[FoldFigures, ...], held_out: Metrics | None) -> StudiedSetting:
+    def judged(
+        self, folds: tuple[FoldFigures, ...], held_out: ModelMetrics | None
+    ) -> StudiedSetting:
         """The combination with its figures: the folds', or without folds the held-out rows'."""
         judging = folds or (() if held_out is None else (FoldFigures.from_metrics(held_out),))
         return replace(
@@ -139,7 +142,13 @@ class _StudyResult(Result):
 
     def parts(self, bare: Part) -> tuple[Part, ...]:
         """One run: the best combination."""
-        from taciturn.results.figures import HELD_OUT, cost_values, ledger_values, metric_values
+        from taciturn.results.figures import (
+            HELD_OUT,
+            auc_values,
+            cost_values,
+            ledger_values,
+            metric_values,
+        )
 
         table, ledger, best = self.study, self.ledger, self.study.best_setting
         held_out = None if best is None else best.held_out
@@ -147,9 +156,7 @@ class _StudyResult(Result):
         verdict = f"{len(table.settings)} combinations"
         entry = replace(
             bare.entry,
-            auc=None if held_out is None else held_out.auc,
-            auc_low=None if held_out is None else held_out.auc_low,
-            auc_high=None if held_out is None else held_out.auc_high,
+            **auc_values(held_out),
             label_epsilon=None if ledger is None else ledger.label_epsilon_total,
             verdict=verdict if best is None else f"{verdict}, the best is {best.number}",
             bytes=float(crossed) if crossed else None,
@@ -195,8 +202,8 @@ class StudyRun(_StudyResult):
     scores_per_row: int
     ledger: Statement | None = field(metadata=EMPTY)
     run: PartyFigures
-    bob_alone: Metrics | None = field(default=None, metadata=OMITTED)
-    partner_adds: AddedAuc | None = field(default=None, metadata=OMITTED)
+    bob_alone: ModelMetrics | None = field(default=None, metadata=OMITTED)
+    partner_adds: Added | None = field(default=None, metadata=OMITTED)
     peer_confirmed: bool | None = field(default=None, metadata=OMITTED)
 
     @classmethod
@@ -253,7 +260,7 @@ def study_rows(table: StudyTable) -> GrowingTable:
             *(str(setting.values[name]) for name in names),
             setting.loss,
             setting.auc,
-            None if setting.held_out is None else setting.held_out.auc,
+            getattr(setting.held_out, "auc", None),
         )
         for setting in table.by_rank
     )

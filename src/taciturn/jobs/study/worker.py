@@ -10,7 +10,8 @@ import io
 import json
 import sys
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import astuple, replace
+from itertools import product
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -22,6 +23,7 @@ from taciturn.data.prepare import Preparation
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import TaciturnError
+from taciturn.families.base import Response
 from taciturn.jobs.train import simulate_search, simulate_training
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import Settings
@@ -29,6 +31,7 @@ from taciturn.simulation import RunEntropy
 
 _FEATURES = ("alice_train", "bob_train", "alice_test", "bob_test")
 _LABELS = ("labels_train", "labels_test")
+_BESIDE = ("exposure", "weights")
 
 
 def to_bytes(data: VerticalData, folds: IndexArray) -> bytes:
@@ -37,9 +40,14 @@ def to_bytes(data: VerticalData, folds: IndexArray) -> bytes:
     facts = {
         "columns": {name: getattr(data, name).columns for name in _FEATURES},
         "held_out": data.held_out,
+        "family": data.labels_train.family,
+        "response": astuple(data.labels_train.response),
         "alices": [[name, place.start, place.stop] for name, place in data.alices],
     }
     arrays: dict[str, Any] = {name: getattr(data, name).values for name in (*_FEATURES, *_LABELS)}
+    for name, part in product(_LABELS, _BESIDE):
+        if getattr(getattr(data, name), part) is not None:
+            arrays[f"{name}.{part}"] = getattr(getattr(data, name), part)
     text = np.frombuffer(json.dumps(facts).encode(), np.uint8)
     np.savez(stream, facts=text, folds=folds, **arrays)
     return stream.getvalue()
@@ -54,7 +62,11 @@ def from_bytes(content: bytes) -> tuple[VerticalData, IndexArray]:
             name: FeatureTable(ids[name[-5:]], tuple(facts["columns"][name]), arrays[name])
             for name in _FEATURES
         }
-        tables |= {name: LabelTable(ids[name[-5:]], arrays[name]) for name in _LABELS}
+        response = Response(*facts["response"])
+        for name in _LABELS:
+            exposure, weights = (arrays.get(f"{name}.{part}") for part in _BESIDE)
+            rows, family = ids[name[-5:]], facts["family"]
+            tables[name] = LabelTable(rows, arrays[name], family, exposure, weights, response)
         data = VerticalData(
             **tables,
             preparation=Preparation(()),

@@ -20,9 +20,9 @@ import numpy as np
 from taciturn.arrays import FloatArray, IndexArray, IntArray
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable
-from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
+from taciturn.numerics.likelihood import response_likelihood, weighted_likelihood
 from taciturn.numerics.logistic import train_centralised
-from taciturn.numerics.metrics import Metrics, evaluate
+from taciturn.numerics.regression_metrics import ModelMetrics, evaluate_labels
 from taciturn.numerics.whole_table import fit_in_clear, fit_on_schedule, optimum, penalised_loss
 from taciturn.privacy.base import given
 from taciturn.privacy.model_release import ModelRelease
@@ -46,7 +46,7 @@ class Comparison:
     bound is known.
     """
 
-    centralised: Metrics | None = None
+    centralised: ModelMetrics | None = None
     max_weight_difference: float | None = None
     weight_bound: float | None = None
     optimum: Optimum | None = None
@@ -99,15 +99,16 @@ def compare(
 
 def _compare_optimum(data: VerticalData, terms: Terms, weights: FloatArray) -> Comparison:
     """The same solver in clear, with the true labels; and how far the model is from the best."""
-    labels, agreed, free = data.labels_train.values, terms.agreement, data.bob_train.free
+    agreed, free = terms.agreement, data.bob_train.free
     weighted = partial(weighted_likelihood, class_weight=agreed.class_weight)
-    true = label_likelihood(labels, weighted)
+    true = response_likelihood(data.labels_train, weighted)
     alice, bob = data.alice_train.values, data.bob_train.values
     if mechanism(agreed).shares_scores:
         heaviest = max(agreed.class_weight or (1.0,))
         fit = fit_on_schedule(alice, bob, true, agreed.l2, free, agreed.rounds, heaviest)
     else:
-        fit = fit_in_clear(alice, bob, true, agreed.l2, free, agreed.rounds, data.widths)
+        family, sizes = data.labels_train.kind, (agreed.l2, free, agreed.rounds)
+        fit = fit_in_clear(alice, bob, true, *sizes, data.widths, family)
     reference = np.concatenate([fit.alice, fit.own])
     joined = _joined(alice, bob)
     best = optimum(joined, true, agreed.l2, free)
@@ -121,8 +122,8 @@ def _compare_optimum(data: VerticalData, terms: Terms, weights: FloatArray) -> C
     )
 
 
-def _figures(scores: FloatArray, data: VerticalData, terms: Terms) -> Metrics:
-    return evaluate(np.nan_to_num(scores), data.labels_test.values, terms.log_odds_shift)
+def _figures(scores: FloatArray, data: VerticalData, terms: Terms) -> ModelMetrics:
+    return evaluate_labels(np.nan_to_num(scores), data.labels_test, terms.log_odds_shift)
 
 
 def fixed_point_bound(

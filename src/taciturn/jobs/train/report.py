@@ -6,6 +6,7 @@ import math
 
 from taciturn.errors import counted
 from taciturn.jobs.train.result import DryRun, PartyRun
+from taciturn.numerics.regression_metrics import RegressionMetrics
 from taciturn.privacy.quality_release import ToldQuality
 from taciturn.report.blocks import (
     NO_BREAK,
@@ -23,6 +24,7 @@ from taciturn.report.training import (
     divergence,
     ends,
     exposure_facts,
+    mean_label,
     outlook_blocks,
     own_metrics,
     partner_adds,
@@ -134,12 +136,21 @@ def _worth(result: PartyRun) -> list[Block]:
         )
     }
     if held_out is not None:
+        record = record_of(held_out)
+        if isinstance(held_out, RegressionMetrics):
+            facts |= {
+                "mean label": mean_label(held_out.family, record, "held-out rows"),
+                "mean deviance": f"95{NO_BREAK}% interval {ends(record, 'deviance')}",
+            }
+        else:
+            facts |= {
+                "base rate": base_rate(held_out.base_rate, "held-out rows"),
+                "AUC": f"95{NO_BREAK}% interval {ends(record, 'auc')}",
+                "KS": f"95{NO_BREAK}% interval {ends(record, 'ks')}",
+            }
         facts |= {
-            "base rate": base_rate(held_out.base_rate, "held-out rows"),
-            "AUC": f"95{NO_BREAK}% interval {ends(record_of(held_out), 'auc')}",
-            "KS": f"95{NO_BREAK}% interval {ends(record_of(held_out), 'ks')}",
             "observed / expected": f"{figure(held_out.calibration_ratio)} "
-            f"({ends(record_of(held_out), 'calibration_ratio')})",
+            f"({ends(record, 'calibration_ratio')})",
             "the partner adds": partner_adds(result.partner_adds),
         }
     else:

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from taciturn.numerics.metrics import AddedAuc, Metrics
+from taciturn.numerics.regression_metrics import Added, ModelMetrics
 from taciturn.numerics.sorted_scores import Threshold
 from taciturn.numerics.symmetry import Symmetry
 from taciturn.privacy.events import Statement
 from taciturn.privacy.quality_release import ToldQuality
 from taciturn.results.cost_preview import ColumnExposure, Estimate, Outlook
 from taciturn.results.parties import CurvePoint, Identity, PartyFigures
-from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result, Subject, key
+from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result, Subject, key, record_of
 from taciturn.results.training import FeatureParty
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class PartyMetrics:
     """Metrics of the model; only Bob has them."""
 
-    train: Metrics | None = field(default=None, metadata=OMITTED)
-    held_out: Metrics | None = field(default=None, metadata=OMITTED)
+    train: ModelMetrics | None = field(default=None, metadata=OMITTED)
+    held_out: ModelMetrics | None = field(default=None, metadata=OMITTED)
     curve: tuple[CurvePoint, ...] | None = field(default=None, metadata=OMITTED)
     threshold: Threshold | None = field(default=None, metadata=OMITTED)
 
@@ -70,8 +70,8 @@ class PartyRun(Result):
     symmetry: Symmetry | None = field(default=None, metadata=OMITTED)
     ledger: Statement | None = field(metadata=EMPTY)
     run: PartyFigures
-    bob_alone: Metrics | None = field(default=None, metadata=OMITTED)
-    partner_adds: AddedAuc | None = field(default=None, metadata=OMITTED)
+    bob_alone: ModelMetrics | None = field(default=None, metadata=OMITTED)
+    partner_adds: Added | None = field(default=None, metadata=OMITTED)
     converged: bool | None = field(default=None, metadata=OMITTED)
     converged_reason: str | None = field(default=None, metadata=OMITTED)
     diverged: bool | None = field(default=None, metadata=OMITTED)
@@ -109,16 +109,14 @@ class PartyRun(Result):
             bare.entry,
             mechanism=who.mechanism,
             scheme=who.scheme,
-            auc=None if held_out is None else f.known(held_out.auc),
-            auc_low=None if held_out is None else f.known(held_out.auc_low),
-            auc_high=None if held_out is None else f.known(held_out.auc_high),
+            **f.auc_values(held_out),
             label_epsilon=None if ledger is None else ledger.label_epsilon_total,
             seconds=took.seconds,
             bytes=float(took.bytes_sent + took.bytes_received),
         )
         sent, received = took.bytes_sent, took.bytes_received
         to_alice, to_bob = (received, sent) if who.role == "alice" else (sent, received)
-        alone = None if self.bob_alone is None else {"auc": self.bob_alone.auc}
+        alone = None if self.bob_alone is None else record_of(self.bob_alone)
         values = {
             **f.metric_values(held_out, f.HELD_OUT),
             **f.metric_values(self.metrics.train, f.TRAINING),

@@ -18,25 +18,32 @@ from typing import TypeAlias, cast
 
 import numpy as np
 
-from taciturn.arrays import FloatArray, IndexArray, LabelArray
+from taciturn.arrays import FloatArray, IndexArray
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.crypto.bfv.workers import LocalEngine
 from taciturn.crypto.registry import cluster_on_this_machine, on_engine, scheme
 from taciturn.data.prepare import RawData
 from taciturn.data.split import VerticalData
-from taciturn.data.tables import FeatureTable
+from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.callbacks import Observer, noop
 from taciturn.engine.estimate import estimate_cost
 from taciturn.engine.exposure import OpenedScores, sums_alone
 from taciturn.engine.pair import run_star
 from taciturn.engine.transcript import Recorder, Transcript, TranscriptFile
 from taciturn.errors import DivergenceError
+from taciturn.families.registry import BINOMIAL
 from taciturn.jobs.train.record import footer_of, header_of
 from taciturn.jobs.train.reference import Comparison, SharedModel, compare
 from taciturn.numerics.convergence import assess_convergence
 from taciturn.numerics.fixedpoint import FixedPoint
-from taciturn.numerics.logistic import row_products, training_loss
-from taciturn.numerics.metrics import added_auc, evaluate
+from taciturn.numerics.logistic import row_products
+from taciturn.numerics.regression_metrics import (
+    RegressionMetrics,
+    added_by_partner,
+    evaluate_labels,
+    labels_loss,
+    most_loss,
+)
 from taciturn.numerics.whitening import centring_offset
 from taciturn.parallel import one_thread, usable_cores
 from taciturn.privacy.base import Mechanism
@@ -181,7 +188,7 @@ class _Run:
         start = time.perf_counter()
         weights = terms.agreement.class_weight
         per_epoch = terms.per_epoch(data.labels_train.rows)
-        batches = _Batches(observe, data.labels_train.values, weights, per_epoch)
+        batches = _Batches(observe, data.labels_train, weights, per_epoch)
         (alices, bobs), ledger, meter = self._converse(taps, batches)
         spoken = _Spoken(batches, ledger, meter, time.perf_counter() - start)
         for number, bob in enumerate(bobs.models):
@@ -222,9 +229,9 @@ class _Run:
             data.bob_test
         )
         # Where no loss is seen on the way, a simulation still knows the end.
-        end = training_loss(train, labels.values, weights)
+        end = labels_loss(train, labels, weights)
         losses = bob.losses or batches.losses()
-        arrived = assess_convergence(losses, self._gap(comparison), end)
+        arrived = assess_convergence(losses, self._gap(comparison), end, most_loss(labels))
         settings, agreed = self.settings, terms.agreement
         sgd = None if terms.whole_table else agreed.sgd
         result = TrainingRun(
@@ -250,6 +257,7 @@ class _Run:
             batch_size=None if sgd is None else sgd.batch_size,
             learning_rate=None if sgd is None else sgd.learning_rate,
             l2=agreed.l2,
+            family=None if agreed.family == BINOMIAL else agreed.family,
             class_weight=weights,
             iterations=bob.iterations,
             stopped=None if bob.stopped is None else bob.stopped.value,
@@ -261,11 +269,11 @@ class _Run:
             intercept=data.intercept,
             rows_train=labels.rows,
             rows_test=held_out.rows if data.held_out else 0,
-            train=evaluate(train, labels.values, shift),
-            test=evaluate(test, held_out.values, shift),
+            train=evaluate_labels(train, labels, shift),
+            test=evaluate_labels(test, held_out, shift),
             centralised=comparison.centralised,
-            bob_alone=evaluate(alone, held_out.values, shift),
-            partner_adds=added_auc(test, alone, held_out.values),
+            bob_alone=evaluate_labels(alone, held_out, shift),
+            partner_adds=added_by_partner(test, alone, held_out),
             converged=arrived.converged,
             converged_reason=arrived.reason,
             diverged=bool(arrived.diverged),
@@ -384,9 +392,17 @@ def raise_if_diverged(run: TrainingRun) -> None:
     out = "standardise or clip the columns"
     if run.solver == "sgd":
         out += ", lower {learning_rate}, or use {solver}"
+    reached = (
+        f"log loss on the training rows is {run.train.loss:.4g}, where 0.6931 is that of saying "
+        "one half of every row"
+    )
+    if isinstance(run.train, RegressionMetrics):
+        reached = (
+            f"mean deviance on the training rows is {run.train.deviance:.4g}, more than twice that "
+            "of no model at all"
+        )
     raise DivergenceError(
-        f"the training diverged: its log loss on the training rows is {run.train.loss:.4g}, where "
-        "0.6931 is that of saying one half of every row",
+        f"the training diverged: its {reached}",
         where="the training rows",
         hint=Hint(out, solver="newton"),
     )
@@ -448,7 +464,7 @@ class _Batches:
     def __init__(
         self,
         observe: Observer,
-        labels: LabelArray,
+        labels: LabelTable,
         class_weight: tuple[float, float] | None,
         per_epoch: int,
     ) -> None:
@@ -460,11 +476,11 @@ class _Batches:
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, Progress):
-            everyone = np.arange(len(self._labels))
+            everyone = np.arange(self._labels.rows)
             self.rows.append(everyone if event.rows is None else event.rows)
             # An empty batch has no loss, so that losses are kept by epoch.
             if len(event.scores):
-                loss = training_loss(event.scores, event.of_batch(self._labels), self._class_weight)
+                loss = labels_loss(event.scores, self._labels, self._class_weight, event.rows)
                 self._losses.setdefault(self._epoch(event), []).append(loss)
         self._observe(event)
         if isinstance(event, Progress) and self.meter is not None:

@@ -19,14 +19,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from taciturn.arrays import FloatArray, LabelArray
+from taciturn.arrays import FloatArray
+from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import Observer, noop
 from taciturn.errors import StateError
 from taciturn.jobs.resumable import JournaledSession
 from taciturn.jobs.train.result import ColumnImportance, PartyMetrics, PartyRun
 from taciturn.memmap import MEMORY, Scratch, drop_pages
 from taciturn.numerics.convergence import assess_convergence
-from taciturn.numerics.metrics import Metrics, added_auc, evaluate
+from taciturn.numerics.regression_metrics import (
+    ModelMetrics,
+    added_by_partner,
+    evaluate_labels,
+    most_loss,
+)
 from taciturn.numerics.symmetry import OpenedPasses
 from taciturn.party.log import Figures, Log
 from taciturn.party.model_file import model_share, save_model, suspected_wraps
@@ -147,10 +153,10 @@ def assess(
         return run
     shift = terms.log_odds_shift
     losses = [point.train_loss for point in run.run.curve if point.train_loss is not None]
-    arrived = assess_convergence(losses)
+    arrived = assess_convergence(losses, most_loss=most_loss(labels))
     run = replace(
         run,
-        metrics=replace(run.metrics, train=_figures(finished.train_scores, labels.values, shift)),
+        metrics=replace(run.metrics, train=_figures(finished.train_scores, labels, shift)),
         converged=arrived.converged,
         converged_reason=arrived.reason,
         diverged=arrived.diverged,
@@ -162,15 +168,15 @@ def assess(
     alone = LabelPartyBaseline.fit(tables.train, labels, terms, entropy).scores(held_out)
     return replace(
         run,
-        metrics=replace(run.metrics, held_out=_figures(scores, truth.values, shift)),
-        bob_alone=_figures(alone, truth.values, shift),
-        partner_adds=added_auc(np.nan_to_num(scores), alone, truth.values),
+        metrics=replace(run.metrics, held_out=_figures(scores, truth, shift)),
+        bob_alone=_figures(alone, truth, shift),
+        partner_adds=added_by_partner(np.nan_to_num(scores), alone, truth),
     )
 
 
-def _figures(scores: FloatArray | None, labels: LabelArray, shift: float) -> Metrics | None:
+def _figures(scores: FloatArray | None, labels: LabelTable, shift: float) -> ModelMetrics | None:
     # What is no number becomes one: a model that diverged is worth what its figures say.
-    return None if scores is None else evaluate(np.nan_to_num(scores), labels, shift)
+    return None if scores is None else evaluate_labels(np.nan_to_num(scores), labels, shift)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

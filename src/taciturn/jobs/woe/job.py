@@ -176,8 +176,8 @@ class WoeJob(Job[WoeResult]):
         raw, rows, terms = _training_rows(config)
         if raw.labels is None:
             raise ConfigError("Bob's file names no label column", setting="label")
-        labels = LabelTable(rows.ids, raw.labels.values[rows.rows])
-        labels.require_both_classes()
+        labels = raw.labels.take(rows.rows, rows.ids)
+        labels.require_variation()
         limits = config.privacy
         ledger = Ledger(labels.rows, ASSUMPTION, limits.budget, limits.delta)
         return LabelSide(terms, labels, ledger, self.options.effective_smoothing)

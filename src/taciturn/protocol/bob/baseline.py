@@ -1,12 +1,11 @@
 """The model of Bob's columns alone: what he could have without a partner.
 
 The same solver on the same rows, with the same penalty, weights and passes, and the true labels. He
-computes it by himself; nothing of it leaves him. Without columns it is the base rate.
+computes it by himself; nothing of it leaves him. Without columns it is the best constant.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -15,9 +14,9 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.memmap import over_blocks
-from taciturn.numerics.convergence import MOST_LOSS
-from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
-from taciturn.numerics.logistic import train_centralised, training_loss
+from taciturn.numerics.likelihood import response_likelihood, weighted_likelihood
+from taciturn.numerics.logistic import train_centralised
+from taciturn.numerics.regression_metrics import labels_loss, most_loss, null_score
 from taciturn.numerics.whole_table import optimum
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KEY_BYTES, Entropy
@@ -39,17 +38,14 @@ class LabelPartyBaseline:
             # One that diverges overflows; the base rate is then the better model.
             with np.errstate(over="ignore", invalid="ignore"):
                 baseline = cls(_fitted(features, labels, terms, entropy))
-                weights = terms.agreement.class_weight
-                loss = training_loss(baseline.scores(features), labels.values, weights)
-            if loss <= MOST_LOSS:
+                loss = labels_loss(baseline.scores(features), labels, terms.agreement.class_weight)
+            if loss <= most_loss(labels):
                 return baseline
-        ones = int(np.count_nonzero(labels.values))
-        # Half a row more of either class: where one is absent there would be no odds.
-        odds = math.log((ones + 0.5) / (labels.rows - ones + 0.5))
-        return cls(np.zeros(len(features.columns)), odds + terms.log_odds_shift)
+        constant = null_score(labels) + terms.log_odds_shift
+        return cls(np.zeros(len(features.columns)), constant)
 
     def scores(self, features: FeatureTable) -> FloatArray:
-        """The log-odds of each row, from his columns of it."""
+        """The score of each row, from his columns of it."""
         values = features.values
 
         def scored(place: slice) -> FloatArray:
@@ -65,7 +61,7 @@ def _fitted(
     agreed, truth = terms.agreement, labels.values
     if terms.whole_table:
         weighted = partial(weighted_likelihood, class_weight=agreed.class_weight)
-        likelihood = label_likelihood(truth, weighted)
+        likelihood = response_likelihood(labels, weighted)
         return optimum(features.values, likelihood, agreed.l2, features.free).weights
     plan = terms.plan(entropy.fork("columns alone").token(KEY_BYTES), features.rows)
     return train_centralised(

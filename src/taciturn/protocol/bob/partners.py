@@ -21,7 +21,7 @@ from taciturn.arrays import EVERY_ROW, FloatArray, IndexArray, IntArray
 from taciturn.crypto.base import EncryptedAnswer, SecretKey
 from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.fixedpoint import FixedPoint
-from taciturn.numerics.metrics import evaluate
+from taciturn.numerics.regression_metrics import evaluate_labels
 from taciturn.privacy.base import GradientMechanism, MaskedProduct, Mechanism, Released
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.events import HeldOutSeen
@@ -216,7 +216,7 @@ def watch(
     names, grid, rows = inputs.partners, inputs.terms.score_grid, held_out.features.rows
     alice_scores = yield from receive_all_scores(names, iteration, rows, grid)
     scores = require_finite(alice_scores + held_out.features.values @ weights)
-    metrics = evaluate(scores, held_out.labels.values, inputs.terms.log_odds_shift)
+    metrics = evaluate_labels(scores, held_out.labels, inputs.terms.log_odds_shift)
     yield from emit(HeldOutSeen(iteration, metrics))
     losses = np.append(losses, metrics.loss)
     if patience is None:

@@ -23,9 +23,8 @@ import numpy as np
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.memmap import drop_pages, over_blocks
 from taciturn.numerics.descent import DescentSolver
-from taciturn.numerics.likelihood import label_likelihood
-from taciturn.numerics.logistic import training_loss
-from taciturn.numerics.metrics import Metrics, evaluate
+from taciturn.numerics.likelihood import response_likelihood
+from taciturn.numerics.regression_metrics import ModelMetrics, evaluate_labels, labels_loss
 from taciturn.numerics.subspace import SubspaceSolver
 from taciturn.numerics.symmetry import OpenedPasses
 from taciturn.privacy.base import EncryptedMechanism
@@ -215,8 +214,7 @@ class _Turns:
         return (*losses[first : len(losses) - 1 : models].tolist(), self._loss(solver.scores()))
 
     def _loss(self, scores: FloatArray) -> float:
-        labels, weights = self.inputs.labels.values, self.inputs.terms.agreement.class_weight
-        return training_loss(scores, labels, weights)
+        return labels_loss(scores, self.inputs.labels, self.inputs.terms.agreement.class_weight)
 
 
 def _solver(
@@ -226,9 +224,10 @@ def _solver(
     make: Callable[..., Solver] = DescentSolver
     if agreed.reveal_epsilon is None:
         penalties = agreed.penalties or ()
-        make = partial(SubspaceSolver, unwhitened=unwhitened, penalties=penalties)
+        family = inputs.labels.kind
+        make = partial(SubspaceSolver, unwhitened=unwhitened, penalties=penalties, family=family)
     solver = make(
-        label_likelihood(inputs.labels.values, inputs.mechanism.likelihood),
+        response_likelihood(inputs.labels, inputs.mechanism.likelihood),
         features.values,
         agreed.l2,
         features.free,
@@ -314,7 +313,7 @@ class _HeldOutTracker:
         self.scores[number] = scores
         drop_pages(self.scores)
 
-    def metrics(self, number: int, solver: Solver) -> Metrics | None:
+    def metrics(self, number: int, solver: Solver) -> ModelMetrics | None:
         if self.held_out is None:
             return None
         rows, mixture = self.held_out.features, solver.mixture
@@ -324,4 +323,4 @@ class _HeldOutTracker:
             return np.nan_to_num(alice_scores + rows.values[place] @ solver.weights)
 
         scores = np.concatenate(list(over_blocks(scored, rows.rows, self.scores, rows.values)))
-        return evaluate(scores, self.held_out.labels.values, self.shift)
+        return evaluate_labels(scores, self.held_out.labels, self.shift)
