@@ -154,7 +154,8 @@ def export(
         content, outputs = own_to_onnx(own_part(shares[0])), ["score"]
     else:
         content = whole_to_onnx(whole_model(*shares))
-        outputs = ["score", "probability", "label"]
+        classes = shares[0].family.link == "logit"
+        outputs = ["score", "probability", "label"] if classes else ["score", "mean"]
     write_private(onnx, content)
     sides = sorted(share.title for share in shares)
     record = {

@@ -219,7 +219,7 @@ class LabelTable:
         for name in ("exposure", "weights"):
             if getattr(self, name) is not None:
                 given = as_series(getattr(self, name), name=name, error=ColumnError)
-                object.__setattr__(self, name, _read_only(_as_factor(given, self.ids, name)))
+                object.__setattr__(self, name, _read_only(checked_factor(given, self.ids, name)))
 
     @classmethod
     def from_data(
@@ -469,7 +469,7 @@ _FACTORS = {
 }
 
 
-def _as_factor(series: pl.Series, ids: RowIds, name: str) -> FloatArray:
+def checked_factor(series: pl.Series, ids: RowIds, name: str) -> FloatArray:
     """Exposures or weights: finite numbers, above 0 or at least 0."""
     valid, way_out = _FACTORS[name]
     if len(series) != len(ids):

@@ -47,6 +47,9 @@ def own_to_onnx(model_part: ModelPart) -> bytes:
 def whole_to_onnx(model: WholeModel) -> bytes:
     """The whole model: ``score``, ``probability`` and ``label``, each of shape (rows, 1).
 
+    Of other families than ``binomial`` it is ``score``, the linear predictor, and ``mean``, that of
+    one unit of exposure.
+
     The label is 1 above the threshold that the training chose (``taciturn.threshold`` in the
     metadata has it as a probability), and with class weights the probability is corrected for them.
     """
@@ -63,6 +66,10 @@ def whole_to_onnx(model: WholeModel) -> bytes:
     if constant:
         score = graph.node("Add", [score, graph.constant(np.float64(constant))])
     graph.output(score, "score")
+    link = model.bob.model.family.link
+    if link != "logit":
+        graph.output(graph.node("Exp" if link == "log" else "Identity", [score]), "mean")
+        return graph.serialised("taciturn_model", parts)
     shift = graph.constant(np.float64(model.bob.model.log_odds_shift))
     graph.output(graph.node("Sigmoid", [graph.node("Sub", [score, shift])]), "probability")
     threshold = graph.constant(np.float64(model.bob.model.threshold.score))
@@ -277,7 +284,11 @@ class _Graph:
 
 def _metadata(parts: tuple[ModelPart, ...]) -> dict[str, str]:
     first, bob = parts[0].model, [part.model for part in parts if part.model.is_bob]
-    chosen = {"taciturn.threshold": repr(bob[0].threshold.probability)} if bob else {}
+    chosen = {}
+    if bob:
+        classes = bob[0].family.link == "logit"
+        value = repr(bob[0].threshold.probability) if classes else bob[0].family.name
+        chosen = {"taciturn.threshold" if classes else "taciturn.family": value}
     return {
         "taciturn.session": first.session,
         "taciturn.agreement_digest": first.agreement_digest,

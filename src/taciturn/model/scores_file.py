@@ -6,13 +6,16 @@ only. Deleting the file loses the page of that model, and nothing else.
 
 The file is one line of JSON, which says how many rows follow and has a digest of them, and then the
 numbers: little-endian 64-bit scores and 8-bit labels of the training rows, and of the held-out
-rows. What does not have the size that its first line says is refused before it is read.
+rows. Labels of other families than ``binomial`` have 64 bits, and where they have exposures or
+weights, these follow. What does not have the size that its first line says is refused before it is
+read.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,23 +23,46 @@ from typing import Any
 import numpy as np
 
 from taciturn.arrays import FloatArray, LabelArray
+from taciturn.data.ids import RowIds
+from taciturn.data.tables import LabelTable
 from taciturn.errors import FileError
+from taciturn.families.base import Response
+from taciturn.families.registry import BINOMIAL, FAMILIES
 from taciturn.files import write_private
 
 FORMAT, VERSION = "taciturn-scores", 1
 SUFFIX = ".scores"
 _MOST_LINE = 4096
 _MOST_ROWS = 1 << 40
-_ROW_BYTES = 9
+_BESIDE = ("exposure", "weights")
 _SETS = ("train", "held_out")
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredRows:
-    """Scores (logits, as the training gave them) and labels of rows."""
+    """Scores (as the training gave them) and labels of rows."""
 
     scores: FloatArray = field(repr=False)
     labels: LabelArray = field(repr=False)
+    family: str = BINOMIAL
+    exposure: FloatArray | None = field(default=None, repr=False)
+    weights: FloatArray | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_labels(cls, scores: FloatArray, labels: LabelTable) -> ScoredRows:
+        """Scores of rows beside their labels."""
+        return cls(scores, labels.values, labels.family, labels.exposure, labels.weights)
+
+    def table(self, response: Response) -> LabelTable:
+        """The labels, with the coordinates of the scores."""
+        ids = RowIds.numbered(len(self))
+        beside = self.exposure, self.weights
+        return LabelTable(ids, self.labels, self.family, *beside, response)
+
+    @property
+    def beside(self) -> list[str]:
+        """What the rows have beside scores and labels."""
+        return [name for name in _BESIDE if getattr(self, name) is not None]
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -53,20 +79,14 @@ class StoredScores:
     def save(self, path: Path) -> None:
         """Write the file atomically, readable by its owner only."""
         parts = [rows for rows in (self.train, self.held_out) if rows is not None]
-        body = b"".join(
-            piece
-            for rows in parts
-            for piece in (
-                rows.scores.astype("<f8").tobytes(),
-                np.asarray(rows.labels).astype("<u1").tobytes(),
-            )
-        )
+        body = b"".join(_pieces(parts))
         counts = [None if rows is None else len(rows) for rows in (self.train, self.held_out)]
         line = {
             "format": FORMAT,
             "version": VERSION,
             "session": self.session,
             **dict(zip(_SETS, counts, strict=True)),
+            **_family_facts(parts[0]),
             "digest": hashlib.sha256(body).hexdigest(),
         }
         write_private(path, json.dumps(line).encode() + b"\n" + body, "file of scores")
@@ -78,9 +98,10 @@ class StoredScores:
             with path.open("rb") as stream:
                 line = _first_line(stream.readline(_MOST_LINE), path)
                 rows = sum(line[name] or 0 for name in _SETS)
-                if path.stat().st_size != stream.tell() + rows * _ROW_BYTES:
+                size = rows * _row_bytes(line)
+                if path.stat().st_size != stream.tell() + size:
                     raise _altered(path)
-                body = stream.read(rows * _ROW_BYTES)
+                body = stream.read(size)
         except OSError as problem:
             raise FileError(
                 f"the model's scores cannot be read: {problem.strerror}",
@@ -92,7 +113,7 @@ class StoredScores:
             raise _altered(path)
         train_rows = line["train"] or 0
         sets = (
-            None if line[name] is None else _rows(body, start * _ROW_BYTES, line[name])
+            None if line[name] is None else _rows(body, start * _row_bytes(line), line[name], line)
             for name, start in zip(_SETS, (0, train_rows), strict=True)
         )
         return cls(line["session"], *sets)
@@ -127,17 +148,45 @@ def _first_line(text: bytes, path: Path) -> dict[str, Any]:
     )
     if not sound or not all(isinstance(line.get(name), str) for name in ("session", "digest")):
         raise _altered(path)
+    family, beside = line.get("family", BINOMIAL), line.get("beside", [])
+    if family not in FAMILIES or beside not in ([], ["exposure"], ["weights"], [*_BESIDE]):
+        raise _altered(path)
     return {
         "session": line["session"],
         "digest": line["digest"],
+        "family": family,
+        "beside": beside,
         **dict(zip(_SETS, counts, strict=True)),
     }
 
 
-def _rows(body: bytes, start: int, count: int) -> ScoredRows:
-    scores = np.frombuffer(body, "<f8", count, start).astype(np.float64, copy=False)
-    labels = np.frombuffer(body, "<u1", count, start + 8 * count)
-    return ScoredRows(scores, labels)
+def _family_facts(rows: ScoredRows) -> dict[str, Any]:
+    """What the first line says of other families; nothing of two classes."""
+    return {} if rows.family == BINOMIAL else {"family": rows.family, "beside": rows.beside}
+
+
+def _row_bytes(line: dict[str, Any]) -> int:
+    return 9 if line["family"] == BINOMIAL else 16 + 8 * len(line["beside"])
+
+
+def _pieces(parts: Sequence[ScoredRows]) -> Iterator[bytes]:
+    for rows in parts:
+        kind = "<u1" if rows.family == BINOMIAL else "<f8"
+        yield rows.scores.astype("<f8").tobytes()
+        yield np.asarray(rows.labels).astype(kind).tobytes()
+        for name in rows.beside:
+            yield getattr(rows, name).astype("<f8").tobytes()
+
+
+def _rows(body: bytes, start: int, count: int, line: dict[str, Any]) -> ScoredRows:
+    def numbers(place: int) -> FloatArray:
+        at = start + 8 * count * place
+        return np.frombuffer(body, "<f8", count, at).astype(np.float64, copy=False)
+
+    if line["family"] == BINOMIAL:
+        return ScoredRows(numbers(0), np.frombuffer(body, "<u1", count, start + 8 * count))
+    beside = {name: numbers(2 + place) for place, name in enumerate(line["beside"])}
+    return ScoredRows(numbers(0), numbers(1), line["family"], **beside)
 
 
 def _altered(path: Path) -> FileError:

@@ -34,6 +34,8 @@ from taciturn.arrays import FloatArray
 from taciturn.data.prepare import Preparation
 from taciturn.data.tables import INTERCEPT
 from taciturn.errors import ColumnError, ConfigError, DataError, FileError
+from taciturn.families.base import Family, Response
+from taciturn.families.registry import BINOMIAL, FAMILIES
 from taciturn.files import (
     canonical_json,
     finite_json,
@@ -55,7 +57,7 @@ _NOISE_KEY = "[0-9a-f]{64}"
 _SCALES = ("modulus_bits", "feature_bits", "residue_bits", "decay")
 _TEXTS, _RECORDS = (
     ("session", "data_digest", "taciturn", "name", "noise_key"),
-    ("agreement", "metrics", "ledger", "scales", "parties", "study"),
+    ("agreement", "metrics", "ledger", "scales", "parties", "study", "response"),
 )
 
 
@@ -74,6 +76,9 @@ class ModelShare:
 
     ``noise_key`` is at Alice the key of the noise on her scores, 32 bytes in hexadecimal: its
     holder can subtract the noise from the scores that Bob has.
+
+    ``response`` has, at Bob and for other families than ``binomial``, the coordinates of scores: a
+    linear predictor is the location plus the scale times a score.
 
     ``parties`` are several Alices by name, each with the number of her columns: Bob's share holds
     those of their weights one after the other. ``study`` says which of the models of a study it is,
@@ -99,6 +104,7 @@ class ModelShare:
     whitening: tuple[float, ...] = field(default=(), repr=False)
     means: tuple[float, ...] = field(default=(), repr=False)
     noise_key: str = field(default="", repr=False)
+    response: dict[str, float] = field(default_factory=dict)
     name: str = ""
     parties: dict[str, int] = field(default_factory=dict)
     study: dict[str, Any] = field(default_factory=dict)
@@ -151,6 +157,16 @@ class ModelShare:
         return Whitening.from_numbers(
             self.whitening, len(self.columns), self.means, int(self.intercept)
         )
+
+    @property
+    def family(self) -> Family:
+        """The family of the labels."""
+        return FAMILIES[str(self.agreement.get("family", BINOMIAL))]
+
+    @property
+    def coordinates_of_scores(self) -> Response:
+        """Coordinates of scores, which Bob has."""
+        return Response(**self.response)
 
     @property
     def log_odds_shift(self) -> float:
@@ -278,6 +294,8 @@ def _require_sound(share: ModelShare, path: Path) -> None:
         )
         or not all(abs(number) < _MOST_SHARE for number in _shares(share))
         or not _scales_sound(share.scales)
+        or str(share.agreement.get("family", BINOMIAL)) not in FAMILIES
+        or not _response_sound(share.response)
     )
     if wrong:
         raise FileError("a value in the model file has the wrong type", where=str(path))
@@ -330,6 +348,11 @@ def _scales_sound(scales: dict[str, Any]) -> bool:
     *bits, decay = (scales[name] for name in _SCALES)
     whole = all(type(exponent) is int and 0 <= exponent < 64 for exponent in bits)
     return whole and isinstance(decay, float | int) and math.isfinite(decay)
+
+
+def _response_sound(response: dict[str, Any]) -> bool:
+    numbers = all(isinstance(one, float) and math.isfinite(one) for one in response.values())
+    return numbers and {*response} in (set(), {"location", "scale"})
 
 
 _SESSION_DIGITS = 8

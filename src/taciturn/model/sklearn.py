@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.data.frames import as_frame
 from taciturn.data.prepare import Preparation
+from taciturn.families.registry import FAMILIES
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import input_names, whole_model
 from taciturn.numerics.logistic import sigmoid
@@ -70,25 +71,45 @@ class CorrectedRegression(LogisticRegression):  # type: ignore[misc]
         return np.column_stack([sigmoid(-scores), sigmoid(scores)])
 
 
+class MeanRegression(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """A generalised linear model with the weights of model files; it is not fitted again."""
+
+    def __init__(self, family: str = "gaussian") -> None:
+        self.family = family
+
+    def fit(self, X: object, y: object = None) -> MeanRegression:
+        """Do nothing: the model was trained by the parties."""
+        return self
+
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Mean of each row, of one unit of exposure."""
+        return FAMILIES[self.family].mean(X @ self.coef_ + self.intercept_)
+
+
 def to_sklearn(*shares: ModelShare) -> Any:  # noqa: ANN401 - scikit-learn has no types
     """A fitted pipeline from all shares of one model, in any order.
 
     It takes a pandas or polars frame with the raw columns of all sides (``alice/name`` and
     ``bob/name`` where both have one of that name) and predicts as scikit-learn does: ``predict``,
     ``predict_proba``, ``decision_function``; ``predict`` says 1 above the threshold that the
-    training chose. Fitting it again fits the regression anew, and not the preparation.
+    training chose. Of other families than ``binomial``, ``predict`` gives means of one unit of
+    exposure. Fitting it again fits the regression anew, and not the preparation.
     """
     whole = whole_model(*shares)
     parts = whole.parts
     plans = tuple(part.model.preparation for part in parts)
     counts = [len(plan.columns) for plan in plans]
     bob = whole.bob.model
-    regression = CorrectedRegression(bob.log_odds_shift, bob.threshold.score)
     taken = [part.weights[:count] for part, count in zip(parts, counts, strict=True)]
+    stored = StoredPreparation(plans, input_names(parts))
+    if bob.family.link != "logit":
+        model = MeanRegression(bob.family.name)
+        model.coef_, model.intercept_ = np.concatenate(taken), sum(part.constant for part in parts)
+        return Pipeline([("preparation", stored), ("regression", model)])
+    regression = CorrectedRegression(bob.log_odds_shift, bob.threshold.score)
     regression.coef_ = np.concatenate(taken).reshape(1, -1)
     regression.intercept_ = np.array([sum(part.constant for part in parts)])
     regression.classes_ = np.array([0, 1])
     regression.n_features_in_ = sum(counts)
     regression.n_iter_ = np.array([0], dtype=np.int32)
-    stored = StoredPreparation(plans, input_names(parts))
     return Pipeline([("preparation", stored), ("regression", regression)])

@@ -48,7 +48,7 @@ class ModelPart:
 
 @dataclass(frozen=True, slots=True)
 class WholeModel:
-    """A whole logistic regression: a part of each Alice, and Bob's."""
+    """A whole model: a part of each Alice, and Bob's."""
 
     alices: tuple[ModelPart, ...]
     bob: ModelPart
@@ -59,7 +59,10 @@ class WholeModel:
         return (*self.alices, self.bob)
 
     def scores(self, *frames: pl.DataFrame) -> FloatArray:
-        """Log-odds of each row, from the raw columns of all sides in one order, Bob's last."""
+        """Linear predictor of each row, from the raw columns of all sides in one order, Bob's last.
+
+        Of labels of two classes it is the log-odds.
+        """
         parts = zip(self.parts, frames, strict=True)
         return reduce(operator.add, (part.scores(frame) for part, frame in parts))
 
@@ -128,6 +131,15 @@ def whole_model(*shares: ModelShare) -> WholeModel:
         bob_weights[-1] += sum(
             replace(part.model, weights=part.weights).offset for part in alice_parts
         )
+    response = bob.coordinates_of_scores
+    if bob.response:
+        # The whole model's scores are linear predictors, whatever the coordinates of the training.
+        alice_parts = tuple(
+            replace(part, weights=response.scale * part.weights) for part in alice_parts
+        )
+        bob_weights = response.scale * bob_weights
+        if bob.intercept:
+            bob_weights[-1] += response.location
     return WholeModel(alice_parts, ModelPart(bob, bob_weights))
 
 

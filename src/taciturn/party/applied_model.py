@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
 from typing import cast
@@ -33,7 +33,7 @@ from taciturn.data.ids import AS_THEY_ARE, Normalisation, RowIds
 from taciturn.data.prepare import prepared_table
 from taciturn.data.rules import CategoricalRule, Rule
 from taciturn.data.source import TableSource
-from taciturn.data.tables import FeatureTable
+from taciturn.data.tables import FeatureTable, checked_factor
 from taciturn.engine.exposure import OpenedScores
 from taciturn.errors import (
     ColumnError,
@@ -44,6 +44,8 @@ from taciturn.errors import (
     MissingValueError,
     nearest,
 )
+from taciturn.families.base import Family
+from taciturn.families.registry import BINOMIAL
 from taciturn.model.share import ModelShare, listed_models
 from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.metrics import log_odds_shift
@@ -60,7 +62,7 @@ from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
 from taciturn.results.cost_preview import ExposedModel, PastExposure
 from taciturn.results.model import ListedModel
-from taciturn.results.parties import ScoredRow
+from taciturn.results.parties import MeanRow, ScoredRow
 from taciturn.settings.agreement import Agreement
 
 
@@ -111,9 +113,20 @@ class AppliedModel:
         return log_odds_shift(self.terms.agreement.class_weight)
 
     @property
+    def has_classes(self) -> bool:
+        """Whether its labels are of two classes, so that there are probabilities."""
+        return self.terms.agreement.family == BINOMIAL
+
+    @property
     def meaning(self) -> str:
-        """Meaning of a probability after a training with this mechanism and class weights."""
-        return probability_meaning(self.terms.agreement)
+        """What a probability or a mean is, after a training by this agreement."""
+        return self.meaning_with(exposure=False)
+
+    def meaning_with(self, exposure: bool) -> str:
+        """The same, where rows have an ``exposure``."""
+        if self.has_classes:
+            return probability_meaning(self.terms.agreement)
+        return mean_meaning(self.model.family, exposure)
 
     def threshold(self, path: Path) -> Threshold:
         """Threshold that the training chose; even odds in files without one."""
@@ -166,15 +179,31 @@ def probability_meaning(agreed: Agreement) -> str:
     return f"{meaning}; it is corrected for the class weights"
 
 
-def scored_rows(
-    ids: Sequence[str], scores: FloatArray, shift: float, threshold: Threshold
-) -> tuple[ScoredRow, ...]:
-    """Each row with its log-odds, its probability, and its class.
+def mean_meaning(family: Family, exposure: bool) -> str:
+    """What a mean is that of, for other families than ``binomial``."""
+    label = f"that of the label ({family.name})"
+    if not family.takes_exposure:
+        return f"{label}, for rows like the training rows"
+    unit = "the row's exposure" if exposure else "one unit of exposure"
+    return f"{label} for {unit}, for rows like the training rows"
 
-    Class weights have moved the scores by ``shift``.
-    """
+
+def scored_rows(
+    ids: Sequence[str],
+    scores: FloatArray,
+    used: AppliedModel,
+    threshold: Threshold,
+    exposure: FloatArray | None = None,
+) -> tuple[ScoredRow | MeanRow, ...]:
+    """Each row with its log-odds, its probability and its class; or its predictor and mean."""
+    if not used.has_classes:
+        predictor = used.model.coordinates_of_scores.predictor(scores)
+        if exposure is not None:
+            predictor = predictor + np.log(exposure)
+        means = used.model.family.mean(predictor)
+        return tuple(map(MeanRow, ids, predictor.tolist(), means.tolist()))
     # Class weights have moved the scores, and a probability is among the rows as they come.
-    probabilities = sigmoid(scores - shift).tolist()
+    probabilities = sigmoid(scores - used.shift).tolist()
     return tuple(
         ScoredRow(name, score, probability, int(score > threshold.score))
         for name, score, probability in zip(ids, scores.tolist(), probabilities, strict=True)
@@ -228,6 +257,7 @@ class NewRows:
     table: FeatureTable
     where: str
     listed: IndexArray | None = None
+    exposure: FloatArray | None = field(default=None, repr=False)
 
 
 def new_rows(
@@ -237,11 +267,12 @@ def new_rows(
     only: Sequence[str] = (),
     normalisation: Normalisation = AS_THEY_ARE,
     common: AlignedRows | None = None,
+    exposure: str | None = None,
 ) -> NewRows:
     """Reads and prepares rows for a model, by the model's own preparation.
 
     ``only`` takes these ids alone, all where empty. ``common`` are the rows that both sides have,
-    where that is known; their common ids are used.
+    where that is known; their common ids are used. ``exposure`` is a column that the rows may have.
     """
     texts = {rule.column for rule in model.preparation.rules if is_text(rule)}
     # As text, as a whole column with a word in it would be: a level "1" of a few rows is no number.
@@ -252,9 +283,11 @@ def new_rows(
         if only:
             chosen = _chosen(ids, only, normalisation)
             frame, ids = frame[chosen], ids.take(chosen)
+        known = _exposure(frame, ids, exposure)
         if common is None:
-            return NewRows(ids, _prepared(frame, normalisation.apply(ids), model), source.where)
-        return _listed(frame, ids, model, common, source.where)
+            table = _prepared(frame, normalisation.apply(ids), model)
+            return NewRows(ids, table, source.where, exposure=known)
+        return _listed(frame, ids, model, common, source.where, known)
     except MissingValueError as problem:
         raise MissingValueError(
             problem.message,
@@ -263,6 +296,13 @@ def new_rows(
         ) from None
     except DataError as problem:
         raise problem.at(_place(source.where, problem)) from None
+
+
+def _exposure(frame: pl.DataFrame, ids: RowIds, column: str | None) -> FloatArray | None:
+    """The rows' exposures, checked as in a training; None where the rows have no such column."""
+    if column is None or column not in frame.columns:
+        return None
+    return checked_factor(frame[column], ids, "exposure")
 
 
 def _place(where: str, problem: DataError) -> str:
@@ -275,7 +315,12 @@ def is_text(rule: Rule) -> bool:
 
 
 def _listed(
-    frame: pl.DataFrame, ids: RowIds, model: ModelShare, common: AlignedRows, where: str
+    frame: pl.DataFrame,
+    ids: RowIds,
+    model: ModelShare,
+    common: AlignedRows,
+    where: str,
+    exposure: FloatArray | None,
 ) -> NewRows:
     places = common.rows_of(ids)
     in_file = np.argsort(places)
@@ -283,7 +328,8 @@ def _listed(
     table = _prepared(frame[places], names, model)
     # By id on both sides: lists may be in any order.
     order = names.series.arg_sort().to_numpy().astype(np.int64)
-    return NewRows(ids.take(places), table, where, order)
+    taken = None if exposure is None else exposure[places]
+    return NewRows(ids.take(places), table, where, order, taken)
 
 
 def _prepared(frame: pl.DataFrame, ids: RowIds, model: ModelShare) -> FeatureTable:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from taciturn.arrays import FloatArray
+from taciturn.data.tables import LabelTable
 from taciturn.errors import OutputError
+from taciturn.families.registry import BINOMIAL
 from taciturn.model.scores_file import ScoredRows, StoredScores, scores_path
 from taciturn.model.share import ModelShare, archive_model
 from taciturn.party.log import Log
@@ -58,6 +61,7 @@ def model_share(
         whitening=_whitening_of(trained.share) or _whitening_of(trained.bob_share),
         means=() if trained.means is None else tuple(trained.means.tolist()),
         noise_key=result.noise_key.hex(),
+        response=_response(tables.labels),
         name=side.name,
         parties=dict(zip(names, several, strict=True)),
         study=study or {},
@@ -85,7 +89,7 @@ def keep_scores(
         # What is no number becomes one, as in the figures.
         None
         if scores is None or labels is None
-        else ScoredRows(np.nan_to_num(scores), labels.values)
+        else ScoredRows.from_labels(np.nan_to_num(scores), labels)
         for scores, labels in ((train, tables.labels), (held_out, tables.held_out_labels))
     )
     stored, path = StoredScores(session, *sets), scores_path(model)
@@ -105,6 +109,10 @@ def suspected_wraps(terms: Terms, trained: Trained) -> int | None:
         # Nobody sees a score, so nobody can suspect one.
         return None
     return trained.suspected_wraps
+
+
+def _response(labels: LabelTable | None) -> dict[str, float]:
+    return {} if labels is None or labels.family == BINOMIAL else asdict(labels.response)
 
 
 def _values(share: WeightShare | None) -> tuple[int, ...]:

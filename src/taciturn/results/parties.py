@@ -78,6 +78,15 @@ class ScoredRow:
     label: int = field(metadata=key("class"))
 
 
+@dataclass(frozen=True, slots=True)
+class MeanRow:
+    """A row's linear predictor and mean, of other families than ``binomial``."""
+
+    id: str
+    score: float
+    mean: float
+
+
 LinkState: TypeAlias = Literal["waiting", "connected", "broken", "closed"]
 Cell: TypeAlias = str | int | float | None
 

@@ -196,7 +196,8 @@ def test_scores_are_those_of_the_whole_model_and_bobs_alone(tmp_path, name):
     wanted, slack = expected(folder)
     above = his.result.threshold
     assert above is not None
-    for row in his.rows():
+    rows: Any = his.rows()
+    for row in rows:
         assert abs(row.score - wanted[row.id]) <= slack
         assert abs(row.probability - 1 / (1 + np.exp(-row.score))) < 1e-12
         assert row.label == (row.score > above.score)
@@ -347,15 +348,13 @@ def test_the_threshold_and_the_held_out_scores_are_those_of_the_model(tmp_path):
     assert stored["score"] == pytest.approx(best.score)
     assert "threshold" not in alice.metrics
     _, answer = answers(in_threads(folder, {role: question(folder, role) for role in ROLES}))
-    assert [row.label for row in answer.rows()] == [
-        int(row.score > stored["score"]) for row in answer.rows()
-    ]
+    rows: Any = answer.rows()
+    assert [row.label for row in rows] == [int(row.score > stored["score"]) for row in rows]
     # A number of the person's own comes first.
     asked = {"alice": question(folder, "alice"), "bob": question(folder, "bob", threshold=0.9)}
     _, answer = answers(in_threads(folder, asked))
-    assert [row.label for row in answer.rows()] == [
-        int(row.probability > 0.9) for row in answer.rows()
-    ]
+    rows = answer.rows()
+    assert [row.label for row in rows] == [int(row.probability > 0.9) for row in rows]
     assert answer.result.to_dict()["threshold"]["rule"] == "given"
 
 
@@ -378,7 +377,8 @@ def test_a_probability_is_corrected_for_class_weights_and_a_class_is_not_moved(t
     _, his = answers(in_threads(folder, {role: question(folder, role) for role in ROLES}))
     above = his.result.threshold
     assert above is not None
-    for row in his.rows():
+    rows: Any = his.rows()
+    for row in rows:
         assert row.probability == pytest.approx(1 / (1 + np.exp(np.log(5) - row.score)))
         assert row.label == (row.score > above.score) == (row.probability > above.probability)
 

@@ -287,14 +287,14 @@ def test_points_add_up_to_those_of_a_row(trained):
     kept = StoredScores.load(scores_path(folder / "bob.model.json"))
     assert kept.train is not None
     joined = Joined.of(folder)
-    points = np.full(len(kept.train), report.scale.constant)
+    points = np.full(len(kept.train), report.score_scale.constant)
     for effect in report.effects:
         for level in effect.levels:
             if not level.reference:
                 column = joined.column(effect.side, f"{effect.column}={level.level}")
                 points += np.where(column > 0, level.points, 0.0)
-    expected = report.scale.offset - report.scale.factor * kept.train.scores
-    noise = report.scale.factor * 2.0**-12
+    expected = report.score_scale.offset - report.score_scale.factor * kept.train.scores
+    noise = report.score_scale.factor * 2.0**-12
     assert points.tolist() == pytest.approx(expected.tolist(), abs=noise + 1e-3)
 
 
@@ -323,7 +323,7 @@ def test_alice_sees_her_own_columns_and_no_figure(trained):
     assert report.judged == () == report.compared
     assert {one.side for one in report.coefficients} == {"alice"}
     assert all(math.isnan(one.error) for one in report.coefficients)
-    assert report.scale.constant is None
+    assert report.score_scale.constant is None
     assert report.meaning is None
     assert all(level.rate is None for effect in report.effects for level in effect.levels)
     with refused(ConfigError):

@@ -41,9 +41,11 @@ class LabelSide(PredictionSide):
         result = replace(
             result,
             suspected_wraps=scored.suspected_wraps,
-            meaning=self.used.meaning,
-            threshold=self.threshold,
+            meaning=self.used.meaning_with(self.rows.exposure is not None),
+            threshold=self.threshold if self.used.has_classes else None,
         )
         order = np.argsort(outcome.rows)
-        ids = tuple(self.rows.own_ids.take(outcome.rows[order]).series.to_list())
-        return Answer(result, ids, scored.scores[order], self.used.shift)
+        places = outcome.rows[order]
+        ids = tuple(self.rows.own_ids.take(places).series.to_list())
+        exposure = None if self.rows.exposure is None else self.rows.exposure[places]
+        return Answer(result, ids, scored.scores[order], self.used, exposure)

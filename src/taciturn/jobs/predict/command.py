@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import replace
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,9 +16,10 @@ from taciturn.errors import ConfigError
 from taciturn.files import require_writable, write_private
 
 if TYPE_CHECKING:
-    from taciturn.results.parties import ScoredRow
+    from taciturn.results.parties import MeanRow, ScoredRow
 
 COLUMNS = ("id", "score", "probability", "class")
+MEAN_COLUMNS = ("id", "score", "mean")
 
 
 def predict(
@@ -124,9 +125,10 @@ def predict(
     show(result, json)
 
 
-def _csv(rows: tuple[ScoredRow, ...]) -> str:
+def _csv(rows: tuple[ScoredRow | MeanRow, ...]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows((row.id, row.score, row.probability, row.label) for row in rows)
+    means = bool(rows) and not hasattr(rows[0], "probability")
+    writer.writerow(MEAN_COLUMNS if means else COLUMNS)
+    writer.writerows(astuple(row) for row in rows)
     return text.getvalue()

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from taciturn.crypto.group import library
 from taciturn.data.ids import Normalisation
+from taciturn.errors import ConfigError
 from taciturn.jobs.base import Job
 from taciturn.jobs.predict.side import Answer, PredictionSide
 from taciturn.numerics.sorted_scores import threshold_at
@@ -64,7 +65,9 @@ class PredictJob(Job[Answer]):
             library()  # now, rather than when the peer waits
         else:
             listed = AlignedRows.read(self.common, column, "the command")
-        rows = new_rows(config.table(self.rows), column, used.model, self.only, chosen, listed)
+        exposure = config.data.exposure if used.role == "bob" else None
+        source = config.table(self.rows)
+        rows = new_rows(source, column, used.model, self.only, chosen, listed, exposure)
         known = (used.model, rows, used.terms, chosen)
         # Each side loads its own programs only.
         if used.role == "alice":
@@ -74,6 +77,12 @@ class PredictJob(Job[Answer]):
             return FeatureSide(*known, identity=identity_of(config), budget=budget)
         from taciturn.jobs.predict.bob import LabelSide
 
+        if self.threshold is not None and not used.has_classes:
+            raise ConfigError(
+                f"a threshold parts two classes, and {used.model.family.name} has none",
+                where="--threshold",
+                hint="leave it out",
+            )
         if self.threshold is None:
             return LabelSide(*known, threshold=used.threshold(self.model))
         return LabelSide(*known, threshold=threshold_at(self.threshold, used.shift))

@@ -8,7 +8,7 @@ from taciturn.jobs.predict.result import PredictionResult
 from taciturn.report.blocks import Block, Facts, Paragraph, table
 from taciturn.report.formatting import traffic
 from taciturn.report.training import threshold_words
-from taciturn.results.parties import ScoredRow
+from taciturn.results.parties import MeanRow, ScoredRow
 
 MOST_SHOWN = 10
 
@@ -28,7 +28,9 @@ def prediction_blocks(result: PredictionResult) -> list[Block]:
     if result.learnt is not None:
         return [*blocks, Paragraph(f"You learnt {result.learnt}.")]
     blocks += _scores(result.scores or ())
-    blocks.append(Paragraph(f"The probability is that {result.meaning}."))
+    means = bool(result.scores) and isinstance((result.scores or ())[0], MeanRow)
+    subject = "The mean is" if means else "The probability is that"
+    blocks.append(Paragraph(f"{subject} {result.meaning}."))
     if result.threshold is not None:
         blocks.append(Paragraph(f"The class is 1 {threshold_words(result.threshold)}."))
     if result.suspected_wraps:
@@ -50,11 +52,16 @@ def _scored_of(result: PredictionResult) -> str:
     return f"{here} and {result.peer_ids:,} there: those that both have{spelled}"
 
 
-def _scores(rows: tuple[ScoredRow, ...]) -> list[Block]:
-    shown = [
-        (row.id, f"{row.score:.6f}", f"{row.probability:.6f}", f"{row.label}")
-        for row in rows[:MOST_SHOWN]
-    ]
-    first = table(("id", "score", "probability", "class"), shown, label="The first scores")
+def _scores(rows: tuple[ScoredRow | MeanRow, ...]) -> list[Block]:
+    shown = [_cells(row) for row in rows[:MOST_SHOWN]]
+    means = bool(rows) and isinstance(rows[0], MeanRow)
+    headings = ("id", "score", "mean") if means else ("id", "score", "probability", "class")
+    first = table(headings, shown, label="The first scores")
     more = Paragraph(f"and {len(rows) - MOST_SHOWN:,} more", "muted")
     return [first, more] if len(rows) > MOST_SHOWN else [first]
+
+
+def _cells(row: ScoredRow | MeanRow) -> tuple[str, ...]:
+    if isinstance(row, MeanRow):
+        return row.id, f"{row.score:.6f}", f"{row.mean:.6g}"
+    return row.id, f"{row.score:.6f}", f"{row.probability:.6f}", f"{row.label}"

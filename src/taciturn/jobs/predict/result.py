@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from taciturn.numerics.sorted_scores import Threshold
-from taciturn.results.parties import ScoredRow
+from taciturn.results.parties import MeanRow, ScoredRow
 from taciturn.results.serialise import OMITTED, Result
 
 if TYPE_CHECKING:
@@ -44,7 +44,9 @@ class PredictionResult(Result):
     threshold: Threshold | None = field(default=None, metadata=OMITTED)
     model: str | None = None
     out: str | None = None
-    scores: tuple[ScoredRow, ...] | None = field(default=None, metadata=OMITTED, repr=False)
+    scores: tuple[ScoredRow | MeanRow, ...] | None = field(
+        default=None, metadata=OMITTED, repr=False
+    )
 
     def blocks(self) -> list[Block]:
         """The result for a terminal."""

@@ -21,7 +21,7 @@ from taciturn.party.log import Log
 from taciturn.protocol.prediction import Scored, alignment_terms
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
-from taciturn.results.parties import ScoredRow
+from taciturn.results.parties import MeanRow, ScoredRow
 from taciturn.rng import Entropy
 
 
@@ -45,14 +45,15 @@ class Answer:
     result: PredictionResult
     ids: tuple[str, ...] = field(default=(), repr=False)
     scores: FloatArray | None = field(default=None, repr=False)
-    shift: float = 0.0
+    model: AppliedModel | None = field(default=None, repr=False)
+    exposure: FloatArray | None = field(default=None, repr=False)
 
-    def rows(self) -> tuple[ScoredRow, ...]:
-        """Each row with its log-odds, its probability, and its class."""
-        if self.scores is None:
+    def rows(self) -> tuple[ScoredRow | MeanRow, ...]:
+        """Each row with its log-odds, probability and class; or its linear predictor and mean."""
+        if self.scores is None or self.model is None:
             return ()
         threshold = self.result.threshold or even_odds()
-        return scored_rows(self.ids, self.scores, self.shift, threshold)
+        return scored_rows(self.ids, self.scores, self.model, threshold, self.exposure)
 
 
 @dataclass(slots=True)

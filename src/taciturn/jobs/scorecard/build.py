@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from taciturn.arrays import FloatArray, LabelArray
 from taciturn.data.prepare import NumericRule, Preparation
 from taciturn.data.tables import INTERCEPT, FeatureTable
 from taciturn.errors import ConfigError
+from taciturn.families.registry import BINOMIAL
 from taciturn.jobs.scorecard.card import (
     Fit,
     SideWeights,
@@ -258,14 +259,19 @@ def simulated_report(outcome: Outcome, request: ReportRequest) -> ModelReport:
     """Report of a simulated model, with exact standard errors of all columns."""
     data, terms, result = outcome.data, outcome.terms, outcome.result
     labels, tables = data.labels_train.values, (data.bob_train, data.alice_train)
-    sets = {TRAINING: ScoredRows(_scores(outcome, *tables), labels)}
+    sets = {TRAINING: ScoredRows.from_labels(_scores(outcome, *tables), data.labels_train)}
     if data.held_out:
         held_out = _scores(outcome, data.bob_test, data.alice_test)
-        sets[HELD_OUT] = ScoredRows(held_out, data.labels_test.values)
+        sets[HELD_OUT] = ScoredRows.from_labels(held_out, data.labels_test)
     parts = (
         _part(outcome, "bob", data.bob_train, outcome.bob_weights),
         _part(outcome, "alice", data.alice_train, outcome.alice_weights),
     )
+    if terms.agreement.family != BINOMIAL:
+        from taciturn.jobs.scorecard.means import means_report
+
+        named, sides = f"simulation of {result.dataset}", map(SideWeights, parts)
+        return means_report(terms, sides, parts[0].model, named, sets=sets)
     scores = sets[TRAINING].scores
     notes = {NOT_CONVERGED: result.converged is False, L1_PENALTY: terms.penalty.l1 > 0}
     return model_report(
@@ -295,12 +301,17 @@ def _part(outcome: Outcome, role: str, table: FeatureTable, weights: FloatArray)
     if prepared.columns != columns:
         # The columns of a rule were parted: each stands for itself.
         prepared = Preparation(tuple(NumericRule(name) for name in columns))
+    response = outcome.data.labels_train.response
+    weights = response.scale * weights
+    if table.free:
+        weights[-1] += response.location
     share = ModelShare(
         role=role,
         columns=table.columns,
         weights=weights,
         preparation=prepared,
-        agreement={},
+        agreement=outcome.terms.agreement.model_dump(),
+        response=asdict(response),
         session="simulation",
         rows=table.rows,
         data_digest="",

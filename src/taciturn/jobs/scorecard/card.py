@@ -135,7 +135,7 @@ class ModelCard(Result):
             "written by": f"taciturn {self.taciturn}",
         }
         threshold, quality = (self.metrics.get(key) for key in ("threshold", "told_quality"))
-        if isinstance(threshold, Mapping):
+        if isinstance(threshold, Mapping) and self.agreement.get("family") is None:
             probability, rule = threshold.get("probability"), str(threshold.get("rule"))[:20]
             above = share(probability) if isinstance(probability, float) else NONE
             facts["class 1"] = f"above a probability of {above} (rule: {rule})"
@@ -176,16 +176,24 @@ class ModelCard(Result):
         return blocks
 
     def _figures_table(self) -> list[b.Block]:
-        rows = []
+        rows: list[tuple[str, ...]] = []
         names = ("training rows", "held-out rows", "the same, Bob alone")
         for key, name in zip(("train", "held_out", "bob_alone"), names, strict=True):
             metric = self.metrics.get(key)
-            if isinstance(metric, Mapping):
+            if isinstance(metric, Mapping) and "deviance" in metric:
+                explained = metric.get("deviance_explained")
+                written = [share(explained) if isinstance(explained, float) else NONE]
+                rows.append((name, _number(metric.get("deviance"), ".6g"), *written))
+            elif isinstance(metric, Mapping):
                 shares = [metric.get(figure) for figure in ("accuracy", "auc")]
                 written = [share(value) if isinstance(value, float) else NONE for value in shares]
                 rows.append((name, *written, _number(metric.get("loss"), ".4f")))
-        headings = ("", "accuracy", "AUC", "log loss")
+        means = bool(rows) and len(rows[0]) == 3
+        headings = ["", *(("mean deviance", "deviance explained") if means else _CLASS_FIGURES)]
         return [b.table(headings, rows, label="Figures of the model")] if rows else []
+
+
+_CLASS_FIGURES = ("accuracy", "AUC", "log loss")
 
 
 def _paid(ledger: Mapping[str, object]) -> str:
@@ -365,7 +373,7 @@ class SideWeights:
         return math.nan if self.errors is None else float(self.errors[place])
 
 
-def coefficient_tests(side: SideWeights, scale: Scale) -> tuple[CoefficientTest, ...]:
+def coefficient_tests(side: SideWeights, scale: Scale | None) -> tuple[CoefficientTest, ...]:
     """The coefficients of a side, the largest on the prepared scale first, the intercept last."""
     model, weights = side.part.model, side.part.weights
 
@@ -383,7 +391,7 @@ def coefficient_tests(side: SideWeights, scale: Scale) -> tuple[CoefficientTest,
             p_value=tested.p_value,
             low=tested.low,
             high=tested.high,
-            points=None if original is None else scale.worth(original),
+            points=None if original is None or scale is None else scale.worth(original),
         )
 
     rows = [

@@ -335,7 +335,7 @@ def _effects(report: ModelReport) -> list[b.Section]:
 
 
 def _points(report: ModelReport) -> b.Section:
-    scale = report.scale
+    scale = report.score_scale
     facts: dict[str, b.Words] = {
         "points of a row": f"{scale.offset:.2f} less {scale.factor:.3f} times its log-odds of a "
         "label 1",

@@ -21,6 +21,7 @@ from taciturn.data.source import read_frame
 from taciturn.data.tables import FeatureTable
 from taciturn.data.user_table import UserTable
 from taciturn.errors import ColumnError, ConfigError, DataError, FileError
+from taciturn.families.registry import BINOMIAL
 from taciturn.jobs.scorecard.build import (
     HELD_OUT,
     L1_PENALTY,
@@ -81,6 +82,12 @@ def _alice_report(
             where=str(path),
             hint="run it with Bob's file, on his side",
         )
+    if terms.agreement.family != BINOMIAL:
+        from taciturn.jobs.scorecard.means import means_report
+
+        own = (SideWeights(ModelPart(share, share.weights)),)
+        scaled = "Her weights are in the coordinates of scores, whose scale only Bob knows."
+        return means_report(terms, own, share, str(path), sets={}, notes=(scaled,))
     reason = "Standard errors need the rows' probabilities, which Bob alone has."
     note = (
         "Alice has no scores: only Bob learns them. What she may see of the model is what her "
@@ -128,6 +135,8 @@ class _LabelSide:
     notes: list[str] = field(default_factory=list)
 
     def report(self) -> ModelReport:
+        if self.terms.agreement.family != BINOMIAL:
+            return self._means_report()
         whole, alice_tables = self._joined()
         sets = self._sets(whole, alice_tables)
         coefficients = self._coefficients(whole, alice_tables, sets)
@@ -153,6 +162,32 @@ class _LabelSide:
             threshold=self.share.threshold,
             notes=(*self.notes, *self._training_notes()),
         )
+
+    def _means_report(self) -> ModelReport:
+        from taciturn.jobs.scorecard.means import means_report
+
+        request, share = self.request, self.share
+        if request.scores or request.labels or request.alice_models or request.costs:
+            raise ConfigError(
+                f"new scores, costs and exact standard errors are for labels of two classes, not "
+                f"of {self.terms.agreement.family}",
+                where=str(self.path),
+                hint="leave them out; the rows of the training are evaluated",
+            )
+        notes = (*self.notes, *self._training_notes())
+        sides = self._scaled_weights()
+        sets = self._sets(None, ())
+        return means_report(self.terms, sides, share, str(self.path), sets=sets, notes=notes)
+
+    def _scaled_weights(self) -> tuple[SideWeights, ...]:
+        """Bob's own weights in units of the linear predictor; none where they are shared."""
+        share, response = self.share, self.share.coordinates_of_scores
+        if not len(share.weights):
+            return ()
+        weights = response.scale * share.weights
+        if share.intercept:
+            weights[-1] += response.location
+        return (SideWeights(ModelPart(share, weights)),)
 
     # --- rows -------------------------------------------------------------------------------
 
@@ -213,7 +248,7 @@ class _LabelSide:
         elif whole is not None and self.tables is not None and self.tables.labels is not None:
             parts = zip(whole.parts, (*alice_tables, self.tables.train), strict=True)
             scores = np.sum([table.values @ part.weights for part, table in parts], axis=0)
-            sets[TRAINING] = ScoredRows(scores, self.tables.labels.values)
+            sets[TRAINING] = ScoredRows.from_labels(scores, self.tables.labels)
         else:
             self.notes.append(
                 "Bob has no scores of the training rows: where weights are shared, only held-out "

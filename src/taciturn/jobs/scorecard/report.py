@@ -69,7 +69,7 @@ def report_blocks(report: ModelReport, top: int = MOST_COEFFICIENTS) -> list[b.B
 
 def facts(report: ModelReport) -> dict[str, b.Words]:
     """Provenance of the model, and the meaning of its numbers."""
-    scale = report.scale
+    scale = report.score_scale
     pairs: dict[str, b.Words] = {
         "model": report.model,
         "protected by": report.mechanism,
@@ -178,7 +178,7 @@ def band_words(low: float, high: float, report: ModelReport) -> str:
 
 def points_words(low: float, high: float, report: ModelReport) -> str:
     """A band by its points, which fall as scores rise."""
-    scale, shift = report.scale, report.log_odds_shift
+    scale, shift = report.score_scale, report.log_odds_shift
     least, most = (
         NONE if math.isinf(end) else f"{scale.offset - scale.factor * (end - shift):.0f}"
         for end in (high, low)

@@ -14,6 +14,7 @@ from taciturn.numerics.bands import (
     Stability,
 )
 from taciturn.numerics.metrics import Metrics
+from taciturn.numerics.regression_metrics import RegressionMetrics
 from taciturn.numerics.sorted_scores import Cutoff, GainsRow, KsPoint, RocPoint, Threshold
 from taciturn.results.serialise import OMITTED, Result
 
@@ -47,6 +48,15 @@ class JudgedRows:
     cutoffs: tuple[Cutoff, ...] = field(repr=False)
     cheapest: Cutoff | None
     bands: tuple[BandRow, ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedMeans:
+    """A model's figures on one set of rows, of other families than ``binomial``."""
+
+    name: str
+    fitted: bool
+    metrics: RegressionMetrics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +141,7 @@ class ModelReport(Result):
     weights moved the scores; probabilities are corrected. ``judged`` is empty at Alice. ``errors``
     says whether standard errors are exact, bounds from below, or absent. ``coefficients`` are those
     that this side may see, the intercept last; ``html`` is where the page was written.
+    Of other families than ``binomial`` the figures are in ``means``, and there is no ``scale``.
     """
 
     kind: ClassVar[str] = "model-report"
@@ -140,13 +151,15 @@ class ModelReport(Result):
     model: str
     session: str
     mechanism: str
+    family: str | None = field(default=None, metadata=OMITTED)
     meaning: str | None
     log_odds_shift: float
     rows: int
     threshold: Threshold | None
     judged: tuple[JudgedRows, ...]
+    means: tuple[JudgedMeans, ...] = ()
     compared: tuple[ComparedScores, ...]
-    scale: ScoreScale
+    scale: ScoreScale | None
     errors: ErrorKind
     errors_reason: str
     coefficients: tuple[CoefficientTest, ...]
@@ -155,14 +168,29 @@ class ModelReport(Result):
     version: str
     html: str | None = field(default=None, metadata=OMITTED)
 
+    @property
+    def score_scale(self) -> ScoreScale:
+        """The scale of points; TypeError where labels have no classes."""
+        if self.scale is None:
+            raise TypeError(f"{self.family} has no points")
+        return self.scale
+
     def blocks(self) -> list[Block]:
         """Report blocks for the terminal."""
+        if self.family is not None:
+            from taciturn.jobs.scorecard.means import means_blocks
+
+            return means_blocks(self)
         from taciturn.jobs.scorecard.report import report_blocks
 
         return report_blocks(self)
 
     def page(self, made: str = "") -> Page:
         """The HTML report; ``made`` is in ISO 8601."""
+        if self.family is not None:
+            from taciturn.jobs.scorecard.means import means_page
+
+            return means_page(self, made)
         from taciturn.jobs.scorecard.page import model_page
 
         return model_page(self, made)

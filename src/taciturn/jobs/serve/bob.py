@@ -151,7 +151,11 @@ class LabelSide(ServeSide[RoundRequester]):
             "version": hashlib.sha256(path.read_bytes()).hexdigest()[:16],
             "mechanism": share.agreement["mechanism"],
             "meaning": used.meaning,
-            "threshold": threshold.probability,
+            **(
+                {"threshold": threshold.probability}
+                if used.has_classes
+                else {"family": share.family.name}
+            ),
             "columns": [*self._scorer.columns],
         }
         # Lines of requests are many: to the file alone.

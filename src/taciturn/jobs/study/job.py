@@ -420,7 +420,7 @@ def _write(
     """Add the figures to the model's file, and write Bob's scores next to it."""
     scores: FloatArray | None = side.scores_of(model)
     threshold = side.threshold_of(side.plan.labels_of(model), scores, model.terms)
-    metrics: dict[str, Any] = {"threshold": record_of(threshold)}
+    metrics: dict[str, Any] = {} if threshold is None else {"threshold": record_of(threshold)}
     if setting.held_out is not None:
         metrics["held_out"] = record_of(setting.held_out)
     metrics |= {"converged": setting.converged, "diverged": diverged}

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import polars as pl
 
-from taciturn.arrays import FloatArray
+from taciturn.arrays import FloatArray, LabelArray
 from taciturn.crypto.bfv.workers import Engine
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT, Callbacks
@@ -25,6 +25,7 @@ from taciturn.errors import (
     FileError,
     rendering_errors_as,
 )
+from taciturn.families.registry import BINOMIAL
 from taciturn.files import write_private
 from taciturn.jobs.base import Job, SessionFacts, Side
 from taciturn.jobs.resumable import BudgetCheck, JournaledSession, ResumableSide, SessionOutcome
@@ -163,8 +164,13 @@ class JournaledTraining(ResumableSide[O, R]):
 
     def threshold_of(
         self, held_out: LabelTable | None, scores: FloatArray | None, terms: Terms
-    ) -> Threshold:
-        """Decision threshold for new rows: from Bob's file, or from the held-out rows."""
+    ) -> Threshold | None:
+        """Decision threshold for new rows: from Bob's file, or from the held-out rows.
+
+        None where labels have no classes.
+        """
+        if terms.agreement.family != BINOMIAL:
+            return None
         output, shift = self.config.output, terms.log_odds_shift
         if output.threshold is not None:
             return threshold_at(output.threshold, shift)
@@ -283,14 +289,18 @@ class TrainSide(JournaledTraining[FinishedTraining, PartyRun]):
         labels = tables.held_out_labels
         if name is None or scores is None or labels is None:
             return
-        columns = {
-            "id": tables.held_out_ids.series,
-            "score": scores,
-            "probability": sigmoid(scores - self.terms.log_odds_shift),
-            "label": labels.values,
-        }
+        columns = {"id": tables.held_out_ids.series, **self._shown(scores, labels)}
         write_private(self.config.path(name), pl.DataFrame(columns).write_csv())
         self.log("held-out scores written", file=name, rows=len(scores))
+
+    def _shown(self, scores: FloatArray, labels: LabelTable) -> dict[str, LabelArray]:
+        if labels.family == BINOMIAL:
+            chances = sigmoid(scores - self.terms.log_odds_shift)
+            return {"score": scores, "probability": chances, "label": labels.values}
+        predictor = labels.response.predictor(scores)
+        if labels.exposure is not None:
+            predictor = predictor + np.log(labels.exposure)
+        return {"score": predictor, "mean": labels.kind.mean(predictor), "label": labels.values}
 
 
 @dataclass(frozen=True, slots=True)

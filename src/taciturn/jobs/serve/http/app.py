@@ -116,13 +116,22 @@ _SCORE = {
         "class": {"enum": [0, 1]},
     },
 }
+_MEAN = {
+    "type": "object",
+    "required": ["id", "score", "mean"],
+    "properties": {
+        "id": {"type": "string"},
+        "score": {"type": "number", "description": "The linear predictor."},
+        "mean": {"type": "number", "description": "Of one unit of exposure."},
+    },
+}
 _STAMP = {
     "model": {"type": "string", "description": "The name of the model's training."},
     "request": {"type": "string", "description": "The request's number, which the log has too."},
 }
 
 
-def openapi(max_rows_per_request: int) -> dict[str, Any]:
+def openapi(max_rows_per_request: int, means: bool = False) -> dict[str, Any]:
     """The description of the service, which is open to all: no column's name is in it."""
     row = {"oneOf": [_to("Score"), _to("RefusedRow")]}
     return {
@@ -137,7 +146,7 @@ def openapi(max_rows_per_request: int) -> dict[str, Any]:
             "schemas": {
                 **_schemas(RowRequest),
                 **_schemas(BatchRequest),
-                "Score": _SCORE,
+                "Score": _MEAN if means else _SCORE,
                 "Error": _ERROR,
                 "RefusedRow": {
                     "type": "object",
@@ -452,11 +461,14 @@ class ScoringApp:
         content = {"ready": ready, "partner": "connected" if stats.connected else "away"}
         return JSONResponse(content, 200 if ready else 503)
 
+    def _description(self) -> dict[str, Any]:
+        return openapi(self._scorer.limits.max_rows_per_request, "family" in self._about)
+
     async def _openapi(self, request: Request) -> Response:
-        return JSONResponse(openapi(self._scorer.limits.max_rows_per_request))
+        return JSONResponse(self._description())
 
     async def _page(self, request: Request) -> Response:
-        page = reference_page(openapi(self._scorer.limits.max_rows_per_request))
+        page = reference_page(self._description())
         policy = "default-src 'none'; style-src 'unsafe-inline'"
         return HTMLResponse(page, headers={"Content-Security-Policy": policy})
 

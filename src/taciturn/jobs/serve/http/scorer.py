@@ -29,6 +29,7 @@ from taciturn.numerics.sorted_scores import Threshold
 from taciturn.party.applied_model import AppliedModel, scored_rows
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.service_budget import DAILY, RowCounter, ServiceBudget
+from taciturn.results.serialise import record_of
 
 R = TypeVar("R")
 
@@ -46,7 +47,7 @@ class Scorer:
         batcher: RequestBatcher,
         budget: ServiceBudget,
     ) -> None:
-        self._shift, self._threshold = used.shift, threshold
+        self._used, self._threshold = used, threshold
         self._normalisation = config.normalisation
         self._rows, self._source, self.batcher, self._budget = rows, source, batcher, budget
         self._preparer = Preparer(used.model, Dialect.from_settings(config.data).missing)
@@ -190,15 +191,8 @@ class Scorer:
     def _shown(
         self, ids: Sequence[str], scores: FloatArray, refused: dict[int, dict[str, Any]]
     ) -> list[dict[str, Any]]:
-        rows = scored_rows(ids, scores, self._shift, self._threshold)
+        rows = scored_rows(ids, scores, self._used, self._threshold)
         return [
-            {"id": row.id, "refused": refused[place]}
-            if place in refused
-            else {
-                "id": row.id,
-                "score": row.score,
-                "probability": row.probability,
-                "class": row.label,
-            }
+            {"id": row.id, "refused": refused[place]} if place in refused else record_of(row)
             for place, row in enumerate(rows)
         ]
