@@ -83,13 +83,19 @@ def test_every_attack_is_run_or_skipped(seen):
         attack.name for attack in findings.skipped
     }
     assert named == {attack.name for attack in ATTACKS}
-    assert {attack.name for attack in findings.skipped} == {"likelihood", "moments", "sign"}
+    assert {attack.name for attack in findings.skipped} == {
+        "likelihood",
+        "moments",
+        "sign",
+        "values",
+    }
     assert set(examination.guesses) == set(announced)
 
 
 def blind(truth: LabelTable, *signals: Signal) -> AliceView:
     """A view of these rows that holds nothing but the named signals."""
     view = SimpleNamespace(
+        agreement=SimpleNamespace(family="binomial"),
         features=SimpleNamespace(ids=truth.ids),
         signals=frozenset(signals),
         mechanism=Unprotected(),

@@ -36,9 +36,10 @@ import numpy as np
 from scipy.special import ndtr
 
 from taciturn.errors import ConfigError, advised
+from taciturn.families.registry import BINOMIAL
 from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.batch_response import BatchDesign
-from taciturn.privacy.registry import mechanism
+from taciturn.privacy.registry import mechanism, mechanism_class
 from taciturn.protocol.observations import Signal
 from taciturn.results.check import PredictionNotes, Recommendation
 from taciturn.rng import KeyedEntropy
@@ -162,13 +163,10 @@ def recommendations(agreed: Agreement) -> tuple[Recommendation, ...]:
     # Noise on residues is sgd's, whose epochs are not newton's passes.
     epochs = agreed.solver.epochs if isinstance(agreed.solver, Sgd) else OWN_DATA_DEFAULTS.epochs
     per_release = float(f"{2 * WANTED_EPSILON / epochs:.3g}")
+    if agreed.family != BINOMIAL:
+        return _for_family(agreed)
     return (
-        Recommendation(
-            "the model of training on the joined table",
-            advised("{mechanism}", mechanism="sealed"),
-            "nothing reaches Alice in clear, but Bob can reconstruct her columns; rests on the "
-            "encryption, costs about as much as none",
-        ),
+        _joined(),
         *(_with_one_alice() if agreed.alices == 1 else ()),
         Recommendation(
             "a guarantee that does not rest on encryption",
@@ -183,6 +181,22 @@ def recommendations(agreed: Agreement) -> tuple[Recommendation, ...]:
             "allow less noise; label-rr learns more at the same total",
         ),
     )
+
+
+def _joined() -> Recommendation:
+    return Recommendation(
+        "the model of training on the joined table",
+        advised("{mechanism}", mechanism="sealed"),
+        "nothing reaches Alice in clear, but Bob can reconstruct her columns; rests on the "
+        "encryption, costs about as much as none",
+    )
+
+
+def _for_family(agreed: Agreement) -> tuple[Recommendation, ...]:
+    """Those of mechanisms that train labels of more than two classes."""
+    hidden = _with_one_alice()[0]
+    offered = agreed.alices == 1 and agreed.family in mechanism_class("mutual").families
+    return (_joined(), hidden) if offered else (_joined(),)
 
 
 def _with_one_alice() -> tuple[Recommendation, ...]:

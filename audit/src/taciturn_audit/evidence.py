@@ -203,7 +203,7 @@ def _bound(
     count = max(1, math.floor(share * len(known)))
     # A stable order: which of equally sure rows are taken depends on nothing but their place.
     surest = known[np.argsort(-np.abs(guess.scores[known]), kind="stable")[:count]]
-    right = (guess.scores[surest] > 0) == (labels.values[surest] == 1)
+    right = (guess.scores[surest] > 0) == labels.upper[surest]
     correct = int(np.count_nonzero(right))
     bound = one_run_epsilon(
         correct, count, canaries=labels.rows, failure=failure, delta=ledger.label_delta_total

@@ -138,7 +138,7 @@ def _at_bob(preview: TrainingPlan, columns: int | None, announce: Announce) -> C
     rehearsed = "your own labels were rehearsed, as many of each class"
     if truth is None:
         rehearsed = (
-            "you have too few labels of one class to rehearse with, so random labels stood in"
+            "you have too few labels of one kind to rehearse with, so random labels stood in"
         )
     stood = f"{counted(count, 'random column')} stood in for Alice's, which may tell more"
     # What Bob would learn of random columns is nobody's concern; how much he receives is in price.
@@ -153,7 +153,7 @@ def _at_bob(preview: TrainingPlan, columns: int | None, announce: Announce) -> C
 def _enough(labels: LabelTable | None) -> bool:
     if labels is None:
         return False
-    ones = int(labels.values.sum())
+    ones = int(labels.upper.sum())
     return 2 * min(ones, labels.rows - ones) >= FEWEST_ROWS
 
 

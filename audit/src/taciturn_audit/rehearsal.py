@@ -90,7 +90,9 @@ class Rehearsal:
             raw,
             frame=raw.frame[order.tolist()],
             ids=raw.ids.take(order),
-            labels=labels if own_labels else labels.with_random_labels(entropy.fork("labels")),
+            labels=labels
+            if own_labels
+            else labels.with_random_labels(entropy.fork("labels"), settings.family),
         )
         small = settings.model_copy(
             update={
@@ -142,7 +144,7 @@ class Rehearsal:
 
 
 def _even(order: IndexArray, labels: LabelTable) -> IndexArray:
-    ones = labels.values[order] == 1
+    ones = labels.upper[order]
     fewer = min(np.count_nonzero(ones), np.count_nonzero(~ones))
     return np.column_stack([order[ones][:fewer], order[~ones][:fewer]]).ravel()
 

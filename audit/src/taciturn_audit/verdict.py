@@ -281,7 +281,7 @@ def foresee(
     if not spoken:
         nothing = "it has nothing to say of any row"
         return (AT_RISK, f"{nothing}; {_LIMITED}") if guess.limited else (CLEAR, nothing)
-    right = (guess.scores > 0) == (labels.values == 1)
+    right = (guess.scores > 0) == labels.upper
     correct = int(np.count_nonzero(right & guess.signal))
     low, _ = clopper_pearson(correct, spoken, confidence=1 - 2 * FALSE_ALARM)
     likely_low, _ = clopper_pearson(correct, spoken, confidence=1 - 2 * RISK_ALARM)

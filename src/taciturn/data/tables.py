@@ -25,7 +25,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from taciturn.arrays import ByteLabels, FloatArray
+from taciturn.arrays import BoolArray, ByteLabels, FloatArray
 from taciturn.data.frames import (
     as_frame,
     as_series,
@@ -267,10 +267,26 @@ class LabelTable:
         values = self.values[places]
         return replace(self, ids=ids, values=values, exposure=exposure, weights=weights)
 
-    def with_random_labels(self, entropy: Entropy) -> LabelTable:
-        """Independent fair random labels for the same rows."""
+    def with_random_labels(self, entropy: Entropy, family: str | None = None) -> LabelTable:
+        """Independent fair random labels for the same rows, of this family or another.
+
+        They are 0 and 1, or 1 and 2, which every other family can have.
+        """
         bits = (entropy.words(self.rows) & np.uint64(1)).astype(np.int8)
-        return LabelTable(self.ids, bits)
+        chosen = self.family if family is None else family
+        return LabelTable(self.ids, bits if chosen == BINOMIAL else bits + 1, chosen)
+
+    @property
+    def upper(self) -> BoolArray:
+        """Which rows have the label 1; of other families, one above the median.
+
+        At least one is where labels differ: where none is above, those at the median are.
+        """
+        if self.family == BINOMIAL:
+            return np.asarray(self.values == 1)
+        middle = np.median(self.values)
+        above: BoolArray = self.values > middle
+        return above if above.any() else np.asarray(self.values >= middle)
 
     def standardised(self, *, intercept: bool) -> LabelTable:
         """The same labels, with coordinates of scores in which the best constant is 0."""

@@ -97,7 +97,9 @@ def require_success(case: Case, least: float, **extra: Any) -> None:
 
 
 def test_every_attack_is_registered_once_and_has_a_case():
-    assert [case.name for case in CASES] == [attack.name for attack in ATTACKS]
+    # What guesses values of other families has its cases in tests/audit/test_families.py.
+    classes = [attack.name for attack in ATTACKS if "binomial" in attack.families]
+    assert [case.name for case in CASES] == classes
     assert all(attack.reference and attack.needs for attack in ATTACKS)
     assert [attack.name for attack in rehearsal_attacks()] == [attack.name for attack in ATTACKS]
 
@@ -141,7 +143,7 @@ def test_with_columns_at_bob_it_is_weaker_and_claims_nothing_wrong(case):
 @pytest.mark.parametrize("kind", KINDS)
 def test_applies_to_what_it_can_read_and_to_nothing_else(kind):
     view, _ = known_run(**KINDS[kind])
-    applying = {attack.name for attack in ATTACKS if applies(attack, view)}
+    applying = {attack.name for attack in ATTACKS if not attack.lacks(view)}
     assert applying == {case.name for case in CASES if kind in case.reads}
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from taciturn.arrays import BoolArray, FloatArray
 from taciturn.engine.callbacks import ReportProgress, noop
+from taciturn.families.registry import BINOMIAL, FAMILIES
 from taciturn.numerics.logistic import sigmoid
 from taciturn.parallel import one_thread
 from taciturn.protocol.observations import Signal
@@ -27,7 +28,8 @@ class LabelGuess:
     ``signal`` is where the attack has anything to say; elsewhere a control's guess is taken.
     ``certain`` is where it claims to be sure. ``limited``: a limit on its work ended it, and
     without one it might tell more. ``work`` is what its solvers did, in units of about a
-    millisecond: counted, never timed, so that a busy machine comes to the same guess.
+    millisecond: counted, never timed, so that a busy machine comes to the same guess. ``values``
+    are guessed labels of other families than ``binomial``, NaN where the attack has none.
     """
 
     scores: FloatArray = field(repr=False)
@@ -36,6 +38,7 @@ class LabelGuess:
     remark: str = ""
     limited: bool = False
     work: float = 0.0
+    values: FloatArray | None = field(default=None, repr=False)
 
     def covers(self, rows: int) -> bool:
         """Whether each of ``rows`` rows has a finite score, a signal flag and a certainty flag."""
@@ -55,12 +58,13 @@ class Attack(ABC):
     """Base class of attacks, which run on one thread of linear algebra.
 
     ``name`` is that of tables and JSON, ``reference`` where the attack comes from, and ``needs``
-    what the view must hold for it to apply.
+    what the view must hold for it to apply. ``families`` are those of labels that it guesses.
     """
 
     name: str
     reference: str
     needs: frozenset[Signal]
+    families: tuple[str, ...] = (BINOMIAL,)
 
     def obstacle(self, view: AliceView) -> str:
         """Reason why the attack does not apply to a view with all its inputs; empty if it does."""
@@ -68,6 +72,8 @@ class Attack(ABC):
 
     def lacks(self, view: AliceView) -> str:
         """Reason why the attack does not apply to a view; empty if it does."""
+        if view.agreement.family not in self.families:
+            return f"its labels are not of {view.agreement.family}"
         missing = ", ".join(sorted(signal.value for signal in self.needs - view.signals))
         return f"Alice does not have {missing}" if missing else self.obstacle(view)
 
@@ -86,6 +92,7 @@ class ModelOnlyControl(Attack):
 
     name = "model-only"
     reference = "control"
+    families = tuple(FAMILIES)
     needs = frozenset({Signal.FEATURES, Signal.WEIGHTS})
 
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:

@@ -24,6 +24,7 @@ from taciturn_audit.attacks.moments import MomentsAttack
 from taciturn_audit.attacks.released_residues import LikelihoodAttack, SignAttack
 from taciturn_audit.attacks.sparse import SparseAttack
 from taciturn_audit.attacks.stacking import StackingAttack
+from taciturn_audit.attacks.values import ValuesAttack
 from taciturn_audit.views.alice_view import AliceView
 
 ATTACKS: tuple[Attack, ...] = (
@@ -38,6 +39,7 @@ ATTACKS: tuple[Attack, ...] = (
     GradientNormAttack(),
     GradientDirectionAttack(),
     LabelEnumerationAttack(),
+    ValuesAttack(),
 )
 """The attacks of this package."""
 
@@ -96,7 +98,7 @@ class _Added(Attack):
 
     def __init__(self, attack: Attack, origin: Extension) -> None:
         self._attack, self._origin = attack, origin
-        self.name, self.needs = attack.name, attack.needs
+        self.name, self.needs, self.families = attack.name, attack.needs, attack.families
         self.reference = f"{attack.reference}, by {origin.distribution}"
 
     def obstacle(self, view: AliceView) -> str:

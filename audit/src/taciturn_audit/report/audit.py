@@ -43,12 +43,31 @@ from taciturn_audit.verdict import (
 )
 
 _KNOWN = {
-    "prior": "guessing the commoner label",
+    "prior": "guessing the commonest label",
     "model-only": "the model that Alice ends up with",
 }
 
 
-def in_plain_words(weighed: Weighed, *, shuffled: bool = False) -> str:
+# What an attack recovers, by the family of the labels; and what the AUC tells apart.
+_NOUNS = {"poisson": "counts", "gamma": "amounts", "gaussian": "values"}
+_RECOVERED = {
+    "poisson": "Recovered: the exact count.",
+    **dict.fromkeys(
+        ("gamma", "gaussian"),
+        "Recovered: the value to a hundredth of the labels' standard deviation, up to a unit and "
+        "an offset.",
+    ),
+}
+
+
+def recovered_words(family: str | None) -> list[str]:
+    """What counts as recovered, for labels that are no classes."""
+    if family is None:
+        return []
+    return [f"{_RECOVERED[family]} AUC: of telling labels above the median from the others"]
+
+
+def in_plain_words(weighed: Weighed, *, shuffled: bool = False, family: str | None = None) -> str:
     """Sentences on the best attack of a run, or of the mean of several, and on its controls."""
     verdict = weighed.verdict
     controls = " and ".join(
@@ -62,11 +81,12 @@ def in_plain_words(weighed: Weighed, *, shuffled: bool = False) -> str:
         name = verdict.attack.name
         attack = _KNOWN.get(name, f"the best attack, {name},")
         value = share(value_of(verdict.attack, verdict.figure))
-        claim = f"{attack} recovers {value} of the labels"
+        claim = f"{attack} recovers {value} of the {_NOUNS.get(family or '', 'labels')}"
         if verdict.figure == "AUC":
-            claim = (
-                f"{attack} ranks a row labelled 1 above a row labelled 0 in {value} of all pairs"
-            )
+            pair = "a row labelled 1 above a row labelled 0"
+            if family is not None:
+                pair = "a row with a label above the median above one without"
+            claim = f"{attack} ranks {pair} in {value} of all pairs"
     sentence = f"{lead}{claim}. Without any message: {controls}."
     return sentence[:1].upper() + sentence[1:]
 
@@ -91,7 +111,8 @@ def audit_blocks(audit: AuditResult) -> list[Block]:
     """The training, what the attacks found in it, and the verdict, for a terminal."""
     conclusion = conclude(audit)
     canary, run = conclusion.canary, conclusion.run
-    lines = [ABOVE_WORDS, *(f"{name}: {remark}" for name, remark in remarks(run).items())]
+    lines = [*recovered_words(audit.first.family), ABOVE_WORDS]
+    lines += [*(f"{name}: {remark}" for name, remark in remarks(run).items())]
     lines += [f"{skip.name}: skipped, {skip.reason}" for skip in run.findings.skipped]
     lines += [_membership(audit.membership)] if audit.membership is not None else []
     lines += evidence_words(audit, conclusion)
@@ -123,7 +144,10 @@ def _bob_seat(audit: AuditResult) -> list[Block]:
 def verdict_section(audit: AuditResult, conclusion: Conclusion, *blocks: Block) -> Section:
     """Verdict of an audit: on the canary run, on the run, and its qualifications."""
     means = f" ({several(audit)})" if several(audit) else ""
-    lines = [*_seat_words(audit), *plain_words(conclusion, audit.first.permute_labels)]
+    lines = [
+        *_seat_words(audit),
+        *plain_words(conclusion, audit.first.permute_labels, audit.first.family),
+    ]
     return concluding_section(conclusion, lines, run_title(audit), *blocks, means=means)
 
 
@@ -155,13 +179,16 @@ def _seat_words(audit: AuditResult) -> list[str]:
     return [f"Alice stands for {together}, who pool what they have."]
 
 
-def plain_words(conclusion: Conclusion, permuted: bool = False) -> list[str]:
+def plain_words(
+    conclusion: Conclusion, permuted: bool = False, family: str | None = None
+) -> list[str]:
     """Findings in a sentence for each run; empty if the audit only checks itself."""
     if conclusion.status is Status.CHECK:
         return []
-    lines, canary = [in_plain_words(conclusion.run, shuffled=permuted)], conclusion.canary
+    lines = [in_plain_words(conclusion.run, shuffled=permuted, family=family)]
+    canary = conclusion.canary
     if canary is not None and canary.verdict.attack is not None:
-        lines.append(in_plain_words(canary, shuffled=True))
+        lines.append(in_plain_words(canary, shuffled=True, family=family))
     return lines
 
 

@@ -223,7 +223,7 @@ def attacks_section(
     none = b.Paragraph("None: every attack was run.", "muted")
     words = (
         "How well each attack recovers the labels. The controls see no message: prior guesses "
-        "the commoner label, model-only asks the model that Alice ends up with. With shuffled "
+        "the commonest label, model-only asks the model that Alice ends up with. With shuffled "
         "labels model-only is an attack: no column knows them, so the model learnt them through "
         "the protocol."
     )
@@ -235,7 +235,7 @@ def attacks_section(
 
 _RANKED = (
     "The AUC is drawn where more than two thirds of the labels are alike, or where it alone shows "
-    "a leak: always guessing the commoner label is then hard to beat by accuracy."
+    "a leak: always guessing the commonest label is then hard to beat by accuracy."
 )
 
 
@@ -436,12 +436,13 @@ MEANINGS = {
     "of his own.",
     "canary run": "The same training on labels shuffled beforehand. Columns cannot tell such "
     "labels; only the protocol can.",
-    "prior": "Always guessing the commoner label.",
+    "prior": "Always guessing the commonest label.",
     "model-only": "Guessing with the model that Alice has in the end, and no message: a control on "
     "real labels, an attack on shuffled ones.",
     "called certain": "The share of labels that an attack says it has solved; beside it, how many "
     "of those are right.",
-    "AUC": "How often a row labelled 1 ranks above a row labelled 0; 50 % is chance.",
+    "AUC": "How often a row labelled 1 ranks above a row labelled 0, or a label above the median "
+    "above another; 50 % is chance.",
     "epsilon": "The most by which the odds of a label can shift, as a power of e: 0 not at all, 1 "
     "by a factor of 2.7, 5 by 148.",
     "residue": "Label minus predicted probability; its sign is the label.",
