@@ -38,6 +38,7 @@ OUTSIDE = (
     f"{EXAMPLE}/compose.yaml",
     f"{EXAMPLE}/taciturn@.service",
     "examples/bank-and-telco/README.md",
+    "examples/insurer-and-telco/README.md",
     "examples/cluster/README.md",
     "examples/signed-agreement/README.md",
     "examples/three-parties/README.md",

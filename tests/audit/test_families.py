@@ -10,8 +10,9 @@ import pytest
 
 import taciturn
 from taciturn.data import LabelTable
+from taciturn_audit import judge_guess as judge
+from taciturn_audit import prior
 from taciturn_audit.attacks import LabelGuess
-from taciturn_audit.judge import judge, prior
 
 
 def rows_of(family: str, rows: int, columns: int) -> pl.DataFrame:
