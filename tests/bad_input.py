@@ -482,6 +482,7 @@ CASES = (
         counted(f"--family poisson --mechanism {name}", "family")
         for name in ("add --epsilon 1", "mult --epsilon 1", "hybrid", "label-rr --epsilon 1")
     ),
+    counted("--family gaussian --mechanism mutual --weights years", "weights"),
     counted("--family gamma --mechanism mutual --label age", "family"),
     counted("--family poisson --mechanism mutual", "family"),
     counted("--family poisson --mechanism sealed --reveal --reveal-epsilon 1", "reveal_epsilon"),

@@ -132,6 +132,28 @@ def test_several_alices_train_the_same_model():
     np.testing.assert_allclose(one.coef_, three.coef_, atol=2e-3)
 
 
+def test_ridge_where_nobody_sees_a_score():
+    rows = rows_of("gaussian")
+    model = VerticalRidge(alice_columns="half", mechanism="mutual", l2=0.01, random_state=1)
+    model.fit(rows.X, rows.y)
+    oracle = Ridge(alpha=0.01 * len(rows.X)).fit(rows.X, rows.y)
+    largest = np.abs(oracle.coef_).max()
+    np.testing.assert_allclose(model.coef_, oracle.coef_, atol=1e-3 * largest)
+    assert model.record_["optimum"]["gap"] < 1e-7
+    assert model.record_["ledger"]["label_epsilon_total"] == 0
+    # No sigmoid is exchanged: fewer bytes than a logistic regression of the same rows.
+    logistic = taciturn.VerticalLogisticRegression(
+        alice_columns="half", mechanism="mutual", l2=0.01, random_state=1, passes=3
+    ).fit(rows.X, rows.y > rows.y.mean())
+    short = VerticalRidge(
+        alice_columns="half", mechanism="mutual", l2=0.01, random_state=1, passes=3
+    ).fit(rows.X, rows.y)
+    sizes = [one.record_["bytes_to_alice"] for one in (short, logistic)]
+    assert sizes[0] < 0.6 * sizes[1]
+    with refused(ConfigError, setting="weights"):
+        model.fit(rows.X, rows.y, rows.weights)
+
+
 def test_the_score_is_the_deviance_explained():
     rows = rows_of("poisson")
     model = fitted("poisson", rows, scheme="clear")
@@ -146,8 +168,9 @@ def test_what_cannot_be_is_refused_by_name():
     rows = rows_of("poisson")
     with pytest.raises(ValueError, match="gamma"):
         VerticalGammaRegressor().fit(rows.X, rows.y)
-    with refused(ConfigError, setting="family"):
-        VerticalPoissonRegressor(mechanism="add").fit(rows.X, rows.y)
+    for mechanism in ("add", "mutual"):
+        with refused(ConfigError, setting="family"):
+            VerticalPoissonRegressor(mechanism=mechanism).fit(rows.X, rows.y)
     with refused(ColumnError, setting="exposure"):
         VerticalPoissonRegressor().fit(rows.X, rows.y, exposure=0 * rows.exposure)
 

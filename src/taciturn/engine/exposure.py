@@ -46,6 +46,7 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import counted
+from taciturn.families.registry import BINOMIAL
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.mutual import LOSSES
 from taciturn.protocol.scales import Scales
@@ -72,7 +73,7 @@ class OpenedScores:
         agreed, method = terms.agreement, terms.mechanism
         looks = agreed.models + (agreed.rounds if agreed.evaluate == "epoch" else 0)
         if method.shares_scores:
-            sums = min(agreed.rounds, LOSSES) + 1
+            sums = (min(agreed.rounds, LOSSES) if agreed.family == BINOMIAL else 0) + 1
             return cls(0, looks, held_out * looks + sums, sums)
         if method.shares_weights:
             return cls(agreed.rounds, looks, rows * agreed.rounds + held_out * looks)

@@ -24,6 +24,7 @@ from types import MappingProxyType
 
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.errors import ConfigError
+from taciturn.families.registry import BINOMIAL
 from taciturn.numerics.likelihood import RowLikelihood, weighted_likelihood
 from taciturn.numerics.logistic import weighted_residue
 from taciturn.privacy.base import EncryptedMechanism
@@ -51,6 +52,8 @@ class Mutual(EncryptedMechanism):
     takes = tuple(_DEFAULTS)
     defaults = _DEFAULTS
     supports_class_weight = True
+    # Of the others the residue has no bound on its curvature, and no step is known to be safe.
+    families = (BINOMIAL, "gaussian")
     conversation = "mutual"
     lossless = True
     whole_table = True

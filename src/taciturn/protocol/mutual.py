@@ -338,7 +338,8 @@ class OpenedFigures(NamedTuple):
 class SumsPlan:
     """How the sums of a training lie, alike on both sides.
 
-    ``modulus`` is the slots' prime, ``heaviest`` the largest weight of a class.
+    ``modulus`` is the slots' prime, ``heaviest`` the largest weight of a class, and ``losses`` how
+    many of the last passes open theirs.
     """
 
     sigmoid: SharedSigmoid
@@ -348,15 +349,16 @@ class SumsPlan:
     score_range: float
     heaviest: float
     modulus: int
+    losses: int = LOSSES
 
     def opens(self, number: int) -> bool:
         """Whether the loss of a pass is opened."""
-        return number >= self.passes - LOSSES
+        return number >= self.passes - self.losses
 
     @property
     def numbers(self) -> int:
         """How many numbers are opened."""
-        return min(self.passes, LOSSES) + 1
+        return min(self.passes, self.losses) + 1
 
     @property
     def range_count(self) -> RangeCount:
@@ -505,6 +507,12 @@ class SharedSums:
         low, high = values & _DIGIT, values >> np.uint64(_DIGIT_BITS)
         four = [low, high, low, high] if self.raises else [low, low, high, high]
         return np.stack(four, axis=1).reshape(-1, 1).view(np.int64)
+
+
+def ring_words(shares: IntArray, bits: int) -> WordArray:
+    """Shares modulo ``2^bits`` as numbers from 0 on."""
+    words: WordArray = np.bitwise_and(shares, np.int64((1 << bits) - 1)).view(np.uint64)
+    return words
 
 
 def _total(values: WordArray, modulus: int) -> int:

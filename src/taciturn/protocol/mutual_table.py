@@ -54,6 +54,10 @@ is multiplied by Alice's as the sigmoid's waves are. Momentum is a factor of the
 of the y from which the step started: one exchange serves both. Residues come from a small prime to
 ``2^k`` in the same way (``Widening``).
 
+**A linear residue** (``gaussian``) is the label less the score: no sigmoid, no Phases, no loss. A
+share of a score is scaled down to a residue's digits with one carry for each row, as narrow
+residues are widened.
+
 The first pass has no sigmoid: all scores are zero, and Bob has the residues. The passes that open
 their loss exchange it modulo p, with more digits, and all do where rows are few.
 
@@ -83,6 +87,7 @@ from taciturn.crypto.base import (
 )
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import ConfigError
+from taciturn.families.registry import FAMILIES
 from taciturn.memmap import MEMORY, Scratch, over_blocks
 from taciturn.numerics.fixedpoint import FixedPoint, magnitude_bits
 from taciturn.numerics.periodic_sigmoid import PeriodicSigmoid, SharedSigmoid
@@ -180,11 +185,21 @@ class TablePlan:
 
     def is_narrow(self, number: int) -> bool:
         """Whether a pass exchanges its sigmoid modulo the small prime."""
-        return self.rows >= NARROW_ROWS and 0 < number < self.passes - LOSSES
+        return not self.linear and self.rows >= NARROW_ROWS and 0 < number < self.passes - LOSSES
 
     def at_zero(self, number: int) -> bool:
         """Whether a pass has no exchange of the sigmoid: all scores are zero, and no loss opens."""
         return not number and not self.sums.opens(number)
+
+    @property
+    def linear(self) -> bool:
+        """Whether a residue is its label less its score (``gaussian``): there is no sigmoid."""
+        return self.terms.agreement.family == "gaussian"
+
+    def score_scaling(self, *, raises: bool) -> Widening:
+        """How shares of scores become those of residues, where these are linear."""
+        factor = self.scales.score_unit * self.sigmoid.step
+        return Widening(1 << self.scales.modulus_bits, factor, raises)
 
     def widening(self, *, raises: bool) -> Widening:
         """How shares of narrow residues become those of residues."""
@@ -201,8 +216,9 @@ class TablePlan:
             self.rows,
             self.passes,
             given(agreed, "score_range"),
-            max(agreed.class_weight or (1.0,)),
+            heaviest_of(agreed),
             self.slots.modulus,
+            0 if self.linear else LOSSES,
         )
 
     def ring(self, side: Columns) -> Wrapping:
@@ -243,8 +259,9 @@ class TablePlan:
         weights, sums, opened = self.alice.count + self.bob.count, self.sums, self.sums.numbers - 1
         narrow = sum(self.is_narrow(number) for number in range(self.passes))
         # How many exchanges there are of each kind, and of how many rows and numbers.
+        waves = 1 if self.linear else self.sigmoid.entries
         kinds = (
-            (self.passes - self.at_zero(0) - narrow + opened, self.rows, self.sigmoid.entries),
+            (self.passes - self.at_zero(0) - narrow + opened, self.rows, waves),
             (narrow, self.rows, 1),
             (self.passes, 2 * weights, 1),
             (opened, CROSSED * weights, 1),
@@ -287,13 +304,18 @@ def usual_sigmoid(terms: Terms, scales: Scales, rows: int) -> SharedSigmoid:
     if rows < NARROW_ROWS:
         return wide
     modulus = narrow_slots(terms, rows, wide.entries).modulus
-    heaviest = max(terms.agreement.class_weight or (1.0,))
-    return replace(wide, step=_NARROW_PART * modulus / heaviest)
+    return replace(wide, step=_NARROW_PART * modulus / heaviest_of(terms.agreement))
+
+
+def heaviest_of(agreed: Agreement) -> float:
+    """The largest curvature of a row, in quarters: a class weight, or 4 of a squared residue."""
+    curvature = FAMILIES[agreed.family].curvature or 0.25
+    return 4.0 * curvature * max(agreed.class_weight or (1.0,))
 
 
 def whitening_of(features: FeatureTable, terms: Terms) -> Whitening:
     """The coordinates of a side's columns, before it knows how many the other has."""
-    heaviest = max(terms.agreement.class_weight or (1.0,))
+    heaviest = heaviest_of(terms.agreement)
     values, free = features.values, features.free
     return Whitening.fit(values, terms.agreement.l2, free, heaviest, terms.means_of(values, free))
 

@@ -20,6 +20,7 @@ import numpy as np
 from taciturn.arrays import FloatArray, IndexArray, IntArray
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable
+from taciturn.families.registry import BINOMIAL
 from taciturn.numerics.likelihood import response_likelihood, weighted_likelihood
 from taciturn.numerics.logistic import train_centralised
 from taciturn.numerics.regression_metrics import ModelMetrics, evaluate_labels
@@ -27,7 +28,7 @@ from taciturn.numerics.whole_table import fit_in_clear, fit_on_schedule, optimum
 from taciturn.privacy.base import given
 from taciturn.privacy.model_release import ModelRelease
 from taciturn.privacy.registry import mechanism
-from taciturn.protocol.mutual_table import usual_sigmoid
+from taciturn.protocol.mutual_table import heaviest_of, usual_sigmoid
 from taciturn.protocol.outcome import BobTrained, Trained, WeightShare, model_release_of
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
@@ -104,7 +105,7 @@ def _compare_optimum(data: VerticalData, terms: Terms, weights: FloatArray) -> C
     true = response_likelihood(data.labels_train, weighted)
     alice, bob = data.alice_train.values, data.bob_train.values
     if mechanism(agreed).shares_scores:
-        heaviest = max(agreed.class_weight or (1.0,))
+        heaviest = heaviest_of(agreed)
         fit = fit_on_schedule(alice, bob, true, agreed.l2, free, agreed.rounds, heaviest)
     else:
         family, sizes = data.labels_train.kind, (agreed.l2, free, agreed.rounds)
@@ -252,7 +253,11 @@ class SharedModel:
             reveal=bool(agreed.reveal),
             fresh_keys=bool(agreed.fresh_keys),
             model_release=None if release is None else _released(release),
-            shared_scores=None if self.of_bob is None else self._sigmoid(terms, bob.rows),
+            shared_scores=(
+                None
+                if self.of_bob is None or agreed.family != BINOMIAL
+                else self._sigmoid(terms, bob.rows)
+            ),
         )
 
     def _sigmoid(self, terms: Terms, rows: int) -> SharedScores:

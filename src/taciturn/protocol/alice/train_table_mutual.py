@@ -59,6 +59,7 @@ from taciturn.protocol.mutual import (
     SlotBlock,
     offer_key,
     receive_key,
+    ring_words,
     shares_modulo_power,
     sized_vector,
     slot_blocks,
@@ -101,6 +102,11 @@ class SigmoidResponder:
         plan = self.plan
         if plan.at_zero(number):
             return np.zeros(len(scores), dtype=np.int64), _NONE
+        if plan.linear:
+            scaling = plan.score_scaling(raises=True)
+            parts = scaling.parts(ring_words(scores, plan.scales.modulus_bits))
+            carries = yield from self.carries("residues", number, scaling.carry, parts)
+            return self.ring.centred(-scaling.widened(Carried(parts, carries))), _NONE
         if not plan.is_narrow(number):
             taken, losses = yield from self._waves(number, scores, self.key, plan.slots)
             return self._whole(taken), losses

@@ -25,6 +25,7 @@ from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import ONLY
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
+from taciturn.setting_syntax import Hint
 
 Responder: TypeAlias = Callable[[LabelTable, Entropy], LabelTable]
 """Turns labels into released ones: with fresh randomness, or by the answers in a file."""
@@ -81,6 +82,19 @@ class BobInputs(Generic[M_co]):
 
     def __post_init__(self) -> None:
         self.labels.ids.require_same(self.features.ids, names=("the labels", "bob's columns"))
+        if self.labels.family != self.terms.agreement.family:
+            raise ConfigError(
+                f"the labels are of {self.labels.family}, and {self.terms.agreement.family} is "
+                "agreed on",
+                setting="family",
+            )
+        if self.labels.weights is not None and self.mechanism.shares_scores:
+            raise ConfigError(
+                f"{self.mechanism.name} has no weights of rows: a step that is safe for both sides "
+                "would tell the largest",
+                setting="weights",
+                hint=Hint("leave {weights} out, or use {mechanism}", mechanism="sealed"),
+            )
         if self.terms.whole_table and self.terms.agreement.intercept != bool(self.features.free):
             # Alice centres her columns by it.
             raise ConfigError(

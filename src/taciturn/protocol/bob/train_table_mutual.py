@@ -28,6 +28,7 @@ from taciturn.crypto.base import (
     Wrapping,
 )
 from taciturn.errors import RemoteProtocolError, StateError
+from taciturn.numerics.likelihood import response_likelihood
 from taciturn.numerics.shared_fraction import Carried, Carry, momentum
 from taciturn.privacy.base import EncryptedMechanism
 from taciturn.protocol.batches import key_seed
@@ -53,6 +54,7 @@ from taciturn.protocol.mutual import (
     SlotBlock,
     offer_key,
     receive_key,
+    ring_words,
     shares_modulo_power,
     sized_answer,
     slot_blocks,
@@ -95,6 +97,11 @@ class SigmoidRequester:
         labels = np.rint(halves * plan.sigmoid.step).astype(np.int64)
         if plan.at_zero(number):
             return labels, losses
+        if plan.linear:
+            scaling = plan.score_scaling(raises=False)
+            parts = scaling.parts(ring_words(scores, plan.scales.modulus_bits))
+            carries = yield from self.carries("residues", number, scaling.carry, parts)
+            return self.ring.centred(labels - scaling.widened(Carried(parts, carries))), losses
         # Minus: a residue is y - sigma(z).
         factors = -2.0 * np.abs(halves)
         if not plan.is_narrow(number):
@@ -218,7 +225,9 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
     questions = SigmoidRequester(plan, opened.waves, opened.narrow, ring, entropy)
     sums = SharedSums(plan.sums, fraction, questions.shared_products)
     # The residue of a score of zero is half the weight of its class, with the label's sign.
-    halves = inputs.mechanism.residue(np.zeros(features.rows), inputs.labels.values)
+    # A linear residue of a score of zero is the label itself.
+    likelihood = response_likelihood(inputs.labels, inputs.mechanism.likelihood)
+    halves = likelihood(np.zeros(features.rows)).slope
     point = Point.from_state(state, mutual)
     try:
         for number in range(state.iteration, plan.passes):
