@@ -99,6 +99,8 @@ class TrainResult:
     def __repr__(self) -> str:
         first, test = self.runs.first, self.runs.means.test
         figures = f"held-out AUC {test.get('auc', math.nan):.4f}, log loss {test['loss']:.4f}"
+        if first.family is not None:
+            figures = f"{first.family}, held-out deviance {test['deviance']:.4g}"
         return f"TrainResult({first.dataset}, {first.mechanism}: {figures})"
 
     def to_pandas(self) -> pd.DataFrame:

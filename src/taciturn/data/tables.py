@@ -309,6 +309,16 @@ class LabelTable:
                 sha.update(name.encode() + getattr(self, name).tobytes())
         return sha.hexdigest()
 
+    def require_classes(self) -> None:
+        """Raise unless the labels are of two classes, and both occur."""
+        if self.family != BINOMIAL:
+            raise ConfigError(
+                f"weight of evidence counts labels of two classes, and these are of {self.family}",
+                setting="family",
+                hint=Hint("leave {family} out"),
+            )
+        self.require_variation()
+
     def require_variation(self) -> None:
         """Raise unless labels differ; the error does not say which one occurs."""
         if self.values.min() == self.values.max():

@@ -41,6 +41,7 @@ from taciturn.crypto.signatures import KeyIdentity, fingerprint
 from taciturn.data.ids import RowIds
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.pair import run_star
+from taciturn.families.registry import BINOMIAL
 from taciturn.parallel import one_thread
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.party import TRAININGS as ALICE
@@ -259,14 +260,16 @@ class _Sampler:
         }
         bob = BobInputs.without_budget(
             bob_table,
-            _labels(rows),
+            _labels(rows, terms.agreement.family),
             terms,
             self.entropy.fork("bob"),
             memory,
             names,
         )
         if held_out:
-            rest = HeldOut(self._table(self.bob, held_out), _labels(held_out))
+            rest = HeldOut(
+                self._table(self.bob, held_out), _labels(held_out, terms.agreement.family)
+            )
             bob = replace(bob, held_out=rest)
         return alices, bob
 
@@ -286,8 +289,9 @@ def _width(columns: Columns) -> int:
     return columns if isinstance(columns, int) else len(columns.columns)
 
 
-def _labels(rows: int) -> LabelTable:
-    return LabelTable.from_data(np.arange(rows) % 2)
+def _labels(rows: int, family: str) -> LabelTable:
+    # 1 and 2 are possible labels of every other family.
+    return LabelTable.from_data(np.arange(rows) % 2 + (family != BINOMIAL), family=family)
 
 
 class _LimitReached(Exception):

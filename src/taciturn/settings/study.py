@@ -143,6 +143,15 @@ class Study(Checked):
             )
         return self
 
+    def require_family(self, family: str) -> None:
+        """Refuse a metric that the family of the labels does not have."""
+        if self.rank_by == "auc" and family != "binomial":
+            raise ConfigError(
+                f"an AUC is of two classes, and the labels are of {family}",
+                setting="rank_by",
+                hint=Hint("use {rank_by}", rank_by="loss"),
+            )
+
     @property
     def axes(self) -> dict[str, tuple[Value, ...]]:
         """The settings that vary, with their values; the first varies slowest."""

@@ -209,6 +209,7 @@ class StudyPlan(TrainingPlan):
         with rendering_errors_as(config.syntax):
             require_agreed_columns(config, len(train.columns))
             require_agreed_rows(config, train.rows)
+            study.require_family(config.agreed["family"])
         folds = filled_folds(train.ids, study.folds, config.agreed["split_seed"])
         # What sizes a mechanism that is sized by Alice's columns.
         columns = config.alice_columns or len(train.columns)

@@ -140,7 +140,9 @@ def _table(table: StudyTable, most: int | None) -> b.Table:
     names = list(settings[0].values)
     headings = ["model", *map(hyphenated, names)]
     if known:
-        headings += [_NAMES[table.rank_by], "behind", _NAMES[_other(table)]]
+        means = isinstance(settings[0].held_out, RegressionMetrics)
+        loss = "half deviance" if means else _NAMES[table.rank_by]
+        headings += [loss, "behind", *([] if means else [_NAMES[_other(table)]])]
         headings += [f"held-out {_held_out(one)[0]}" for one in settings[:1] if one.held_out]
         headings += ["converged"]
     lines = [_line(setting, table, names) for setting in settings[:most]]
@@ -163,7 +165,9 @@ def _line(setting: StudiedSetting, table: StudyTable, names: list[str]) -> tuple
     if setting.behind is not None and not best:
         error = "" if setting.behind_error is None else f" ± {figure(setting.behind_error, 5)}"
         behind = f"{figure(setting.behind, 5)}{error}"
-    cells += [_figure(setting, table.rank_by), behind, _figure(setting, _other(table))]
+    cells += [_figure(setting, table.rank_by), behind]
+    if not isinstance(setting.held_out, RegressionMetrics):
+        cells.append(_figure(setting, _other(table)))
     cells += [_held_out(setting)[1]] if setting.held_out is not None else []
     cells += ["–" if setting.converged is None else ("yes" if setting.converged else "no")]
     return tuple(cells)

@@ -66,6 +66,7 @@ def simulate_study(
             setting="seeds",
             hint=Hint("leave {seeds} out"),
         )
+    study.require_family(base.family)
     entropy = RunEntropy.for_seed(base.seed)
     settings = {point.number: _settings_at(base, point) for point in study.points}
     data = arrange(settings[study.points[0].number], raw, entropy.data)

@@ -177,7 +177,7 @@ class WoeJob(Job[WoeResult]):
         if raw.labels is None:
             raise ConfigError("Bob's file names no label column", setting="label")
         labels = raw.labels.take(rows.rows, rows.ids)
-        labels.require_variation()
+        labels.require_classes()
         limits = config.privacy
         ledger = Ledger(labels.rows, ASSUMPTION, limits.budget, limits.delta)
         return LabelSide(terms, labels, ledger, self.options.effective_smoothing)

@@ -67,7 +67,7 @@ class TrainingRows:
     def labels(self) -> LabelTable:
         """Bob's labels of them."""
         labels = self.raw.labels.take(self.rows)
-        labels.require_variation()
+        labels.require_classes()
         return labels
 
     def cut(self, least: int, bins: int | None = None) -> CutTable:
