@@ -102,7 +102,7 @@ def check_certificates(config: PartyConfig, now: datetime | None = None) -> list
         ]
     # The mode of the key is reported below.
     late = [notice for notice in credentials.warnings if "expires" in notice]
-    way_out = "renew it in time, with the commands in docs/how-to/certificates.md"
+    way_out = "renew it in time, with the commands in docs/how-to/install.md"
     soon = [Finding.warning(area, notice, way_out) for notice in late]
     return [*findings, *soon, *exposure]
 

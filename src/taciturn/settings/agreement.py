@@ -128,7 +128,7 @@ class Agreement(Protection):
             detail="A section of its own, `[agreement.parties]`, with a line for each, in an order "
             'that all sides share: `alice-1 = "…"`. The names, 2 to 16 of them, are those of the '
             "certificates, whose fingerprints `taciturn certs` prints "
-            "([certificates](how-to/certificates.md)). Left out with one Alice",
+            "([certificates](how-to/install.md#certificates)). Left out with one Alice",
         ),
     ] = None
 
