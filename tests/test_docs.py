@@ -73,14 +73,14 @@ def test_the_commands_of_a_tutorial_run(page, checkout, capsys):
 
 
 def test_the_commands_of_the_page_on_runs_run_and_python_reads_what_they_left(checkout, capsys):
-    text = (ROOT / "docs/runs.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/how-to/monitor.md").read_text(encoding="utf-8")
     lines = commands(text)
     assert len(lines) >= 3
     for line in lines:
         assert run(shlex.split(line)[1:]) == 0, f"{line}: {capsys.readouterr().err}"
         assert capsys.readouterr().out, line
     (code,), (said,) = blocks(text, "python"), blocks(text, "text")
-    exec(compile(code, "docs/runs.md", "exec"), {})  # noqa: S102 - the page's own example
+    exec(compile(code, "docs/how-to/monitor.md", "exec"), {})  # noqa: S102 - the page's own example
     assert capsys.readouterr().out == said
 
 

@@ -446,7 +446,10 @@ def test_what_is_written_is_for_its_owner(folder):
         assert stat.S_IMODE(place.stat().st_mode) == 0o700
 
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "two_machines.md").read_text("utf-8")
+PAGES = Path(__file__).resolve().parents[2] / "docs" / "how-to"
+MONITOR, TWO_MACHINES = (
+    (PAGES / name).read_text("utf-8") for name in ("monitor.md", "two-machines.md")
+)
 
 
 def test_the_page_names_every_figure_and_every_event(folder):
@@ -457,21 +460,21 @@ def test_the_page_names_every_figure_and_every_event(folder):
     for role in ROLES:
         figures = json.loads((folder / f"{role}.metrics.json").read_text())
         for key in figures:
-            assert f"`{key}`" in PAGE, key
+            assert f"`{key}`" in MONITOR, key
         for line in (folder / f"{role}.log").read_text().splitlines():
             entry = json.loads(line)
-            assert f"`{entry.pop('event')}`" in PAGE, line
+            assert f"`{entry.pop('event')}`" in MONITOR, line
             for key in entry.keys() - {"time", "role"}:
-                assert f"`{key}`" in PAGE, key
+                assert f"`{key}`" in MONITOR, key
     package = Path(__file__).resolve().parents[2] / "src" / "taciturn"
     files = [package / "party" / name for name in ("session.py", "log.py", "model_file.py")]
-    # The events of a service are in docs/serve.md.
+    # The events of a service are in docs/how-to/score.md.
     jobs = [path for path in package.glob("jobs/**/*.py") if "serve" not in path.parts]
     source = "".join(path.read_text("utf-8") for path in (*files, *jobs))
     events = re.findall(r"\b_?log\(\s*\"(.+?)\"", source)
     assert len(events) > 10
     for event in events:
-        assert f"`{event}`" in PAGE, event
+        assert f"`{event}`" in MONITOR, event
 
 
 def test_the_page_has_the_versions_of_today():
@@ -485,5 +488,5 @@ def test_the_page_has_the_versions_of_today():
     ):
         # A version, and in words when it is looked at: the other tables count.
         pattern = rf"\| {name}( \([^)]*\))? \| \d+ \| [a-z]"
-        (row,) = [line for line in PAGE.splitlines() if re.match(pattern, line)]
+        (row,) = [line for line in TWO_MACHINES.splitlines() if re.match(pattern, line)]
         assert f"| {version} |" in row

@@ -225,7 +225,7 @@ class LinkSection(Checked):
         _link(
             "Timeout for the peer's next message.",
             detail="While Bob waits for another Alice he sends signs of life, each of which "
-            "restarts the timeout ([several Alices](two_machines.md#several-alices))",
+            "restarts the timeout ([several Alices](how-to/two-machines.md#several-alices))",
         ),
     ] = 600.0
     keepalive_seconds: Annotated[
@@ -310,7 +310,7 @@ class OutputSection(Checked):
         _output(
             "Progress and speed (JSON), rewritten every two seconds during training; no secrets.",
             detail="The same for Prometheus is written beside it, with the ending `.prom` "
-            "([monitoring.md](monitoring.md))",
+            "([monitor.md](how-to/monitor.md))",
             example="{role}.metrics.json",
         ),
     ] = None
