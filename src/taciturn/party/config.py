@@ -115,7 +115,7 @@ class DataSection(TableSettings):
         str | None,
         _data(
             "List of rows to use, as written by `taciturn align`.",
-            detail="`.csv` or `.parquet`; rows take their common ids ([align.md](align.md)). "
+            detail="`.csv` or `.parquet`; rows take their common ids ([align.md](how-to/align.md)). "
             "Without it all rows are used",
             example="{role}.aligned.csv",
         ),
@@ -125,7 +125,7 @@ class DataSection(TableSettings):
         _data(
             "Normalisation of ids before they are compared; the same on both sides.",
             detail="`none`, or any of `trim` (surrounding spaces), `case`, `nfkc` (Unicode) and "
-            "`zeros` (leading zeros of numbers), separated by commas ([align.md](align.md)). Used "
+            "`zeros` (leading zeros of numbers), separated by commas ([align.md](how-to/align.md)). Used "
             "by `taciturn align` and `taciturn predict`, whose option takes precedence",
             example="trim,case",
         ),
@@ -136,7 +136,7 @@ class DataSection(TableSettings):
         _data(
             "Minimum overlap of the id lists: the fraction of the shorter list that both sides "
             "have.",
-            detail="Between 0 and 1; an alignment below it is refused ([align.md](align.md)). Not "
+            detail="Between 0 and 1; an alignment below it is refused ([align.md](how-to/align.md)). Not "
             "used for predictions",
         ),
     ] = 0.5
