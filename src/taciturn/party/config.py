@@ -115,7 +115,7 @@ class DataSection(TableSettings):
         str | None,
         _data(
             "List of rows to use, as written by `taciturn align`.",
-            detail="`.csv` or `.parquet`; rows take their common ids ([align.md](how-to/align.md)). "
+            detail="`.csv` or `.parquet`; rows take their common ids ([align](how-to/align.md)). "
             "Without it all rows are used",
             example="{role}.aligned.csv",
         ),
@@ -125,7 +125,8 @@ class DataSection(TableSettings):
         _data(
             "Normalisation of ids before they are compared; the same on both sides.",
             detail="`none`, or any of `trim` (surrounding spaces), `case`, `nfkc` (Unicode) and "
-            "`zeros` (leading zeros of numbers), separated by commas ([align.md](how-to/align.md)). Used "
+            "`zeros` (leading zeros of numbers), separated by commas "
+            "([align](how-to/align.md)). Used "
             "by `taciturn align` and `taciturn predict`, whose option takes precedence",
             example="trim,case",
         ),
@@ -136,7 +137,8 @@ class DataSection(TableSettings):
         _data(
             "Minimum overlap of the id lists: the fraction of the shorter list that both sides "
             "have.",
-            detail="Between 0 and 1; an alignment below it is refused ([align.md](how-to/align.md)). Not "
+            detail="Between 0 and 1; an alignment below it is refused "
+            "([align](how-to/align.md)). Not "
             "used for predictions",
         ),
     ] = 0.5
@@ -310,7 +312,7 @@ class OutputSection(Checked):
         _output(
             "Progress and speed (JSON), rewritten every two seconds during training; no secrets.",
             detail="The same for Prometheus is written beside it, with the ending `.prom` "
-            "([monitor.md](how-to/monitor.md))",
+            "([monitor](how-to/monitor.md))",
             example="{role}.metrics.json",
         ),
     ] = None
@@ -319,7 +321,7 @@ class OutputSection(Checked):
         _scores(
             "Bob: held-out rows with their scores and labels (CSV, mode 600).",
             detail="Columns `id`, `score`, `probability`, `label`, written at the end of the "
-            "training ([predict.md](predict.md))",
+            "training ([score](how-to/score.md))",
             example="{role}.held-out.csv",
         ),
     ] = None
@@ -329,7 +331,7 @@ class OutputSection(Checked):
         _scores(
             "Bob: decision threshold of predictions; class 1 is above this probability.",
             detail="By default it is chosen on the held-out rows, by Youden's index or "
-            "`false-negative-cost` ([predict.md](predict.md))",
+            "`false-negative-cost` ([score](how-to/score.md))",
             example=0.2,
         ),
     ] = None
@@ -390,7 +392,8 @@ class PrivacySection(Checked):
             "File that records what the peer has received. Keep it: what it does not record is "
             "not counted.",
             detail="By default `bob.consent.sqlite`, `alice.consent.sqlite`; one file for all "
-            "peers, and another one starts from zero ([price.md](price.md#the-consent-store))",
+            "peers, and another one starts from zero "
+            "([more](how-to/agreements.md#the-consent-store))",
             example="{role}.consent.sqlite",
         ),
     ] = None
@@ -423,7 +426,7 @@ class PrivacySection(Checked):
         _labels(
             "Bob: maximum total epsilon of a label over all trainings with this peer.",
             detail="A training that would exceed it is refused; `budget` limits one training "
-            "([price.md](price.md))",
+            "([agreements](how-to/agreements.md#what-a-training-costs))",
             example=4.0,
         ),
     ] = None
@@ -445,7 +448,7 @@ class PrivacySection(Checked):
             "training scores that he receives.",
             detail="Every mechanism but `mutual` needs it, in a training and in a study; each of "
             "several Alices writes her own "
-            "([price.md](price.md#columns-that-can-be-reconstructed))",
+            "([agreements](how-to/agreements.md#columns-that-can-be-reconstructed))",
             example=ACCEPTED_EXPOSURE,
         ),
     ] = None
@@ -584,7 +587,7 @@ class ServeSection(Checked):
         str | None,
         _serve(
             "File with the rows to score (default: the table of `[data]`).",
-            detail="Of the kinds that a training reads; held in memory ([serve.md](serve.md))",
+            detail="Of the kinds that a training reads; held in memory ([score.md](how-to/score.md#scores-on-demand))",
             example="customers.parquet",
         ),
     ] = None
@@ -593,7 +596,7 @@ class ServeSection(Checked):
         _serve(
             "SELECT statement that returns the rows to score, id column included.",
             detail="In place of `source`. Only the requested rows are read, by `[data] id`, which "
-            "should have an index ([serve.md](serve.md))",
+            "should have an index ([score.md](how-to/score.md#scores-on-demand))",
             example="select * from customers",
         ),
     ] = None
@@ -625,7 +628,8 @@ class ServeSection(Checked):
         str | None,
         _callers(
             "Bob: file of callers with the hashes of their tokens; mode 600.",
-            detail="`taciturn serve` adds a caller ([serve.md](serve.md)). Callers have a "
+            detail="`taciturn serve` adds a caller "
+            "([score](how-to/score.md#scores-on-demand)). Callers have a "
             "token, or a certificate of `callers-ca`",
             example="bob.callers.toml",
         ),
@@ -752,7 +756,7 @@ class NamedAgreement(Checked):
             "File that holds the agreement, in place of all other settings of this section.",
             Scope.AGREEMENT,
             detail="`taciturn agreement propose` writes it, and both sides hold the same "
-            "([agreements.md](agreements.md))",
+            "([agreements](how-to/agreements.md))",
             example="agreement.toml",
         ),
     ] = None

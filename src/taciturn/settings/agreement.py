@@ -103,7 +103,7 @@ class Agreement(Protection):
             "Metrics that Bob shares with Alice: `nothing`, or the model's `quality` on held-out "
             "rows, in whole per cent.",
             detail="The ledger charges for them ([what they "
-            "cost](price.md#tell-alice-how-good-the-model-is))",
+            "cost](how-to/agreements.md#tell-alice-how-good-the-model-is))",
             example="quality",
         ),
     ] = "nothing"

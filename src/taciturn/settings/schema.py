@@ -326,7 +326,7 @@ class Protection(Checked):
         Positive | None,
         _protection(
             "`sealed`: add noise to the revealed weights, at this total epsilon.",
-            detail="[What it protects](reveal.md)",
+            detail="[What it protects](how-to/agreements.md#reveal-the-model-with-noise)",
             example=1.0,
         ),
     ] = None
