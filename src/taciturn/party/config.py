@@ -587,7 +587,8 @@ class ServeSection(Checked):
         str | None,
         _serve(
             "File with the rows to score (default: the table of `[data]`).",
-            detail="Of the kinds that a training reads; held in memory ([score.md](how-to/score.md#scores-on-demand))",
+            detail="Of the kinds that a training reads; held in memory "
+            "([score](how-to/score.md#scores-on-demand))",
             example="customers.parquet",
         ),
     ] = None
