@@ -11,6 +11,8 @@ exceeds 2^b in size, which sets the width of the fixed-point products.
 from __future__ import annotations
 
 import hashlib
+import json
+import math
 from dataclasses import dataclass, replace
 
 from taciturn.data.tables import FeatureTable
@@ -137,9 +139,12 @@ def compare(hello: Hello, peer_hello: Hello) -> None:
             hint="install the same version of taciturn on both sides",
         )
     require_roles(hello.role, peer_hello.role)
-    if peer_hello.terms != hello.terms:
+    if peer_hello.terms != hello.terms and not _follow_from_rows(hello, peer_hello):
         named = differences(hello.terms, peer_hello.terms) or ["spelled differently"]
-        raise AgreementError("the settings of the two sides differ: " + "; ".join(named))
+        raise AgreementError(
+            "the settings of the two sides differ: " + "; ".join(named),
+            hint="write the same [agreement] in both files: one side copies the other's",
+        )
     # Before the digests, which would differ as well: a count says more.
     if peer_hello.rows != hello.rows:
         raise AgreementError(
@@ -158,6 +163,20 @@ def compare(hello: Hello, peer_hello: Hello) -> None:
         )
     if not 0 <= peer_hello.columns <= MAX_COLUMNS:
         raise RemoteProtocolError(f"the peer claims a table of {peer_hello.columns} columns")
+
+
+def _follow_from_rows(hello: Hello, peer_hello: Hello) -> bool:
+    """Whether rows and penalty differ alone, and both penalties are the default for their rows."""
+    try:
+        terms, peer_terms = (json.loads(one.terms) for one in (hello, peer_hello))
+        return (
+            hello.rows != peer_hello.rows
+            and {**terms, "l2": None} == {**peer_terms, "l2": None}
+            and math.isclose(terms["l2"] * hello.rows, 1.0)
+            and math.isclose(peer_terms["l2"] * peer_hello.rows, 1.0)
+        )
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return False
 
 
 def require_roles(role: str, peer_role: str) -> None:

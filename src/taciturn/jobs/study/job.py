@@ -36,6 +36,7 @@ from taciturn.arrays import FloatArray
 from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import ConfigError, FileError
 from taciturn.files import (
+    canonical_json,
     private_folder,
     reporting_write_errors,
     require_writable,
@@ -154,9 +155,11 @@ class StudySide(JournaledTraining[FinishedStudy, StudyRun]):
 
     def opening(self) -> Program[None]:
         """Compare the study, the training rows and the folds with the peer."""
-        config, study = self.config, self.plan.study.canonical()
+        config, study = self.config, json.loads(self.plan.study.canonical())
         peers = config.parties if config.link.peer is None else (ONLY,)
-        hello = greeting(config.role, study, self.tables.train)
+        # What decides which rows are trained on: where it differs, their number does too.
+        by_id = {name: config.agreed.get(name) for name in ("held_out", "split_seed")}
+        hello = greeting(config.role, canonical_json({**study, **by_id}), self.tables.train)
         yield from gather({peer: shake_hands(hello) for peer in peers})
 
     def run_task(self, session: JournaledSession) -> FinishedStudy:

@@ -56,7 +56,7 @@ from taciturn.protocol.outcome import BobTrained, HeldOut
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.scores import at_scale, require_finite
 from taciturn.protocol.steps import ONLY, Program
-from taciturn.protocol.terms import Terms, agree, unused
+from taciturn.protocol.terms import Terms, agree
 from taciturn.results.cost_preview import Estimate
 from taciturn.results.training import FeatureParty, HiddenBatches, TrainingRun
 from taciturn.setting_syntax import Hint
@@ -283,7 +283,6 @@ class _Run:
             preparation=tuple(data.preparation.describe()),
             notes=(
                 *data.notes,
-                *unused(settings),
                 *_weighing(weights),
                 *terms.mechanism.notes(),
                 *sums_alone(terms),
