@@ -751,7 +751,7 @@ CASES = (
     Case("party bob.toml --dry-run"),
     Case("party bob.toml", file="bob.toml", content=lambda: b'role = "bob\n'),
     Case("party p.toml", file="p.toml", content=lambda: b'role = "carol"\n'),
-    party("[privacy]", "[privcy]"),
+    party("[privacy]", "[privcy]", "privcy"),
     party("batch-size", "batchsize", "batchsize"),
     party('log = "', 'budget = "', "budget"),
     party("epochs = 10", 'epochs = "ten"', "epochs"),

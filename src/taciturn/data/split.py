@@ -351,6 +351,8 @@ def _chosen(
     for column, source in zip(columns, sources, strict=True):
         given[source].append(column)
     for group, name in ((group, name) for group, names in enumerate(groups) for name in names):
+        if name == "":
+            continue
         meant = [name] if name in present else given.get(name, [])
         if not meant and name in left_out:
             raise ColumnError(
@@ -371,6 +373,6 @@ def _chosen(
             )
         taken.update(meant)
         chosen[group].update(meant)
-    if not taken:
-        raise ColumnError("no column is assigned to Alice", hint=_FORMS)
+    if not all(chosen):
+        raise ColumnError("no column is assigned to Alice", setting="alice_columns", hint=_FORMS)
     return chosen

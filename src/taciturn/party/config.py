@@ -25,6 +25,7 @@ from taciturn.data.ids import NONE, Normalisation
 from taciturn.data.source import TableSource
 from taciturn.errors import ConfigError, nearest, rendering_errors_as
 from taciturn.files import read_toml
+from taciturn.model.share import study_folder
 from taciturn.party.agreement_file import AgreementFile
 from taciturn.party.roles import ROLES
 from taciturn.privacy.registry import mechanism_class
@@ -341,7 +342,7 @@ class OutputSection(Checked):
         """Folder of a study's models."""
         if self.models is not None:
             return self.models
-        return f"{self.model.removesuffix('.json').removesuffix('.model')}.models"
+        return study_folder(self.model)
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -875,7 +876,22 @@ class PartyConfig:
     def read(cls, path: Path, agreement: AgreementFile | None = None) -> PartyConfig:
         """Reads a party's file; ``agreement`` takes the place of the one in it, or named there."""
         values = read_toml(path, "party's file", "taciturn init writes one for each side")
+        return cls.from_values(values, path, agreement)
+
+    @classmethod
+    def from_values(
+        cls, values: Mapping[str, Any], path: Path, agreement: AgreementFile | None = None
+    ) -> PartyConfig:
+        """The settings of a file whose values are read."""
+        values = {**values}
         role = values.pop("role", None)
+        if role is None and any(name.replace("-", "_") in Settings.model_fields for name in values):
+            raise ConfigError(
+                "this is a file of settings, and not a party's file",
+                where=str(path),
+                hint=f"run taciturn train --config {path}; taciturn init writes a file for each "
+                "party",
+            )
         if role not in ("alice", "bob"):
             raise ConfigError(
                 "the file has no role",
@@ -886,6 +902,7 @@ class PartyConfig:
             if name not in (*SECTIONS, STUDY) or not isinstance(section, dict):
                 raise ConfigError(
                     f"unknown section or setting {name}",
+                    setting=name,
                     where=str(path),
                     hint=nearest(name, (*SECTIONS, STUDY)),
                 )

@@ -296,8 +296,9 @@ def changed_facts(meta: Meta, facts: dict[str, Any]) -> list[str]:
     changed = sorted(key for key in keys if meta.facts.get(key) != facts.get(key))
     if "terms" not in changed:
         return changed
-    texts = (str(values.get("terms", "{}")) for values in (meta.facts, facts))
-    return [*differences(*texts, "before", "now"), *(key for key in changed if key != "terms")]
+    before, now = (str(values.get("terms", "{}")) for values in (meta.facts, facts))
+    settings = differences(before, now, "before", "now")
+    return [*settings, *(key for key in changed if key != "terms")]
 
 
 def with_pending(past: Past) -> dict[int, bytes]:

@@ -26,6 +26,7 @@ from taciturn.settings.agreement import differences
 from taciturn.version import FORMAT_VERSION
 
 PROTOCOL_VERSION = FORMAT_VERSION
+_ALIGN = "both sides must take the same ids, spelled alike: run taciturn align on both first"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +91,14 @@ def same_ids(hello: Hello, peer_hello: Hello) -> bool:
     return peer_hello.ids_digest == wire_form(replace(hello, role=peer_hello.role)).ids_digest
 
 
-def shake_hands(hello: Hello) -> Program[Hello]:
-    """Exchanges and compares greetings; returns the peer's, or raises ``AgreementError``."""
+def shake_hands(hello: Hello, rows: str = "rows") -> Program[Hello]:
+    """Exchanges and compares greetings; returns the peer's, or raises ``AgreementError``.
+
+    ``rows`` says in an error which rows they are about.
+    """
     yield from send(wire_form(hello))
     peer_hello = yield from receive(Hello)
-    compare(hello, peer_hello)
+    compare(hello, peer_hello, rows)
     return peer_hello
 
 
@@ -111,7 +115,7 @@ def open_training(
     ``AgreementError`` where versions, roles, terms, rows or columns differ.
     """
     own_hello = greeting(role, terms.agreement.canonical(), features, magnitude_bits)
-    peer_hello = yield from shake_hands(own_hello)
+    peer_hello = yield from shake_hands(own_hello, "training rows")
     peer.require(peer_hello)
     return peer_hello
 
@@ -130,7 +134,7 @@ def group_terms(terms: Terms, features: FeatureTable) -> str:
     return canonical_json(agreed)
 
 
-def compare(hello: Hello, peer_hello: Hello) -> None:
+def compare(hello: Hello, peer_hello: Hello, rows: str = "rows") -> None:
     """Compares this side's greeting with the peer's; ``AgreementError`` where they differ."""
     # The version first: what the other fields mean depends on it.
     if peer_hello.version != hello.version:
@@ -148,13 +152,13 @@ def compare(hello: Hello, peer_hello: Hello) -> None:
     # Before the digests, which would differ as well: a count says more.
     if peer_hello.rows != hello.rows:
         raise AgreementError(
-            f"this side has {hello.rows} rows, the peer {peer_hello.rows}",
-            hint="both tables must hold the same rows in the same order: align them first",
+            f"this side has {hello.rows:,} {rows}, the peer {peer_hello.rows:,}",
+            hint=_ALIGN,
         )
     if not same_ids(hello, peer_hello):
         raise AgreementError(
-            "the row ids, or their order, differ between the two sides",
-            hint="both tables must hold the same rows in the same order: align them first",
+            f"the ids of the {rows} differ between the two sides",
+            hint=_ALIGN,
         )
     if not 0 <= peer_hello.magnitude_bits <= MAX_MAGNITUDE_BITS:
         raise RemoteProtocolError(

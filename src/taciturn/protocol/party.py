@@ -79,7 +79,7 @@ def dry_run(
 def compare_held_out(role: Role, terms: Terms, held_out: FeatureTable | None) -> Program[None]:
     """Compares the settings, and then which rows are held out, where any are."""
     if held_out is not None:
-        yield from shake_hands(greeting(role, held_out_terms(terms), held_out))
+        yield from shake_hands(greeting(role, held_out_terms(terms), held_out), "held-out rows")
 
 
 def held_out_terms(terms: Terms) -> str:
