@@ -211,10 +211,8 @@ def test_a_budget_that_pays_for_nothing_is_said_in_the_words_of_the_file(tmp_pat
 
 
 def test_a_setting_that_the_mechanism_does_not_take_is_refused(tmp_path):
-    write_tables(tmp_path)
-    config = read(tmp_path, agreement={"mechanism": "none", "epsilon": 1.0})
     with refused(ConfigError, setting="epsilon"):
-        TrainJob().prepare(config)
+        read(tmp_path, agreement={"mechanism": "none", "epsilon": 1.0})
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import polars as pl
 from taciturn.arrays import IndexArray
 from taciturn.data.ids import RowIds
 from taciturn.data.prepare import NumericRule, Preparation, RawData, fit, prepared_table
-from taciturn.data.tables import FeatureTable, LabelTable, leakage_notes
+from taciturn.data.tables import FeatureTable, LabelTable, leakage_notes, width_notes
 from taciturn.errors import ColumnError, ConfigError, ShapeError, counted, nearest
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint
@@ -241,6 +241,7 @@ def prepare_vertical(
     # Columns of the paper's datasets have been looked over.
     tables = (alice_train, bob_train) if raw.own else ()
     remarks = [note for table in tables for note in leakage_notes(table, labels_train)]
+    remarks += width_notes(len(plan.columns), len(train))
     return VerticalData(
         alice_train=alice_train,
         bob_train=bob_train,

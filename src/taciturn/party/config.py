@@ -28,8 +28,9 @@ from taciturn.files import read_toml
 from taciturn.model.share import study_folder
 from taciturn.party.agreement_file import AgreementFile
 from taciturn.party.roles import ROLES
-from taciturn.privacy.registry import mechanism_class
+from taciturn.privacy.registry import MECHANISMS, mechanism_class
 from taciturn.protocol.messages import Role
+from taciturn.protocol.terms import require_used
 from taciturn.setting_syntax import Hint, TomlFile, hyphenated
 from taciturn.settings.agreement import AGREEMENT_KEYS, ALSO_SIMULATED, Agreement
 from taciturn.settings.checked import (
@@ -869,8 +870,12 @@ class PartyConfig:
             self.normalisation = Normalisation.parse(self.data.normalise_ids)
         # What one solver has and the other has not is said now, before a table is read.
         with rendering_errors_as(self.syntax):
-            if self.settings().solver == "sgd":
+            settings = self.settings()
+            if settings.solver == "sgd":
                 require_shared_work(self.compute.engine)
+            # Whether there is such a mechanism here is said where the peer can be told.
+            if settings.mechanism in MECHANISMS:
+                require_used(settings)
 
     @classmethod
     def read(cls, path: Path, agreement: AgreementFile | None = None) -> PartyConfig:
