@@ -446,7 +446,38 @@ def agreed(
     return Case(command, content=lambda: content, **expected)
 
 
+def of_the_peer() -> bytes:
+    """Bob's file, which names Alice's certificate as his."""
+    make_certificates(Path("certs"), ["alice", "bob"])
+    return template("bob", Trial("add")).replace("certs/bob", "certs/alice").encode()
+
+
 CASES = (
+    # A file of another kind than the one that is expected.
+    Case("train --config people.csv", file="people.csv", content=plain),
+    Case("party people.csv", file="people.csv", content=plain),
+    Case("party bob.json", file="bob.json", content=share),
+    Case("model show people.csv", file="people.csv", content=plain, kind=FileError),
+    by_template("model list bob.toml", kind=FileError),
+    by_template("train --config bob.toml"),
+    Case("party run.toml", file="run.toml", content=b'mechanism = "none"\n'.strip),
+    own(lambda: b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256)), kind=FileError),
+    own(plain, "people.parquet", kind=FileError),
+    own(lambda: plain().split(b"\n", 1)[1], kind=ColumnError),
+    # What stands at the wrong place.
+    Case(f"{NAMED} --json true", kind=TyperException),
+    Case("train people.csv", kind=TyperException),
+    Case("train --data a.csv --data b.csv --label default", kind=TyperException),
+    own_with("--alice-columns age,default", "alice_columns", kind=ColumnError),
+    own_with("--alice-columns person,age", "alice_columns", kind=ColumnError),
+    own_with("--alice-columns ''", "alice_columns", kind=ColumnError),
+    party('listen = "', 'listen = "https://'),
+    Case("party bob.toml", file="bob.toml", content=of_the_peer, kind=CertificateError),
+    # A setting that the mechanism does not use.
+    Case(f"{PROTECTED} sealed --epsilon 1", "epsilon"),
+    Case(f"{PROTECTED} none --noise discrete", "noise"),
+    toml('mechanism = "sealed"\ndataset = "breast-cancer"\nepsilon = 1.0\n', "epsilon"),
+    newton("epsilon = 1.0", "epsilon"),
     own(changed(7, 0, "p003"), kind=RowIdError),
     own(changed(7, 0, ""), kind=RowIdError),
     own(changed(7, 4, "2"), kind=LabelValueError),
@@ -751,7 +782,7 @@ CASES = (
     Case("party bob.toml --dry-run"),
     Case("party bob.toml", file="bob.toml", content=lambda: b'role = "bob\n'),
     Case("party p.toml", file="p.toml", content=lambda: b'role = "carol"\n'),
-    party("[privacy]", "[privcy]"),
+    party("[privacy]", "[privcy]", "privcy"),
     party("batch-size", "batchsize", "batchsize"),
     party('log = "', 'budget = "', "budget"),
     party("epochs = 10", 'epochs = "ten"', "epochs"),

@@ -216,8 +216,8 @@ TAMPERINGS = (
     ),
     Tampering(
         "a setting more",
-        put("[agreement]\n", "[agreement]\nscore-range = 8.0\n"),
-        ("agreement.score-range", "8.0"),
+        put("[agreement]\n", "[agreement]\nclass-weight = [0.5, 1.0]\n"),
+        ("agreement.class-weight", "0.5"),
     ),
     Tampering("its end", later, ("valid-until", "{later_full}", "{until_full}")),
     Tampering(

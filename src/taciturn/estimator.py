@@ -14,8 +14,9 @@ ratio of the classes: it is refused wherever the ledger claims anything.
 from __future__ import annotations
 
 import math
+import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from typing import Any, Self
@@ -36,7 +37,7 @@ from taciturn.data.ids import RowIds
 from taciturn.data.prepare import PrepareSettings, RawData
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT
-from taciturn.errors import ConfigError, DataError, DivergenceError, counted
+from taciturn.errors import ColumnError, ConfigError, DataError, DivergenceError, counted
 from taciturn.jobs.train.simulation import Outcome, raise_if_diverged, simulate_training
 from taciturn.numerics.logistic import sigmoid
 from taciturn.privacy.registry import mechanism_class, require_class_weight_support
@@ -50,6 +51,8 @@ from taciturn.version import __version__
 
 # What scikit-learn calls otherwise than the commands do.
 _OWN_NAMES = ("fit_intercept", "class_weight", "random_state")
+# What Alice's columns are called where rows have no names.
+_UNNAMED = re.compile(r"all|half|equal|x\d+|[+-]?\d+|")
 _SEED_RANGE = 1 << 128
 # How near the loss of a second run must come to that of the first to be the same run.
 _SAME_RUN = 1e-9
@@ -243,7 +246,13 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         """
         if unsupported:
             raise TypeError(_refusal(*unsupported))
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        try:
+            X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        except ValueError as problem:
+            if "could not convert" in str(problem):
+                advice = "encode text columns before, with a OneHotEncoder, say"
+                raise ValueError(f"{problem}; {advice}") from None
+            raise
         labels = self._learn_classes(y)
         self.seed_ = _seed(self.random_state)
         settings, raw = self._settings(labels), self._raw(X, labels)
@@ -404,6 +413,8 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
     def _raw(self, X: FloatArray, labels: ByteLabels) -> RawData:  # noqa: N803, RUF100
         names = getattr(self, "feature_names_in_", None)
         columns = [f"x{j}" for j in range(X.shape[1])] if names is None else [*map(str, names)]
+        if names is None:
+            self._require_unnamed(columns)
         ids = RowIds.numbered(len(X))
         return RawData(
             name="own data",
@@ -413,6 +424,20 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             settings=PrepareSettings(impute="none", scale="none"),
             whole=True,
         )
+
+    def _require_unnamed(self, columns: list[str]) -> None:
+        """Refuse names of columns where the rows have none, as after a scaler."""
+        given = self.alice_columns
+        names = re.split("[,;]", given) if isinstance(given, str) else given
+        for name in names if isinstance(names, Sequence) else ():
+            if isinstance(name, str) and not _UNNAMED.fullmatch(name.strip()):
+                raise ColumnError(
+                    f"Alice's column {name.strip()!r} is named, and the rows have no column names",
+                    setting="alice_columns",
+                    hint="a step before this one drops them: the pipeline's "
+                    '.set_output(transform="pandas") keeps them; or give a number of columns, or '
+                    f"{columns[0]} to {columns[-1]}",
+                )
 
     def _take_weights(self, outcome: Outcome) -> None:
         """Put the two parties' weights into the order of the columns."""

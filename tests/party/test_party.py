@@ -193,7 +193,8 @@ def test_what_may_change_between_two_starts_may(folder, role):
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"agreement": {"mechanism": "add", "epsilon": 2.0, "epochs": 3}}, "terms"),
+        ({"agreement": {"mechanism": "add", "epsilon": 2.0, "epochs": 3}}, ("epochs", 3)),
+        ({"agreement": {"mechanism": "none"}}, ("mechanism", "add", "none")),
         ({"data": {"clip": 2.0}}, "table"),
         ({"privacy": {"budget": 50.0}}, "limits"),
     ],
@@ -259,8 +260,22 @@ def test_settings_that_differ_are_named_key_by_key_on_both_sides(folder, act):
     ends = run_both(folder, act=act)
     for end in (ends.alice, ends.bob):
         assert isinstance(end, AgreementError)
-        for name in ("epochs", "learning_rate", "class_weight"):
+        for name in ("epochs", "learning-rate", "class-weight"):
             assert f"{name}: " in end.message
+
+
+@pytest.mark.parametrize("act", [Party.run, dry_run])
+@pytest.mark.parametrize(
+    ("setting", "value"), [("held-out", 0.5), ("held-out", 0.0), ("split-seed", "another")]
+)
+def test_a_setting_that_decides_the_rows_is_named_and_not_their_number(folder, act, setting, value):
+    for role, more in (("alice", {setting: value}), ("bob", {})):
+        write_config(folder, role, agreement={"mechanism": "sealed", **more})
+    ends = run_both(folder, act=act)
+    for end in (ends.alice, ends.bob):
+        assert isinstance(end, AgreementError)
+        assert f"{setting}: " in end.message
+        assert "rows" not in end.message
 
 
 @pytest.mark.parametrize("act", [Party.run, dry_run])

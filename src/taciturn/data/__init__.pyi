@@ -49,6 +49,7 @@ from taciturn.data.tables import FeatureTable as FeatureTable
 from taciturn.data.tables import LabelTable as LabelTable
 from taciturn.data.tables import label_name_notes as label_name_notes
 from taciturn.data.tables import leakage_notes as leakage_notes
+from taciturn.data.tables import width_notes as width_notes
 from taciturn.data.transforms import KINDS as KINDS
 from taciturn.data.transforms import Transform as Transform
 from taciturn.data.transforms import fit_transform as fit_transform

@@ -37,7 +37,7 @@ from taciturn.data.parquet import (
     require_file,
 )
 from taciturn.errors import ColumnError, FileError
-from taciturn.files import private_folder, reporting_write_errors
+from taciturn.files import file_kind, private_folder, reporting_write_errors
 from taciturn.setting_syntax import Hint
 
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "?")
@@ -297,7 +297,24 @@ def _as_utf8(source: Path | bytes, encoding: str | None, path: Path) -> Path | b
         ) from problem
 
 
+# What to do with a file that is no CSV table.
+_OTHER_KINDS = {
+    "Parquet": "give it the ending .parquet",
+    "gzip": "give it the ending .csv.gz",
+    "Excel": "save the sheet as CSV, or as Parquet",
+    "SQLite": "name it sqlite:FILE, with a query",
+}
+
+
 def _not_utf8(source: Path | bytes, path: Path) -> FileError:
+    kind = file_kind(path) if isinstance(source, Path) else ""
+    if kind not in ("", "a CSV table", "a TOML file"):
+        ways = (way for word, way in _OTHER_KINDS.items() if word in kind)
+        return FileError(
+            f"this is {kind}, and not a CSV table",
+            where=str(path),
+            hint=next(ways, "name a table: .csv, .tsv or .parquet"),
+        )
     decoder, line = codecs.getincrementaldecoder("utf-8")(), 0
     with _opened(source) as stream:
         for octets in stream:

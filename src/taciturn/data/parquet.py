@@ -24,6 +24,7 @@ from typing import Protocol, Self, TypeAlias
 import polars as pl
 
 from taciturn.errors import ColumnError, FileError
+from taciturn.files import file_kind
 
 Fingerprint: TypeAlias = tuple[str, int, int]
 """A file's name, its bytes, and when it was last changed, in nanoseconds."""
@@ -229,6 +230,13 @@ def _reporting(path: Path) -> Iterator[None]:
         with reporting_read_errors(path):
             yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as problem:
+        kind = file_kind(path)
+        if kind not in ("", "a Parquet file"):
+            raise FileError(
+                f"this is {kind}, and not a Parquet file",
+                where=str(path),
+                hint="give it the ending of its kind: .csv, .csv.gz, .tsv or .tsv.gz",
+            ) from problem
         raise FileError(
             "the Parquet file is cut short or damaged",
             where=str(path),

@@ -179,8 +179,8 @@ class _Sampler:
             if self.held_out:
                 # Before the training the sides compare which rows are held out.
                 watch.run(
-                    {ONLY: compare_held_out("alice", alice_table)},
-                    compare_held_out("bob", bob_table),
+                    {ONLY: compare_held_out("alice", self.terms, alice_table)},
+                    compare_held_out("bob", self.terms, bob_table),
                 )
         return watch.last
 

@@ -25,10 +25,12 @@ from taciturn.data.ids import NONE, Normalisation
 from taciturn.data.source import TableSource
 from taciturn.errors import ConfigError, nearest, rendering_errors_as
 from taciturn.files import read_toml
+from taciturn.model.share import study_folder
 from taciturn.party.agreement_file import AgreementFile
 from taciturn.party.roles import ROLES
-from taciturn.privacy.registry import mechanism_class
+from taciturn.privacy.registry import MECHANISMS, mechanism_class
 from taciturn.protocol.messages import Role
+from taciturn.protocol.terms import require_used
 from taciturn.setting_syntax import Hint, TomlFile, hyphenated
 from taciturn.settings.agreement import AGREEMENT_KEYS, ALSO_SIMULATED, Agreement
 from taciturn.settings.checked import (
@@ -364,7 +366,7 @@ class OutputSection(Checked):
         """Folder of a study's models."""
         if self.models is not None:
             return self.models
-        return f"{self.model.removesuffix('.json').removesuffix('.model')}.models"
+        return study_folder(self.model)
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -896,14 +898,33 @@ class PartyConfig:
             self.normalisation = Normalisation.parse(self.data.normalise_ids)
         # What one solver has and the other has not is said now, before a table is read.
         with rendering_errors_as(self.syntax):
-            if self.settings().solver == "sgd":
+            settings = self.settings()
+            if settings.solver == "sgd":
                 require_shared_work(self.compute.engine)
+            # Whether there is such a mechanism here is said where the peer can be told.
+            if settings.mechanism in MECHANISMS:
+                require_used(settings)
 
     @classmethod
     def read(cls, path: Path, agreement: AgreementFile | None = None) -> PartyConfig:
         """Reads a party's file; ``agreement`` takes the place of the one in it, or named there."""
         values = read_toml(path, "party's file", "taciturn init writes one for each side")
+        return cls.from_values(values, path, agreement)
+
+    @classmethod
+    def from_values(
+        cls, values: Mapping[str, Any], path: Path, agreement: AgreementFile | None = None
+    ) -> PartyConfig:
+        """The settings of a file whose values are read."""
+        values = {**values}
         role = values.pop("role", None)
+        if role is None and any(name.replace("-", "_") in Settings.model_fields for name in values):
+            raise ConfigError(
+                "this is a file of settings, and not a party's file",
+                where=str(path),
+                hint=f"run taciturn train --config {path}; taciturn init writes a file for each "
+                "party",
+            )
         if role not in ("alice", "bob"):
             raise ConfigError(
                 "the file has no role",
@@ -914,6 +935,7 @@ class PartyConfig:
             if name not in (*SECTIONS, STUDY) or not isinstance(section, dict):
                 raise ConfigError(
                     f"unknown section or setting {name}",
+                    setting=name,
                     where=str(path),
                     hint=nearest(name, (*SECTIONS, STUDY)),
                 )

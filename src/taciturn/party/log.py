@@ -18,6 +18,7 @@ import numpy as np
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import Announce
 from taciturn.files import append_private, reporting_write_errors
+from taciturn.numerics.convergence import RowChanges
 from taciturn.numerics.logistic import training_loss
 from taciturn.party.config import PartyConfig
 from taciturn.party.link import Traffic
@@ -95,6 +96,8 @@ class Figures:
         self._class_weight = class_weight
         self._per_epoch = per_epoch
         self._losses: list[float] = []
+        # After a restart there is no pass to compare the first one with.
+        self._row_changes = RowChanges()
         self._start = time.monotonic()
         # Who tells of them does so in a thread of its own.
         self._lock = threading.RLock()
@@ -148,6 +151,9 @@ class Figures:
         if event.done % self._per_epoch == 0:
             self._point(event.done)["train_loss"] = self.figures["loss_recent"]
             self._losses = []
+        change = None if event.rows is not None else self._row_changes.note(event.scores)
+        if change is not None:
+            self._point(event.done)["row_change"] = change
 
     def _point(self, iteration: int) -> dict[str, float | int]:
         if not self.curve or self.curve[-1]["iteration"] != iteration:

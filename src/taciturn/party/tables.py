@@ -50,7 +50,13 @@ from taciturn.data.ids import RowIds, held_out_rows
 from taciturn.data.parquet import Columns, Fingerprint
 from taciturn.data.prepare import ChosenRows, Preparation, fit_and_prepare
 from taciturn.data.source import read_frame
-from taciturn.data.tables import FeatureTable, LabelTable, label_name_notes, leakage_notes
+from taciturn.data.tables import (
+    FeatureTable,
+    LabelTable,
+    label_name_notes,
+    leakage_notes,
+    width_notes,
+)
 from taciturn.data.user_table import UserRows, UserTable, user_rows
 from taciturn.errors import (
     ConfigError,
@@ -328,7 +334,7 @@ def _loaded(
         held_out_labels=held_out_labels,
         preparation=plan,
         held_out_ids=held_out_ids,
-        remarks=like,
+        remarks=(*like, *width_notes(len(tables[0].columns), tables[0].rows)),
     )
 
 

@@ -133,7 +133,7 @@ from taciturn.protocol.table_shape import TableShape as TableShape
 from taciturn.protocol.terms import AGREED as AGREED
 from taciturn.protocol.terms import Terms as Terms
 from taciturn.protocol.terms import agree as agree_terms
-from taciturn.protocol.terms import unused as unused
+from taciturn.protocol.terms import require_used as require_used
 
 # Exported under another name than their module gives them.
 __all__ = ["agree_terms", "gather"]

@@ -678,7 +678,14 @@ class Settings(TableSettings, Protection):
     @classmethod
     def read_toml(cls, path: Path) -> dict[str, Any]:
         """Values of a TOML file of settings, by field; the command's options are laid over it."""
-        values = read_toml(path, "file of settings", "name a file that can be read")
+        hint = Hint("{data} names a table; a file of settings is TOML, with a line for each")
+        values = read_toml(path, "file of settings", hint)
+        if values.get("role") in ("alice", "bob"):
+            raise ConfigError(
+                "this is a party's file, and not a file of settings",
+                where=str(path),
+                hint=f"run taciturn party {path} or taciturn check {path}",
+            )
         syntax = settings_file(path)
         for key, value in values.items():
             if isinstance(value, dict) and key.replace("-", "_") not in BY_COLUMN:

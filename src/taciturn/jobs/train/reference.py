@@ -20,6 +20,7 @@ import numpy as np
 from taciturn.arrays import FloatArray, IndexArray, IntArray
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable
+from taciturn.numerics.convergence import RowChanges
 from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
 from taciturn.numerics.logistic import train_centralised
 from taciturn.numerics.metrics import Metrics, evaluate
@@ -111,13 +112,16 @@ def _compare_optimum(data: VerticalData, terms: Terms, weights: FloatArray) -> C
     reference = np.concatenate([fit.alice, fit.own])
     joined = _joined(alice, bob)
     best = optimum(joined, true, agreed.l2, free)
-    loss = penalised_loss(joined @ weights, true, weights, agreed.l2, free)
+    own = joined @ weights
+    loss = penalised_loss(own, true, weights, agreed.l2, free)
+    rows = RowChanges()
+    rows.note(own)
     scores = _joined(data.alice_test.values, data.bob_test.values) @ reference
     return Comparison(
         centralised=_figures(scores, data, terms),
         max_weight_difference=float(np.max(np.abs(weights - reference))),
         weight_bound=None,
-        optimum=Optimum(best.loss, loss - best.loss),
+        optimum=Optimum(best.loss, loss - best.loss, rows.note(joined @ best.weights)),
     )
 
 

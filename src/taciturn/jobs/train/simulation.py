@@ -33,7 +33,7 @@ from taciturn.engine.transcript import Recorder, Transcript, TranscriptFile
 from taciturn.errors import DivergenceError
 from taciturn.jobs.train.record import footer_of, header_of
 from taciturn.jobs.train.reference import Comparison, SharedModel, compare
-from taciturn.numerics.convergence import assess_convergence
+from taciturn.numerics.convergence import RowChanges, assess_convergence
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.logistic import row_products, training_loss
 from taciturn.numerics.metrics import added_auc, evaluate
@@ -56,7 +56,7 @@ from taciturn.protocol.outcome import BobTrained, HeldOut
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.scores import at_scale, require_finite
 from taciturn.protocol.steps import ONLY, Program
-from taciturn.protocol.terms import Terms, agree, unused
+from taciturn.protocol.terms import Terms, agree
 from taciturn.results.cost_preview import Estimate
 from taciturn.results.training import FeatureParty, HiddenBatches, TrainingRun
 from taciturn.setting_syntax import Hint
@@ -224,7 +224,9 @@ class _Run:
         # Where no loss is seen on the way, a simulation still knows the end.
         end = training_loss(train, labels.values, weights)
         losses = bob.losses or batches.losses()
-        arrived = assess_convergence(losses, self._gap(comparison), end)
+        gap = self._gap(comparison)
+        row_gap = None if gap is None or comparison.optimum is None else comparison.optimum.row_gap
+        arrived = assess_convergence(losses, gap, end, batches.row_changes, row_gap)
         settings, agreed = self.settings, terms.agreement
         sgd = None if terms.whole_table else agreed.sgd
         result = TrainingRun(
@@ -270,6 +272,7 @@ class _Run:
             converged_reason=arrived.reason,
             diverged=bool(arrived.diverged),
             last_change=arrived.last_change,
+            last_row_change=arrived.row_change,
             opened_losses=bob.losses or None,
             scores_beyond_range=bob.scores_beyond_range,
             symmetry=None if bob.opened is None else bob.opened.symmetry(),
@@ -283,7 +286,6 @@ class _Run:
             preparation=tuple(data.preparation.describe()),
             notes=(
                 *data.notes,
-                *unused(settings),
                 *_weighing(weights),
                 *terms.mechanism.notes(),
                 *sums_alone(terms),
@@ -456,6 +458,8 @@ class _Batches:
         self._per_epoch = per_epoch
         self.rows: list[IndexArray] = []
         self._losses: dict[int, list[float]] = {}
+        self._changes = RowChanges()
+        self.row_changes: list[float] = []
         self.meter: _Meter | None = None
 
     def __call__(self, event: Event) -> None:
@@ -466,6 +470,9 @@ class _Batches:
             if len(event.scores):
                 loss = training_loss(event.scores, event.of_batch(self._labels), self._class_weight)
                 self._losses.setdefault(self._epoch(event), []).append(loss)
+                change = None if event.rows is not None else self._changes.note(event.scores)
+                if change is not None:
+                    self.row_changes.append(change)
         self._observe(event)
         if isinstance(event, Progress) and self.meter is not None:
             self._observe(self._step(event, self.meter))
