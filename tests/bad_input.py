@@ -137,8 +137,9 @@ def several() -> bytes:
     return table(rows)
 
 
-def ordinary_date(number: int) -> str:
-    return f"{1 + number % 28}.1.2026"
+def open_date(number: int) -> str:
+    """A date of which the day or the month may come first."""
+    return f"{1 + number % 12}/{1 + number % 7}/2026"
 
 
 def cut_gzip() -> bytes:
@@ -494,8 +495,11 @@ CASES = (
     own_with("--encoding utf-16", kind=FileError),
     own_with("--encoding latn", "encoding"),
     own_with("--separator ';;'", "separator"),
-    own(lambda: table(people()).replace(b",", b";").replace(b"-2.0;", b"2,000;"), kind=ColumnError),
-    own(every(3, ordinary_date), extra="--type region=date", kind=ColumnError),
+    own_with("--decimal ';'", "decimal"),
+    own_with("--decimal region=,", kind=ColumnError),
+    own_with("--duplicates any", "duplicates"),
+    own_with("--type region=date", kind=ColumnError),
+    own(every(3, open_date), extra="--type region=date", setting="date_format", kind=ColumnError),
     own_with("--type balance=date", "type", kind=ColumnError),
     own_with("--date-format dd.mm.yyyy", "date_format"),
     own_with("--type balance=category", "type", kind=ColumnError),

@@ -131,6 +131,31 @@ class ParquetTable:
         return f"ParquetTable({self.height} rows in {len(self.parts)} parts)"
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class SomeRows:
+    """Some rows of a table, which is read column by column."""
+
+    table: Columns
+    rows: pl.Series
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return self.table.columns
+
+    @property
+    def height(self) -> int:
+        """Number of rows."""
+        return len(self.rows)
+
+    def __getitem__(self, name: str, /) -> pl.Series:
+        return self.table[name].gather(self.rows)
+
+    def select(self, names: list[str], /) -> SomeRows:
+        """The table with these columns only."""
+        return replace(self, table=self.table.select(names))
+
+
 def is_parquet(path: Path) -> bool:
     """Whether a path names Parquet files: one, a folder, or a pattern."""
     return path.is_dir() or _is_pattern(path) or path.name.lower().endswith(SUFFIX)

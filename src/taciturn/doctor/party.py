@@ -252,7 +252,7 @@ def _alignment(config: PartyConfig) -> list[Finding]:
         )
     ]
     try:
-        ids = config.normalisation.apply(config.table().ids(config.data.id))
+        ids = config.table().ids(config.data.id, config.normalisation).common
     except TaciturnError as problem:
         return [*findings, Finding.from_error("data", problem)]
     mixed = [spelling for spelling in spellings(ids, config.normalisation) if spelling.mixed]

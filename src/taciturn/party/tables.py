@@ -319,7 +319,7 @@ def _loaded(
     if labels is not None:
         labels.require_both_classes()
     held_out_labels = _labels(raw.labels, rest) if len(rest.rows) else None
-    columns, settings, sources = raw.columns, raw.settings, raw.sources
+    columns, settings, sources, remarks = raw.columns, raw.settings, raw.sources, raw.remarks
     # Ten million ids are not needed twice.
     del raw
     chosen = [train, rest] if len(rest.rows) else [train]
@@ -334,7 +334,7 @@ def _loaded(
         held_out_labels=held_out_labels,
         preparation=plan,
         held_out_ids=held_out_ids,
-        remarks=(*like, *width_notes(len(tables[0].columns), tables[0].rows)),
+        remarks=(*remarks, *like, *width_notes(len(tables[0].columns), tables[0].rows)),
     )
 
 

@@ -231,7 +231,7 @@ _OWN_ONLY = (
         "date_format",
         "date_parts",
     ),
-    *("separator", "decimal", "encoding", "na_values"),
+    *("separator", "decimal", "encoding", "na_values", "normalise_categories", "duplicates"),
 )
 
 
