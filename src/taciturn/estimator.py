@@ -70,8 +70,9 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             of an array. Bob has the others, the intercept and the labels.
         parties: Number of Alices, up to 16; they share Alice's columns, and Bob learns only sums of
             their scores.
-        mechanism: How the labels are protected: `sealed`, `mutual` (also protects Alice's columns),
-            `label-rr`, `none`, `add`, `mult` or `hybrid`.
+        mechanism: Protection: `mutual` (labels and columns; default on own data), `sealed` (labels),
+            `label-rr`, `none`, `add`, `mult` or `hybrid`. Several Alices need another than
+            `mutual`.
         epsilon: Privacy parameter: per release for `add`, `mult` and `hybrid`, in total for
             `label-rr`.
         noise: `add`, `mult`: noise distribution, `discrete` (exact) or `continuous` (as in the
@@ -154,7 +155,7 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
         *,
         alice_columns: object = "all",
         parties: int = 1,
-        mechanism: str = "sealed",
+        mechanism: str = "mutual",
         epsilon: float | None = None,
         noise: str | None = None,
         variant: str | None = None,

@@ -162,6 +162,8 @@ Parties = Annotated[dict[str, str] | None, BeforeValidator(_parties)]
 
 
 # The one that hides labels and changes nothing about the model.
+# On own data, where Alice is a real party; mutual is for two parties.
+OWN_DATA_MECHANISM = "mutual"
 DEFAULT_MECHANISM = "sealed"
 Noise = Literal["discrete", "continuous"]
 Variant = Literal["printed", "one-sided", "mean-one"]
@@ -244,7 +246,7 @@ class Protection(Checked):
     mechanism: Annotated[
         str,
         _protection(
-            "How the labels are protected: `sealed`, `mutual` (also protects Alice's columns), "
+            "Protection: `mutual` (labels and columns; default on own data), `sealed` (labels), "
             "`label-rr`, `none`, `add`, `mult` or `hybrid`.",
             detail="[What each protects](threat_model.md)",
         ),
@@ -638,6 +640,14 @@ class Settings(TableSettings, Protection):
             refused="is refused in a real training: canary runs are for simulations",
         ),
     ] = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _usual_mechanism(cls, values: Any) -> Any:  # noqa: ANN401 - before validation
+        if values.get("mechanism") is not None:
+            return values
+        own = values.get("dataset") is None and values.get("parties", 1) == 1
+        return {**values, "mechanism": OWN_DATA_MECHANISM if own else DEFAULT_MECHANISM}
 
     @field_validator("alice_columns", mode="before")
     @classmethod
