@@ -70,9 +70,9 @@ class VerticalLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignor
             of an array. Bob has the others, the intercept and the labels.
         parties: Number of Alices, up to 16; they share Alice's columns, and Bob learns only sums of
             their scores.
-        mechanism: Protection: `mutual` (labels and columns; default on own data), `sealed` (labels),
-            `label-rr`, `none`, `add`, `mult` or `hybrid`. Several Alices need another than
-            `mutual`.
+        mechanism: Protection: `mutual` (labels and columns; default on own data), `sealed`
+            (labels), `label-rr`, `none`, `add`, `mult` or `hybrid`. Several Alices need another
+            than `mutual`.
         epsilon: Privacy parameter: per release for `add`, `mult` and `hybrid`, in total for
             `label-rr`.
         noise: `add`, `mult`: noise distribution, `discrete` (exact) or `continuous` (as in the
