@@ -462,6 +462,7 @@ CASES = (
     by_template("model list bob.toml", kind=FileError),
     by_template("train --config bob.toml"),
     Case("party run.toml", file="run.toml", content=b'mechanism = "none"\n'.strip),
+    party('role = "bob"', "# no role"),
     own(lambda: b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256)), kind=FileError),
     own(plain, "people.parquet", kind=FileError),
     own(lambda: plain().split(b"\n", 1)[1], kind=ColumnError),

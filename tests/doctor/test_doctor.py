@@ -97,16 +97,16 @@ def test_everything_that_is_wrong_with_a_file_is_told_once(bob):
     text = text.replace("checkpoint-iterations = 5", "checkpoint-iterations = -5")
     text = text.replace('file = "bob.csv"', 'file = "bbo.csv"')
     bob.write_text(f"{text}\n[privcy]\nbudget = 3.0\n")
-    found = [finding for finding in check_party(bob) if finding.level == "problem"]
-    assert [finding.area for finding in found] == ["config"] * 3 + ["data"]
+    faults = [finding for finding in check_party(bob) if finding.level == "problem"]
+    assert [finding.area for finding in faults] == ["config"] * 3 + ["data"]
     for named in ("privcy", "checkpoint-iterations", "batchsize", "bbo.csv"):
-        assert sum(named in finding.summary for finding in found) == 1
+        assert sum(named in finding.summary for finding in faults) == 1
 
 
 def test_a_missing_setting_ends_the_list(bob):
     bob.write_text(bob.read_text().replace("id = ", "# id = "))
-    found = check_party(bob)
-    assert [finding.area for finding in found] == ["config"]
+    faults = check_party(bob)
+    assert [finding.area for finding in faults] == ["config"]
 
 
 @pytest.mark.slow  # some seconds

@@ -918,7 +918,10 @@ class PartyConfig:
         """The settings of a file whose values are read."""
         values = {**values}
         role = values.pop("role", None)
-        if role is None and any(name.replace("-", "_") in Settings.model_fields for name in values):
+        settings = (name for name, value in values.items() if not isinstance(value, dict))
+        if role is None and any(
+            name.replace("-", "_") in Settings.model_fields for name in settings
+        ):
             raise ConfigError(
                 "this is a file of settings, and not a party's file",
                 where=str(path),
