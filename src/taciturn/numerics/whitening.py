@@ -137,8 +137,8 @@ class Whitening:
 
         ``values`` are parts of the table.
         """
-        found = max(float(np.abs(self.apply(part)).max(initial=0.0)) for part in values)
-        return replace(self, factor=self.factor * max(1.0, found / largest))
+        size = max(float(np.abs(self.apply(part)).max(initial=0.0)) for part in values)
+        return replace(self, factor=self.factor * max(1.0, size / largest))
 
     def kept(self, l2: float, free: int = 0) -> FloatArray:
         """``I - P``: the part of weights that a step of length 1 on the penalty alone leaves.

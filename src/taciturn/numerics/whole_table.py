@@ -112,8 +112,8 @@ def fit_on_schedule(
         means = training_means(values, at) if free else None
         others = sum(counts) - values.shape[1] - (free - at)
         whitening = Whitening.fit(values, l2, at, heaviest, means)
-        weight, each = heaviest * len(blocks) / rows, (values[block] for block in blocks)
-        whitenings.append(whitening.bounding(each, weight, l2).beside(others))
+        weight, tables = heaviest * len(blocks) / rows, (values[block] for block in blocks)
+        whitenings.append(whitening.bounding(tables, weight, l2).beside(others))
     table = np.hstack([w.apply(side) for w, (side, _) in zip(whitenings, sides, strict=True)])
     kept = _blocks([w.kept(l2, at) for w, (_, at) in zip(whitenings, sides, strict=True)])
     now = ahead = start = np.zeros(table.shape[1])

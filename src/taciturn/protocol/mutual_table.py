@@ -54,6 +54,10 @@ is multiplied by Alice's as the sigmoid's waves are. Momentum is a factor of the
 of the y from which the step started: one exchange serves both. Residues come from a small prime to
 ``2^k`` in the same way (``Widening``).
 
+Of many rows most steps are over a block of them (``numerics.table_schedule``): the same messages,
+of that block's rows, with the changes of residues and points since the last step over all rows in
+place of r' and y (``Anchor``).
+
 The first pass has no sigmoid: all scores are zero, and Bob has the residues. The passes that open
 their loss exchange it modulo p, with more digits, and all do where rows are few.
 
