@@ -92,6 +92,7 @@ from taciturn.numerics.subspace import SAFE_STEPS as SAFE_STEPS
 from taciturn.numerics.subspace import SubspaceSolver as SubspaceSolver
 from taciturn.numerics.symmetry import OpenedPasses as OpenedPasses
 from taciturn.numerics.symmetry import Symmetry as Symmetry
+from taciturn.numerics.table_schedule import TableSchedule as TableSchedule
 from taciturn.numerics.whitening import MOST_COLUMNS as MOST_COLUMNS
 from taciturn.numerics.whitening import Whitening as Whitening
 from taciturn.numerics.whitening import centring_offset as centring_offset

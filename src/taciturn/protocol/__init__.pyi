@@ -1,4 +1,5 @@
 from taciturn.protocol.batches import BatchPlan as BatchPlan
+from taciturn.protocol.batches import block_order as block_order
 from taciturn.protocol.batches import commitment as commitment
 from taciturn.protocol.batches import draw_share as draw_share
 from taciturn.protocol.batches import joint_seed as joint_seed

@@ -24,10 +24,12 @@ from taciturn.numerics.convergence import RowChanges
 from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
 from taciturn.numerics.logistic import train_centralised
 from taciturn.numerics.metrics import Metrics, evaluate
+from taciturn.numerics.table_schedule import TableSchedule
 from taciturn.numerics.whole_table import fit_in_clear, fit_on_schedule, optimum, penalised_loss
 from taciturn.privacy.base import given
 from taciturn.privacy.model_release import ModelRelease
 from taciturn.privacy.registry import mechanism
+from taciturn.protocol.batches import block_order
 from taciturn.protocol.mutual_table import usual_sigmoid
 from taciturn.protocol.outcome import BobTrained, Trained, WeightShare, model_release_of
 from taciturn.protocol.scales import Scales
@@ -58,18 +60,20 @@ def compare(
     terms: Terms,
     batches: Sequence[IndexArray],
     weights: FloatArray,
+    seed: bytes,
     wanted: bool | None = None,
 ) -> Comparison:
     """Trains centrally on the same batches with the true labels, and compares.
 
-    ``wanted`` is whether whole tables are compared; None for those that are not large.
+    ``seed`` is the parties' joint one, which blocks of rows are drawn from. ``wanted`` is whether
+    whole tables are compared; None for those that are not large.
     """
     if terms.whole_table:
         rows, columns = data.labels_train.rows, len(weights) - data.bob_train.free
         small = columns <= _COMPARED_COLUMNS and rows * columns <= _COMPARED_VALUES
         if not (small if wanted is None else wanted):
             return Comparison()
-        return _compare_optimum(data, terms, weights)
+        return _compare_optimum(data, terms, weights, seed)
     features = _joined(data.alice_train.values, data.bob_train.values)
     reference = train_centralised(
         features,
@@ -98,7 +102,9 @@ def compare(
     )
 
 
-def _compare_optimum(data: VerticalData, terms: Terms, weights: FloatArray) -> Comparison:
+def _compare_optimum(
+    data: VerticalData, terms: Terms, weights: FloatArray, seed: bytes
+) -> Comparison:
     """The same solver in clear, with the true labels; and how far the model is from the best."""
     labels, agreed, free = data.labels_train.values, terms.agreement, data.bob_train.free
     weighted = partial(weighted_likelihood, class_weight=agreed.class_weight)
@@ -106,7 +112,11 @@ def _compare_optimum(data: VerticalData, terms: Terms, weights: FloatArray) -> C
     alice, bob = data.alice_train.values, data.bob_train.values
     if mechanism(agreed).shares_scores:
         heaviest = max(agreed.class_weight or (1.0,))
-        fit = fit_on_schedule(alice, bob, true, agreed.l2, free, agreed.rounds, heaviest)
+        blocks = TableSchedule(len(labels), len(weights), agreed.rounds).blocks
+        order = block_order(seed, blocks) if blocks else slice(None)
+        ordered = label_likelihood(labels[order], weighted)
+        sides = alice[order], bob[order]
+        fit = fit_on_schedule(*sides, ordered, agreed.l2, free, agreed.rounds, heaviest)
     else:
         fit = fit_in_clear(alice, bob, true, agreed.l2, free, agreed.rounds, data.widths)
     reference = np.concatenate([fit.alice, fit.own])
@@ -255,12 +265,12 @@ class SharedModel:
             reveal=bool(agreed.reveal),
             fresh_keys=bool(agreed.fresh_keys),
             model_release=None if release is None else _released(release),
-            shared_scores=None if self.of_bob is None else self._sigmoid(terms, bob.rows),
+            shared_scores=None if self.of_bob is None else self._sigmoid(terms, bob),
         )
 
-    def _sigmoid(self, terms: Terms, rows: int) -> SharedScores:
-        agreed = terms.agreement
-        whole = usual_sigmoid(terms, self.scales, rows)
+    def _sigmoid(self, terms: Terms, bob: FeatureTable) -> SharedScores:
+        agreed, columns = terms.agreement, len(self.bob.values) + len(bob.columns)
+        whole = usual_sigmoid(terms, self.scales, TableSchedule(bob.rows, columns, terms.rounds))
         return SharedScores(
             score_range=given(agreed, "score_range"),
             sigmoid_error=given(agreed, "sigmoid_error"),

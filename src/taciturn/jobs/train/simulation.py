@@ -47,6 +47,7 @@ from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.party import alice_program
 from taciturn.protocol.alice.score_noise import ScoreNoise
+from taciturn.protocol.batches import seed_of
 from taciturn.protocol.bob.baseline import LabelPartyBaseline
 from taciturn.protocol.bob.inputs import BobInputs, released_labels
 from taciturn.protocol.bob.party import bob_program
@@ -216,7 +217,8 @@ class _Run:
             )
         test = train if bobs.held_out_scores is None else bobs.held_out_scores
         whole, wanted = np.concatenate([alice_weights, bob_weights]), self.settings.compare_optimum
-        comparison = compare(data, terms, batches.rows, whole, wanted)
+        seed = seed_of(self.entropy.alice, self.entropy.bob)
+        comparison = compare(data, terms, batches.rows, whole, seed, wanted)
         labels, held_out, shift = data.labels_train, data.labels_test, terms.log_odds_shift
         alone = LabelPartyBaseline.fit(data.bob_train, labels, terms, self.entropy.bob).scores(
             data.bob_test
