@@ -137,8 +137,9 @@ def several() -> bytes:
     return table(rows)
 
 
-def ordinary_date(number: int) -> str:
-    return f"{1 + number % 28}.1.2026"
+def open_date(number: int) -> str:
+    """A date of which the day or the month may come first."""
+    return f"{1 + number % 12}/{1 + number % 7}/2026"
 
 
 def cut_gzip() -> bytes:
@@ -460,6 +461,12 @@ def agreed(
     return Case(command, content=lambda: content, **expected)
 
 
+def of_the_peer() -> bytes:
+    """Bob's file, which names Alice's certificate as his."""
+    make_certificates(Path("certs"), ["alice", "bob"])
+    return template("bob", Trial("add")).replace("certs/bob", "certs/alice").encode()
+
+
 COUNTS = "--family poisson --exposure years"
 CASES = (
     counted(COUNTS, "family", (7, 4, "-1"), kind=LabelValueError),
@@ -487,6 +494,32 @@ CASES = (
     counted("--family poisson --mechanism mutual", "family"),
     counted("--family poisson --mechanism sealed --reveal --reveal-epsilon 1", "reveal_epsilon"),
     Case(f"{NAMED} --family poisson", "family"),
+    # A file of another kind than the one that is expected.
+    Case("train --config people.csv", file="people.csv", content=plain),
+    Case("party people.csv", file="people.csv", content=plain),
+    Case("party bob.json", file="bob.json", content=share),
+    Case("model show people.csv", file="people.csv", content=plain, kind=FileError),
+    by_template("model list bob.toml", kind=FileError),
+    by_template("train --config bob.toml"),
+    Case("party run.toml", file="run.toml", content=b'mechanism = "none"\n'.strip),
+    party('role = "bob"', "# no role"),
+    own(lambda: b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256)), kind=FileError),
+    own(plain, "people.parquet", kind=FileError),
+    own(lambda: plain().split(b"\n", 1)[1], kind=ColumnError),
+    # What stands at the wrong place.
+    Case(f"{NAMED} --json true", kind=TyperException),
+    Case("train people.csv", kind=TyperException),
+    Case("train --data a.csv --data b.csv --label default", kind=TyperException),
+    own_with("--alice-columns age,default", "alice_columns", kind=ColumnError),
+    own_with("--alice-columns person,age", "alice_columns", kind=ColumnError),
+    own_with("--alice-columns ''", "alice_columns", kind=ColumnError),
+    party('listen = "', 'listen = "https://'),
+    Case("party bob.toml", file="bob.toml", content=of_the_peer, kind=CertificateError),
+    # A setting that the mechanism does not use.
+    Case(f"{PROTECTED} sealed --epsilon 1", "epsilon"),
+    Case(f"{PROTECTED} none --noise discrete", "noise"),
+    toml('mechanism = "sealed"\ndataset = "breast-cancer"\nepsilon = 1.0\n', "epsilon"),
+    newton("epsilon = 1.0", "epsilon"),
     own(changed(7, 0, "p003"), kind=RowIdError),
     own(changed(7, 0, ""), kind=RowIdError),
     own(changed(7, 4, "2"), kind=LabelValueError),
@@ -503,8 +536,11 @@ CASES = (
     own_with("--encoding utf-16", kind=FileError),
     own_with("--encoding latn", "encoding"),
     own_with("--separator ';;'", "separator"),
-    own(lambda: table(people()).replace(b",", b";").replace(b"-2.0;", b"2,000;"), kind=ColumnError),
-    own(every(3, ordinary_date), extra="--type region=date", kind=ColumnError),
+    own_with("--decimal ';'", "decimal"),
+    own_with("--decimal region=,", kind=ColumnError),
+    own_with("--duplicates any", "duplicates"),
+    own_with("--type region=date", kind=ColumnError),
+    own(every(3, open_date), extra="--type region=date", setting="date_format", kind=ColumnError),
     own_with("--type balance=date", "type", kind=ColumnError),
     own_with("--date-format dd.mm.yyyy", "date_format"),
     own_with("--type balance=category", "type", kind=ColumnError),
@@ -791,7 +827,7 @@ CASES = (
     Case("party bob.toml --dry-run"),
     Case("party bob.toml", file="bob.toml", content=lambda: b'role = "bob\n'),
     Case("party p.toml", file="p.toml", content=lambda: b'role = "carol"\n'),
-    party("[privacy]", "[privcy]"),
+    party("[privacy]", "[privcy]", "privcy"),
     party("batch-size", "batchsize", "batchsize"),
     party('log = "', 'budget = "', "budget"),
     party("epochs = 10", 'epochs = "ten"', "epochs"),

@@ -1,8 +1,4 @@
-"""Every way we know of tampering with a signed agreement, with what its error names.
-
-The table of ``docs/agreements.md`` is made from this one (``python -m tests.tampering``); a test
-compares the two.
-"""
+"""Every way we know of tampering with a signed agreement, with what its error names."""
 
 from __future__ import annotations
 
@@ -32,8 +28,6 @@ from taciturn.transport import Credentials, load_credentials, make_certificates
 from tests.certificates import issue_again
 from tests.party.sides import NEWTON, write_config, write_tables
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "agreements.md"
-HEAD = "| what was changed | what the error names |\n|---|---|\n"
 NAMED = '[agreement]\nfile = "agreement.toml"\nsigned = true\n\n'
 AGREED = {"mechanism": "sealed", "alice-columns": 6, **NEWTON}
 
@@ -150,26 +144,6 @@ class Scene:
         }
 
 
-# What stands for the words of a scene on the page.
-SHOWN: dict[str, object] = {
-    "bob": "5859407eef721245",
-    "other_bob": "7fe00477368b21f0",
-    "carol": "0c45df6e2f1b8c3d",
-    "id": "3666cf61…",
-    "other_id": "be9603f3…",
-    "ca": "certs/ca.pem",
-    "rows": 48,
-    "until": "2026-12-17 09:00 UTC",
-    "until_full": "2026-12-17T09:00:00+00:00",
-    "later_full": "2027-12-17T09:00:00+00:00",
-    "tomorrow": "2026-11-18 09:00 UTC",
-    "late": "2026-12-18 09:00 UTC",
-    "early": "2026-11-15 09:00 UTC",
-    "full_other_bob": "7fe00477…",
-    "full_bob": "5859407e…",
-}
-
-
 @dataclass(frozen=True)
 class Tampering:
     """A change, and what its error names.
@@ -242,8 +216,8 @@ TAMPERINGS = (
     ),
     Tampering(
         "a setting more",
-        put("[agreement]\n", "[agreement]\nscore-range = 8.0\n"),
-        ("agreement.score-range", "8.0"),
+        put("[agreement]\n", "[agreement]\nclass-weight = [0.5, 1.0]\n"),
+        ("agreement.class-weight", "0.5"),
     ),
     Tampering("its end", later, ("valid-until", "{later_full}", "{until_full}")),
     Tampering(
@@ -383,20 +357,3 @@ TAMPERINGS = (
         after=timedelta(days=40),
     ),
 )
-
-
-def table() -> str:
-    """The table of the page."""
-    rows = ((one.title, ", ".join(f"`{name}`" for name in one.named(SHOWN))) for one in TAMPERINGS)
-    return HEAD + "".join(f"| {title} | {names} |\n" for title, names in rows)
-
-
-def render(page: str) -> str:
-    """The page with its table made anew."""
-    before, rows = page.split(HEAD)
-    after = re.sub(r"\A(\|.*\n)+", "", rows)
-    return before + table() + after
-
-
-if __name__ == "__main__":
-    PAGE.write_text(render(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

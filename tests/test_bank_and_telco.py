@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from tests.system import free_port
-from tests.test_two_machines import ROLES, Terminal, accept_exposure, both, steps
+from tests.test_two_machines import ROLES, Terminal, both, steps
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "bank-and-telco"
 PAGE = (EXAMPLE / "README.md").read_text(encoding="utf-8")
@@ -48,4 +48,3 @@ def edit(folder: Path) -> None:
         assert text.count('# normalise-ids = "trim,case"') == 1
         text = text.replace('# normalise-ids = "trim,case"', 'normalise-ids = "trim,case"')
         path.write_text(text.replace("# held-out-scores", "held-out-scores"))
-    accept_exposure(folder / "alice.toml")

@@ -41,7 +41,7 @@ BATCHES = VerticalLogisticRegression(
 
 
 # Some have rows that no linear model separates with these steps; it says so.
-@pytest.mark.filterwarnings("ignore:the training diverged")
+@pytest.mark.filterwarnings("ignore:the training diverged", "ignore:the training has not conv")
 @parametrize_with_checks(
     [QUICK, BATCHES],
     expected_failed_checks=lambda estimator: (
@@ -61,7 +61,7 @@ def test_the_check_of_class_weights_given_the_epochs_that_it_needs():
     check_class_weight_classifiers("VerticalLogisticRegression", estimator)
 
 
-@pytest.mark.filterwarnings("ignore:the training diverged")
+@pytest.mark.filterwarnings("ignore:the training diverged", "ignore:the training has not conv")
 @pytest.mark.parametrize(
     "check", [check_fit_idempotent, check_classifiers_classes, check_estimators_pickle]
 )

@@ -135,22 +135,6 @@ def test_its_own_tests_pass(installed):
     assert " passed" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("page", "files"),
-    [
-        (
-            "add-a-mechanism.md",
-            ["pyproject.toml", "src/taciturn_one_bit/mechanism.py", "tests/test_one_bit.py"],
-        ),
-        ("add-an-attack.md", ["src/taciturn_one_bit/attack.py", "tests/test_mean_residue.py"]),
-    ],
-)
-def test_the_pages_that_teach_it_show_its_files_as_they_are(page, files):
-    text = (ROOT / "docs" / "how-to" / page).read_text(encoding="utf-8")
-    for file in files:
-        assert f"\n{(EXAMPLE / file).read_text(encoding='utf-8').rstrip()}\n```" in text
-
-
 # --- broken ones ---------------------------------------------------------------------------------
 
 Install = Callable[..., None]

@@ -16,6 +16,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -34,11 +35,13 @@ from taciturn.setting_syntax import COMMAND_LINE
 from taciturn.settings.removed import former_usage
 from taciturn.version import __version__
 
+_TRUTH = ("false", "true", "no", "yes", "0", "1", "off", "on")
+_TABLE = re.compile(r"\.(csv|tsv|parquet)(\.gz)?$")
 USAGE, INTERRUPTED, BUG, UNWRITABLE = 2, 130, 1, 74
 
 
-class FormerUsage(TyperException):
-    """Wrong usage of the command: a command or an option of an earlier version."""
+class WrongUsage(TyperException):
+    """Wrong usage of the command whose way out is known, such as an option's former name."""
 
     def __init__(self, problem: ConfigError) -> None:
         super().__init__(problem.diagnostics(COMMAND_LINE))
@@ -84,16 +87,56 @@ def dispatch(arguments: list[str]) -> int:
     if arguments[0] == "--version":
         typer.echo(f"taciturn {__version__}")
         return 0
+    _refuse_second_table(arguments)
     try:
         result = _parser(arguments[:1])(arguments, prog_name="taciturn", standalone_mode=False)
     except TyperException as problem:
         # Only the parser's error for an unknown option has its name.
         if former := former_usage(arguments, getattr(problem, "option_name", "")):
-            raise FormerUsage(former) from None
+            raise WrongUsage(former) from None
+        if misplaced := _misplaced(arguments, problem.format_message()):
+            raise WrongUsage(misplaced) from None
         raise
     if result == INTERRUPTED:  # the parser turns an interrupt into its exit code, in silence
         raise KeyboardInterrupt
     return result if isinstance(result, int) else 0
+
+
+def _misplaced(arguments: list[str], message: str) -> ConfigError | None:
+    """The error for an argument without its option, or a value of an option that takes none."""
+    extra = re.fullmatch(r"Got unexpected extra argument\S* \((\S+).*\)", message)
+    if extra is None or extra[1] not in arguments:
+        return None
+    value = extra[1]
+    option = arguments[arguments.index(value) - 1]
+    if value.lower() in _TRUTH and option.startswith("--"):
+        off = value.lower() in _TRUTH[::2]
+        return ConfigError(
+            f"{option} takes no value",
+            where=f"{option} {value}",
+            hint=f"leave {option} out" if off else f"write {option} alone",
+        )
+    name = "--config" if value.endswith(".toml") else "--data" if _TABLE.search(value) else ""
+    if not name:
+        return None
+    return ConfigError(
+        f"{value} is given without the option that takes it",
+        where=f"taciturn {arguments[0]} {value}",
+        hint=f"write {name} {value}, or add --help to see what the command takes",
+    )
+
+
+def _refuse_second_table(arguments: list[str]) -> None:
+    """Raise where two tables are given: the parser would take the last and say nothing."""
+    tables = sum(argument.partition("=")[0] == "--data" for argument in arguments)
+    if tables > 1:
+        raise WrongUsage(
+            ConfigError(
+                f"{tables} tables are given, and a simulation takes one that is joined",
+                where="--data",
+                hint="join them by their ids; two parties with a table each run taciturn party",
+            )
+        )
 
 
 def _parser(command: list[str]) -> Callable[..., object]:
@@ -111,7 +154,7 @@ def report(problem: BaseException) -> int:
     match problem:
         case TaciturnError():
             return _complain(problem.diagnostics(COMMAND_LINE), problem.exit_code)
-        case FormerUsage():
+        case WrongUsage():
             return _complain(problem.message, USAGE)
         case TyperException():
             # Without a message, the command alone was given: its help has been shown.

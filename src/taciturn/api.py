@@ -34,6 +34,7 @@ from taciturn.settings.options import (
     record_target,
     refusing_former_keywords,
 )
+from taciturn.settings.table import Duplicates
 from taciturn.simulation import in_cell, load_raw, settings_of
 
 if TYPE_CHECKING:
@@ -123,12 +124,19 @@ def align(  # type: ignore[overload-overlap]  # a list is an object too, and com
     id: str = ...,
     bob_id: str | None = ...,
     normalise_ids: str = ...,
+    duplicates: Duplicates = ...,
 ) -> tuple[list[pl.DataFrame], pl.DataFrame]: ...
 
 
 @overload
 def align(
-    alice: object, bob: object, *, id: str = ..., bob_id: str | None = ..., normalise_ids: str = ...
+    alice: object,
+    bob: object,
+    *,
+    id: str = ...,
+    bob_id: str | None = ...,
+    normalise_ids: str = ...,
+    duplicates: Duplicates = ...,
 ) -> tuple[pl.DataFrame, pl.DataFrame]: ...
 
 
@@ -140,6 +148,7 @@ def align(
     id: str = "id",
     bob_id: str | None = None,
     normalise_ids: str = "none",
+    duplicates: Duplicates = "error",
 ) -> tuple[pl.DataFrame | list[pl.DataFrame], pl.DataFrame]:
     """The rows that tables have in common, found as the parties find them.
 
@@ -150,6 +159,7 @@ def align(
         id: The column that names the rows.
         bob_id: Bob's, where it has another name.
         normalise_ids: none, or any of trim, case, nfkc and zeros, separated by commas.
+        duplicates: error, or which of several rows with one id is taken: first or last.
 
     Returns:
         The common rows of Alice's table and of Bob's, in the same order; of a list of tables, a
@@ -170,15 +180,17 @@ def align(
     # Loaded here: the sides of a job know the party's files too.
     from taciturn.jobs.align.simulation import align_tables
 
-    bob_column = id if bob_id is None else bob_id
-    if not isinstance(alice, list):
-        (alice_frame,), bob_frame = align_tables(
-            [alice], bob, alice_id=id, bob_id=bob_column, normalise_ids=normalise_ids
-        )
-        return alice_frame, bob_frame
-    if not alice:
+    if isinstance(alice, list) and not alice:
         raise ConfigError("no table is given for Alice", where="alice=", hint="name one or more")
-    return align_tables(alice, bob, alice_id=id, bob_id=bob_column, normalise_ids=normalise_ids)
+    alice_frames, bob_frame = align_tables(
+        alice if isinstance(alice, list) else [alice],
+        bob,
+        alice_id=id,
+        bob_id=id if bob_id is None else bob_id,
+        normalise_ids=normalise_ids,
+        duplicates=duplicates,
+    )
+    return (alice_frames if isinstance(alice, list) else alice_frames[0]), bob_frame
 
 
 def train(

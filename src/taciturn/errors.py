@@ -251,6 +251,8 @@ class TableError(DataError):
         flat: list[DataError] = []
         for problem in problems:
             flat += problem.problems if isinstance(problem, TableError) else [problem]
+        # One thing may be met twice, as a missing header is by each column that is looked for.
+        flat = list({(problem.message, problem.where): problem for problem in flat}.values())
         if len(flat) == 1:
             return flat[0]
         error = cls(f"{len(flat)} things are not fit for use", where=where)

@@ -14,8 +14,9 @@ ratio of the classes: it is refused wherever the ledger claims anything.
 from __future__ import annotations
 
 import math
+import re
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from typing import Any, Self
@@ -36,7 +37,7 @@ from taciturn.data.ids import RowIds
 from taciturn.data.prepare import PrepareSettings, RawData
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT
-from taciturn.errors import ConfigError, DataError, DivergenceError, counted
+from taciturn.errors import ColumnError, ConfigError, DataError, DivergenceError, counted
 from taciturn.jobs.train.simulation import Outcome, raise_if_diverged, simulate_training
 from taciturn.numerics.logistic import sigmoid
 from taciturn.privacy.registry import mechanism_class, require_class_weight_support
@@ -50,6 +51,8 @@ from taciturn.version import __version__
 
 # What scikit-learn calls otherwise than the commands do.
 _OWN_NAMES = ("fit_intercept", "class_weight", "random_state")
+# What Alice's columns are called where rows have no names.
+_UNNAMED = re.compile(r"all|half|equal|x\d+|[+-]?\d+|")
 _SEED_RANGE = 1 << 128
 # How near the loss of a second run must come to that of the first to be the same run.
 _SAME_RUN = 1e-9
@@ -57,6 +60,8 @@ _SAME_RUN = 1e-9
 
 class SimulatedModel(BaseEstimator):  # type: ignore[misc]
     """An estimator whose ``fit`` runs all parties in this process."""
+
+    alice_columns: object
 
     def _simulate(self, settings: Settings, raw: RawData) -> Outcome:
         """Train, and set the attributes that every model has."""
@@ -82,6 +87,8 @@ class SimulatedModel(BaseEstimator):  # type: ignore[misc]
         """All rows as they are: none is held out, none is prepared."""
         names = getattr(self, "feature_names_in_", None)
         columns = [f"x{j}" for j in range(X.shape[1])] if names is None else [*map(str, names)]
+        if names is None:
+            self._require_unnamed(columns)
         return RawData(
             name="own data",
             frame=pl.from_numpy(np.ascontiguousarray(X), schema=columns),
@@ -90,6 +97,20 @@ class SimulatedModel(BaseEstimator):  # type: ignore[misc]
             settings=PrepareSettings(impute="none", scale="none"),
             whole=True,
         )
+
+    def _require_unnamed(self, columns: list[str]) -> None:
+        """Refuse names of columns where the rows have none, as after a scaler."""
+        given = self.alice_columns
+        names = re.split("[,;]", given) if isinstance(given, str) else given
+        for name in names if isinstance(names, Sequence) else ():
+            if isinstance(name, str) and not _UNNAMED.fullmatch(name.strip()):
+                raise ColumnError(
+                    f"Alice's column {name.strip()!r} is named, and the rows have no column names",
+                    setting="alice_columns",
+                    hint="a step before this one drops them: the pipeline's "
+                    '.set_output(transform="pandas") keeps them; or give a number of columns, or '
+                    f"{columns[0]} to {columns[-1]}",
+                )
 
     def _audited(self, raw: RawData, settings: Settings, canary: bool) -> dict[str, Any]:
         """Record of an audit of the fitted training; DataError where it is another one."""
@@ -134,8 +155,9 @@ class VerticalLogisticRegression(ClassifierMixin, SimulatedModel):  # type: igno
             of an array. Bob has the others, the intercept and the labels.
         parties: Number of Alices, up to 16; they share Alice's columns, and Bob learns only sums of
             their scores.
-        mechanism: How the labels are protected: `sealed`, `mutual` (also protects Alice's columns),
-            `label-rr`, `none`, `add`, `mult` or `hybrid`.
+        mechanism: Protection: `mutual` (labels and columns; default on own data), `sealed`
+            (labels), `label-rr`, `none`, `add`, `mult` or `hybrid`. Several Alices need another
+            than `mutual`.
         epsilon: Privacy parameter: per release for `add`, `mult` and `hybrid`, in total for
             `label-rr`.
         noise: `add`, `mult`: noise distribution, `discrete` (exact) or `continuous` (as in the
@@ -218,7 +240,7 @@ class VerticalLogisticRegression(ClassifierMixin, SimulatedModel):  # type: igno
         *,
         alice_columns: object = "all",
         parties: int = 1,
-        mechanism: str = "sealed",
+        mechanism: str = "mutual",
         epsilon: float | None = None,
         noise: str | None = None,
         variant: str | None = None,
@@ -310,7 +332,13 @@ class VerticalLogisticRegression(ClassifierMixin, SimulatedModel):  # type: igno
         """
         if unsupported:
             raise TypeError(_refusal(*unsupported))
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        try:
+            X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        except ValueError as problem:
+            if "could not convert" in str(problem):
+                advice = "encode text columns before, with a OneHotEncoder, say"
+                raise ValueError(f"{problem}; {advice}") from None
+            raise
         labels = self._learn_classes(y)
         self.seed_ = seed_of(self.random_state)
         settings, raw = self._settings(labels), self._raw(X, labels)

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and JSON in one spelling."""
+"""Files that are written whole or not at all, what a file is, and JSON in one spelling."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import os
+import re
 import stat
 import tempfile
 import tomllib
@@ -18,6 +19,30 @@ from taciturn.setting_syntax import Hint
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
 _WAY_OUT = "name a file in a folder that exists, may be written and has room"
+# By the parser's words.
+_TOML_WAYS_OUT = (
+    ("Invalid value", 'correct that line: text stands in quotes, name = "value"'),
+    ("Unescaped '\\'", "write the path with /, or the text in single quotes"),
+    ("Cannot overwrite", "the setting stands there twice: remove one of them"),
+    ("Cannot declare", "the section stands there twice: join the two"),
+    ("Expected '='", 'correct that line: a setting is name = "value"'),
+)
+_LOOKED_AT = 4096
+_BY_FIRST_BYTES = (
+    (b"PAR1", "a Parquet file"),
+    (b"PK\x03\x04", "a ZIP archive or an Excel workbook (.xlsx)"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel or Word file"),
+    (b"\x1f\x8b", "a gzip file"),
+    (b"\x89PNG", "a picture (PNG)"),
+    (b"\xff\xd8\xff", "a picture (JPEG)"),
+    (b"%PDF", "a PDF document"),
+    (b"SQLite format 3\0", "an SQLite database"),
+    (b"TACITURN-TRANSCRIPT\n", "a transcript of taciturn"),
+    (b"-----BEGIN ", "a certificate or a key (PEM)"),
+    (b"<", "an HTML or XML document"),
+)
+_SETTING = re.compile(r"\s*(\[[\w.-]+\]|[\w-]+\s*=)")
+_TABLE = "a CSV table"
 
 
 def canonical_json(values: Mapping[str, Any]) -> str:
@@ -67,9 +92,43 @@ def read_toml(
         message = f"the {kind} cannot be read: {problem.strerror}"
         raise unreadable(message, where=str(path), hint=hint) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        if (other := file_kind(path)) and "TOML" not in other:
+            raise ConfigError(
+                f"this is {other}, and not a {kind}", where=str(path), hint=hint
+            ) from None
+        ways = (way for words, way in _TOML_WAYS_OUT if words in str(problem))
         raise ConfigError(
-            f"this is not TOML: {problem}", where=str(path), hint="correct that line"
+            f"this is not TOML: {problem}",
+            where=str(path),
+            hint=next(ways, "correct that line"),
         ) from None
+
+
+def file_kind(path: Path) -> str:
+    """The kind of a file, with its article; empty where it is not recognised.
+
+    Text whose first lines have the same number of separators counts as a CSV table.
+    """
+    try:
+        with path.open("rb") as stream:
+            first = stream.read(_LOOKED_AT)
+    except OSError:
+        return "a folder" if path.is_dir() else ""
+    for octets, kind in _BY_FIRST_BYTES:
+        if first.startswith(octets):
+            return kind
+    # A letter may be cut at the end of what was read.
+    text = first.decode("utf-8-sig", errors="replace").removesuffix("\N{REPLACEMENT CHARACTER}")
+    if "\0" in text and not first.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "a binary file"
+    if text.lstrip().startswith(("{", "[{")):
+        return "a model file" if '"taciturn-model"' in text else "a JSON file"
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    if lines and _SETTING.match(lines[0]):
+        party = any(re.match(r"role\s*=", line) for line in lines)
+        return "a party's file (TOML)" if party else "a TOML file"
+    separators = {lines[0].count(mark) for mark in ",;\t"} if lines else {0}
+    return _TABLE if max(separators) else ""
 
 
 def write_text(path: Path, text: str) -> None:

@@ -9,6 +9,7 @@ beside the kernel and a saved notebook keeps its last state. Work that ends at o
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +39,7 @@ from taciturn.data.user_table import (
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.engine.progress import ProgressEstimate
 from taciturn.engine.transcript import Header
-from taciturn.errors import ConfigError, TranscriptError
+from taciturn.errors import ColumnError, ConfigError, TranscriptError
 from taciturn.protocol.events import Advance, Event
 from taciturn.rng import KeyedEntropy
 from taciturn.setting_syntax import Hint
@@ -291,11 +292,25 @@ def _split(settings: Settings, raw: Source, entropy: DataEntropy) -> VerticalDat
     if settings.permute_labels:
         raw = replace(raw, labels=raw.labels.permuted(entropy.permute.fork("labels")))
     columns, parties = settings.alice_columns, settings.parties
+    _require_features(columns, settings)
     intercept = bool(settings.intercept)
     if raw.whole:
         return whole_vertical(raw, columns, intercept=intercept, parties=parties)
     partition = random_partition(len(raw.ids), settings.test_fraction, entropy.split.fork("rows"))
     return prepare_vertical(raw, partition, columns, intercept=intercept, parties=parties)
+
+
+def _require_features(spec: str | int | Sequence[str], settings: Settings) -> None:
+    """Refuse the label or the id among Alice's columns, which are no features."""
+    names = re.split("[,;]", spec) if isinstance(spec, str) else spec
+    for name in () if isinstance(names, int) else names:
+        for role in ("label", "id"):
+            if name.strip() == getattr(settings, role):
+                raise ColumnError(
+                    f"column {name.strip()!r} is the {role}, and no column of Alice's",
+                    setting="alice_columns",
+                    hint=Hint("leave it out here, or name another {" + role + "}"),
+                )
 
 
 def _permuted(data: VerticalData, entropy: DataEntropy) -> VerticalData:

@@ -61,8 +61,9 @@ def test_parquet(tmp_path):
 @pytest.mark.parametrize(
     ("content", "options", "rows"),
     [
-        pytest.param("id,a\n007,1\n", {}, [(7, 1)], id="leading-zeros-go"),
-        pytest.param("a,b\n 1, x\n 2, ?\n", {}, [(1.0, "x"), (2.0, None)], id="padded"),
+        pytest.param("id,a\n007,1\n", {}, [("007", 1)], id="leading-zeros-stay"),
+        pytest.param("a,b\n 1, x\n 2, ?\n", {}, [(1, "x"), (2, None)], id="padded"),
+        pytest.param("a;b\n1,5;1.234\n2;5\n", {}, [("1,5", "1.234"), ("2", "5")], id="marks"),
         pytest.param(
             "a,b\n1,NA\n2,-\n",
             {"dialect": Dialect(na_values=("-",))},
@@ -192,29 +193,6 @@ def test_a_separator_that_is_not_clear_is_said(save):
     assert read_frame(path, dialect=Dialect(separator=";")).columns == ["a", "b,c"]
 
 
-@pytest.mark.parametrize("content", ["a;b\n1,5;x\n2;y\n", 'a,b\n"1,5",x\n"2",y\n'])
-def test_a_decimal_comma_is_looked_for(save, content):
-    assert read_frame(save("a.csv", content)).rows() == [(1.5, "x"), (2.0, "y")]
-
-
-def test_thousands_go_with_the_decimal_point(save):
-    path = save("a.csv", "a;b\n1.234,5;1.234\n2;5.000\n")
-    assert read_frame(path).rows() == [(1234.5, 1234.0), (2.0, 5000.0)]
-    point = Dialect(decimal=".")
-    assert read_frame(save("b.csv", "a;b\n1,234.5;x\n2;y\n"), dialect=point).rows() == [
-        (1234.5, "x"),
-        (2.0, "y"),
-    ]
-
-
-@pytest.mark.parametrize(("decimal", "value"), [(",", 1.234), (".", 1234.0)])
-def test_a_comma_that_may_mean_two_things_is_not_guessed(save, decimal, value):
-    path = save("a.csv", "a;b\n1,234;x\n5,678;y\n")
-    with refused(ColumnError, names=("'a'", "decimal=")):
-        read_frame(path)
-    assert read_frame(path, dialect=Dialect(decimal=decimal))["a"][0] == value
-
-
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
 def test_encodings(save, name):
     text = "a,b\n1,Köln\n"
@@ -223,14 +201,6 @@ def test_encodings(save, name):
         read_frame(latin)
     assert read_frame(latin, dialect=Dialect(encoding="latin-1")).rows() == [(1, "Köln")]
     assert read_frame(save(name, text.encode("utf-16"))).rows() == [(1, "Köln")]
-
-
-@given(st.lists(st.floats(-1e9, 1e9).map(lambda x: round(x, 2)), min_size=1, max_size=8))
-def test_a_table_reads_the_same_with_a_decimal_comma(tmp_path_factory, values):
-    path = tmp_path_factory.mktemp("comma") / "a.csv"
-    lines = [f"{value};x".replace(".", ",") for value in values]
-    path.write_text("\n".join(["a;b", *lines]) + "\n")
-    assert read_frame(path, dialect=Dialect(decimal=","))["a"].to_list() == values
 
 
 @pytest.mark.parametrize(

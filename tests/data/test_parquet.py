@@ -74,7 +74,7 @@ def test_ids_are_read_without_the_other_columns(folder, monkeypatch):
         return whole(path, **how)
 
     monkeypatch.setattr(pl, "read_parquet", read)
-    assert TableSource.at(folder).ids("id") == RowIds.from_values(people()["id"])
+    assert TableSource.at(folder).ids("id").own_ids == RowIds.from_values(people()["id"])
     assert asked == [["id"]] * 3
 
 

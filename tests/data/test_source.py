@@ -54,7 +54,7 @@ def test_a_query_gives_what_a_csv_file_of_its_rows_gives(base):
     wanted = from_csv(base.parent)
     assert selected(base).frame(text=["id"]).equals(wanted)
     assert selected(base).frame(text=["id"]).schema == wanted.schema
-    assert selected(base).ids("id") == RowIds.from_values(["007", "008"])
+    assert selected(base).ids("id").own_ids == RowIds.from_values(["007", "008"])
 
 
 def test_rows_that_take_much_memory_go_to_the_folder_and_are_the_same(base, monkeypatch):
@@ -107,7 +107,7 @@ def test_the_address_is_kept_in_the_environment_or_in_a_private_file(base, monke
             "select id from people", Connection(connection, base.parent)
         )
         assert "people.db" not in f"{source!r} {source.location!r} {source.where}"
-        return source.ids("id")
+        return source.ids("id").own_ids
 
     monkeypatch.setenv("PEOPLE", "sqlite:people.db")
     kept = base.parent / "people.address"
@@ -146,7 +146,7 @@ def test_the_faults_of_ids_are_those_of_a_file(base):
 def test_a_comment_and_a_semicolon_may_end_a_query(base):
     select = "select id from people"
     for text in (f"{select};", f"{select}  -- all of them", f"{select} -- all;\n"):
-        assert selected(base, text).ids("id") == RowIds.from_values(["007", "008"])
+        assert selected(base, text).ids("id").own_ids == RowIds.from_values(["007", "008"])
 
 
 def test_other_rows_have_another_fingerprint(base):

@@ -81,7 +81,8 @@ def test_column_splits(spec, alice):
         ("-1", "-1 of 5"),
         (True, "half"),
         ("agee", ("'agee'", "age")),
-        ("", ("''", "age")),
+        ("", "half"),
+        (",", "half"),
         ("age,age", "'age'"),
         ("job,job=baker", "'job=baker'"),
         ([], "half"),
@@ -125,7 +126,7 @@ def test_several_alices_are_dealt_their_columns(spec, parties, alices):
         ("age;job", 1, (2, 1), "alice_columns"),
         ("age;job", 3, (2, 3), "alice_columns"),
         ("age;job,age", 2, "'age'", "alice_columns"),
-        ("age;", 2, "''", "alice_columns"),
+        ("age;", 2, (), "alice_columns"),
     ],
 )
 def test_splits_that_do_not_fit_the_parties_are_refused(spec, parties, names, setting):

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from taciturn.data import FeatureTable, LabelTable, RowIds, is_pandas, matrix_of
+from taciturn.data import FeatureTable, LabelTable, RowIds, is_pandas, matrix_of, width_notes
 from taciturn.errors import (
     ColumnError,
     ConfigError,
@@ -238,3 +238,10 @@ def test_a_matrix_is_filled_alike_whatever_the_blocks(block, order):
         patch.setattr(module_of(is_pandas), "_COLUMNS_AT_ONCE", 1 + block // 2)
         filled = matrix_of(7, 5, ((place, expected[:, place]) for place in order))
     np.testing.assert_array_equal(filled, expected)
+
+
+@pytest.mark.parametrize(("columns", "rows", "noted"), [(9, 9, 0), (10, 9, 1), (1200, 300, 1)])
+def test_more_columns_than_rows_are_noted(columns, rows, noted):
+    notes = width_notes(columns, rows)
+    assert len(notes) == noted
+    assert all(f"{columns:,}" in note and f"{rows:,}" in note for note in notes)

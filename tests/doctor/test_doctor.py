@@ -65,21 +65,48 @@ def bob(tmp_path):
     return write_config(tmp_path, "bob")
 
 
-def test_a_sound_machine_and_file(bob, capsys, monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv("TACITURN_DATA", raising=False)
+MACHINE = {"python", "packages", "platform", "processor", "memory", "clock", "ports", "schemes"}
+
+
+def test_a_sound_machine_and_file(bob, capsys):
     assert run(["doctor", str(bob), "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["problems"] == 0
     assert record["config"] == str(bob)
     areas = [check["area"] for check in record["checks"] if check["level"] == "ok"]
-    wanted = "python packages platform processor memory clock ports schemes datasets".split()
-    assert set(wanted) <= set(areas)
+    assert set(areas) >= MACHINE
     assert set("config certificate data agreement state output link".split()) <= set(areas)
     assert record["warnings"] == sum(check["level"] == "warning" for check in record["checks"])
+    # A party needs one scheme, and no dataset.
+    assert (areas.count("schemes"), areas.count("datasets")) == (1, 0)
+
+
+def test_a_sound_machine_alone(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("TACITURN_DATA", raising=False)
+    assert run(["doctor", "--json"]) == 0
+    checks = json.loads(capsys.readouterr().out)["checks"]
+    assert {check["area"] for check in checks if check["level"] == "ok"} >= {*MACHINE, "datasets"}
     # Two of the datasets are not here, which is no problem.
-    datasets = [check["level"] for check in record["checks"] if check["area"] == "datasets"]
+    datasets = [check["level"] for check in checks if check["area"] == "datasets"]
     assert datasets.count("warning") == 2
+
+
+def test_everything_that_is_wrong_with_a_file_is_told_once(bob):
+    text = bob.read_text().replace("batch-size = 8", "batchsize = 8")
+    text = text.replace("checkpoint-iterations = 5", "checkpoint-iterations = -5")
+    text = text.replace('file = "bob.csv"', 'file = "bbo.csv"')
+    bob.write_text(f"{text}\n[privcy]\nbudget = 3.0\n")
+    faults = [finding for finding in check_party(bob) if finding.level == "problem"]
+    assert [finding.area for finding in faults] == ["config"] * 3 + ["data"]
+    for named in ("privcy", "checkpoint-iterations", "batchsize", "bbo.csv"):
+        assert sum(named in finding.summary for finding in faults) == 1
+
+
+def test_a_missing_setting_ends_the_list(bob):
+    bob.write_text(bob.read_text().replace("id = ", "# id = "))
+    faults = check_party(bob)
+    assert [finding.area for finding in faults] == ["config"]
 
 
 @pytest.mark.slow  # some seconds
@@ -105,10 +132,10 @@ def test_nothing_is_made_or_changed(bob):
 
 
 def test_a_file_that_cannot_be_read_is_all_that_is_told_of_it(tmp_path):
-    (tmp_path / "bob.toml").write_text('role = "bob"\nepochs = 3\n')
+    (tmp_path / "bob.toml").write_text('role = "bob"\n')
     for path, named in (
         (tmp_path / "nobody.toml", "nobody.toml"),
-        (tmp_path / "bob.toml", "epochs"),
+        (tmp_path / "bob.toml", "file"),
     ):
         findings = check_party(path)
         assert len(findings) == 1

@@ -190,6 +190,23 @@ def test_any_levels(levels, data):
     assert np.allclose(part_scores(part, frame), part.scores(frame), atol=1e-12)
 
 
+def test_spellings_of_a_level_and_amounts_as_numbers():
+    frame = pl.DataFrame(
+        {
+            "town": ["Ulm", "ULM", "ulm", "Bonn", None] * 4,
+            "member": ["yes", "No", "Y", "n", None] * 4,
+        }
+    )
+    part = own_part(share_of(fit(frame, DEFAULTS), "bob"))
+    rows = frame.head(5).vstack(pl.DataFrame({"town": ["bonn"], "member": ["maybe"]}))
+    assert np.allclose(part_scores(part, rows), part.scores(rows), atol=1e-12)
+    money = pl.DataFrame({"income": ["€ 1.834,51", "€ 12,00", None, "€ 7,5"]})
+    part = own_part(share_of(plan := fit(money, DEFAULTS), "bob"))
+    numbers = plan.rules[0].reading.numbers(money["income"]).reshape(-1, 1)
+    (scores,) = session(own_to_onnx(part)).run(["score"], {"income": numbers})
+    assert np.allclose(scores[:, 0], part.scores(money), atol=CLOSE)
+
+
 def test_only_standard_operators_and_where_it_comes_from():
     import onnx
 

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
+import numpy as np
+import polars as pl
 import pytest
 
 import taciturn
-from taciturn.numerics import MOST_LOSS, assess_convergence, tolerance
+from taciturn.numerics import (
+    MOST_LOSS,
+    MOST_ROW_CHANGE,
+    RowChanges,
+    assess_convergence,
+    tolerance,
+)
 
 
 def test_a_search_that_settles_has_converged():
@@ -34,6 +43,72 @@ def test_a_model_that_is_worse_than_none_has_diverged(last):
 def test_a_known_distance_decides():
     assert assess_convergence([0.5, 0.4], gap=(1e-5, 0.4)).converged
     assert assess_convergence([0.4, 0.4], gap=(1e-2, 0.4)).converged is False
+
+
+@pytest.mark.parametrize(
+    ("changes", "converged", "largest"),
+    [
+        ((), True, None),
+        ((0.9, 0.9, 0.01, 0.02), True, 0.02),
+        ((0.9, 0.01, MOST_ROW_CHANGE), True, MOST_ROW_CHANGE),
+        ((0.06,), False, 0.06),
+        # One pass may leave the rows of a rare category as they are.
+        ((0.01, 0.3, 0.0), False, 0.3),
+    ],
+)
+def test_a_row_that_still_moves_is_no_convergence(changes, converged, largest):
+    ended = assess_convergence([0.36, 0.32, 0.3181, 0.3180, 0.31799], row_changes=changes)
+    assert (ended.converged, ended.row_change) == (converged, largest)
+    assert (
+        assess_convergence([0.4, 0.4], gap=(0.0, 0.4), row_changes=changes).converged is converged
+    )
+
+
+def test_rows_that_rest_do_not_make_up_for_a_loss():
+    assert assess_convergence([0.36, 0.33, 0.32], row_changes=(0.0, 0.0)).converged is False
+    assert assess_convergence([0.5, 2e8], row_changes=(0.0,)).diverged
+    assert assess_convergence([0.5], row_changes=()).converged is None
+
+
+def test_the_change_of_a_row_is_that_of_its_probability():
+    changes = RowChanges()
+    assert changes.note(np.array([0.0, 40.0, -40.0])) is None
+    assert changes.note(np.array([0.0, 80.0, -80.0])) == pytest.approx(0.0, abs=1e-6)
+    assert changes.note(np.array([math.log(3), 80.0, -80.0])) == pytest.approx(0.25, abs=1e-6)
+    assert (changes.note(np.array([math.log(3), math.nan, -80.0])) or 0.0) >= 1.0
+
+
+def rare_categories(rows: int, rare: int, size: int) -> pl.DataFrame:
+    """Cities of a few rows each, all of one label, among large ones."""
+    rng = np.random.default_rng(0)
+    city = rng.integers(1000, 1008, size=rows)
+    city[: rare * size] = np.repeat(np.arange(rare), size)
+    columns = rng.normal(size=(rows, 4))
+    odds = columns @ [1.0, 0.5, -0.5, 0.2] - 1.0
+    labels = (rng.random(rows) < 1 / (1 + np.exp(-odds))).astype(int)
+    labels[: rare * size] = city[: rare * size] % 2
+    numbers = {f"x{place}": columns[:, place] for place in range(4)}
+    return pl.DataFrame({"city": [f"c{one}" for one in city], **numbers, "late": labels})
+
+
+def test_rows_that_rest_far_from_the_optimum_are_no_convergence():
+    known = partial(assess_convergence, [0.4, 0.4], gap=(0.0, 0.4), row_changes=[0.0])
+    assert known(row_gap=0.66).converged is False
+    assert known(row_gap=0.01).converged
+
+
+@pytest.mark.parametrize(("passes", "converged"), [(5, False), (12, True)])
+def test_a_rare_category_that_the_loss_does_not_feel_is_seen(passes, converged):
+    """A handful of rows among thousands: the loss is at its optimum, and their scores are not."""
+    run = taciturn.train(
+        rare_categories(8000, 4, 4), label="late", alice_columns="city,x0",
+        mechanism="sealed", scheme="clear", passes=passes, min_frequency=0.0, seed=1,
+    ).runs.first  # fmt: skip
+    assert run.optimum is not None
+    assert run.optimum.gap <= tolerance(run.optimum.loss)
+    assert run.last_row_change is not None
+    assert (run.last_row_change <= MOST_ROW_CHANGE) is converged
+    assert run.converged is converged
 
 
 def test_one_pass_says_nothing():

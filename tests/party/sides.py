@@ -273,17 +273,17 @@ def result_numbers(end: PartyResult) -> list[Any]:
     return [trained.weights.tolist(), values(trained.share), values(trained.bob_share)]
 
 
-def same_numbers(found: list[Any], expected: list[Any]) -> bool:
+def same_numbers(model: list[Any], expected: list[Any]) -> bool:
     """Whether two models of ``share_numbers`` are equal; with shares of Bob's to the last places.
 
     There, in mutual, the last places depend on the noise of encryptions.
     """
     if not expected[2]:
-        return found == expected
-    shares = [np.array(one[1] + one[2], dtype=np.int64) for one in (found, expected)]
+        return model == expected
+    shares = [np.array(one[1] + one[2], dtype=np.int64) for one in (model, expected)]
     # Modulo 2^59, centred, in units of 2^-36 of a whitened weight.
     apart = np.abs((shares[0] - shares[1]) << np.int64(5)) >> np.int64(5)
-    return bool(apart.max() < 1 << 10) and found[0] == pytest.approx(expected[0], abs=1e-4)
+    return bool(apart.max() < 1 << 10) and model[0] == pytest.approx(expected[0], abs=1e-4)
 
 
 def model_numbers(folder: Path) -> list[list[Any]]:
@@ -534,8 +534,8 @@ class Company:
     def require_the_same(self, ends: Mapping[str, dict[str, Any]]) -> None:
         """What one process makes of the same entropy (``same_numbers``); and all was said once."""
         alone, ledger = self.ends_in_one_process()
-        for name, found in self.model_numbers().items():
-            assert same_numbers(found, result_numbers(alone[name]))
+        for name, model in self.model_numbers().items():
+            assert same_numbers(model, result_numbers(alone[name]))
         assert ends["bob"]["ledger"] == ledger
         his = self.transcript("bob")
         assert his.links == len(self.names)

@@ -193,7 +193,8 @@ def test_what_may_change_between_two_starts_may(folder, role):
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"agreement": {"mechanism": "add", "epsilon": 2.0, "epochs": 3}}, "terms"),
+        ({"agreement": {"mechanism": "add", "epsilon": 2.0, "epochs": 3}}, ("epochs", 3)),
+        ({"agreement": {"mechanism": "none"}}, ("mechanism", "add", "none")),
         ({"data": {"clip": 2.0}}, "table"),
         ({"privacy": {"budget": 50.0}}, "limits"),
     ],
@@ -259,8 +260,22 @@ def test_settings_that_differ_are_named_key_by_key_on_both_sides(folder, act):
     ends = run_both(folder, act=act)
     for end in (ends.alice, ends.bob):
         assert isinstance(end, AgreementError)
-        for name in ("epochs", "learning_rate", "class_weight"):
+        for name in ("epochs", "learning-rate", "class-weight"):
             assert f"{name}: " in end.message
+
+
+@pytest.mark.parametrize("act", [Party.run, dry_run])
+@pytest.mark.parametrize(
+    ("setting", "value"), [("held-out", 0.5), ("held-out", 0.0), ("split-seed", "another")]
+)
+def test_a_setting_that_decides_the_rows_is_named_and_not_their_number(folder, act, setting, value):
+    for role, more in (("alice", {setting: value}), ("bob", {})):
+        write_config(folder, role, agreement={"mechanism": "sealed", **more})
+    ends = run_both(folder, act=act)
+    for end in (ends.alice, ends.bob):
+        assert isinstance(end, AgreementError)
+        assert f"{setting}: " in end.message
+        assert "rows" not in end.message
 
 
 @pytest.mark.parametrize("act", [Party.run, dry_run])
@@ -446,7 +461,10 @@ def test_what_is_written_is_for_its_owner(folder):
         assert stat.S_IMODE(place.stat().st_mode) == 0o700
 
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "two_machines.md").read_text("utf-8")
+PAGES = Path(__file__).resolve().parents[2] / "docs" / "how-to"
+MONITOR, TWO_MACHINES = (
+    (PAGES / name).read_text("utf-8") for name in ("monitor.md", "two-machines.md")
+)
 
 
 def test_the_page_names_every_figure_and_every_event(folder):
@@ -457,21 +475,21 @@ def test_the_page_names_every_figure_and_every_event(folder):
     for role in ROLES:
         figures = json.loads((folder / f"{role}.metrics.json").read_text())
         for key in figures:
-            assert f"`{key}`" in PAGE, key
+            assert f"`{key}`" in MONITOR, key
         for line in (folder / f"{role}.log").read_text().splitlines():
             entry = json.loads(line)
-            assert f"`{entry.pop('event')}`" in PAGE, line
+            assert f"`{entry.pop('event')}`" in MONITOR, line
             for key in entry.keys() - {"time", "role"}:
-                assert f"`{key}`" in PAGE, key
+                assert f"`{key}`" in MONITOR, key
     package = Path(__file__).resolve().parents[2] / "src" / "taciturn"
     files = [package / "party" / name for name in ("session.py", "log.py", "model_file.py")]
-    # The events of a service are in docs/serve.md.
+    # The events of a service are in docs/how-to/score.md.
     jobs = [path for path in package.glob("jobs/**/*.py") if "serve" not in path.parts]
     source = "".join(path.read_text("utf-8") for path in (*files, *jobs))
     events = re.findall(r"\b_?log\(\s*\"(.+?)\"", source)
     assert len(events) > 10
     for event in events:
-        assert f"`{event}`" in PAGE, event
+        assert f"`{event}`" in MONITOR, event
 
 
 def test_the_page_has_the_versions_of_today():
@@ -485,5 +503,5 @@ def test_the_page_has_the_versions_of_today():
     ):
         # A version, and in words when it is looked at: the other tables count.
         pattern = rf"\| {name}( \([^)]*\))? \| \d+ \| [a-z]"
-        (row,) = [line for line in PAGE.splitlines() if re.match(pattern, line)]
+        (row,) = [line for line in TWO_MACHINES.splitlines() if re.match(pattern, line)]
         assert f"| {version} |" in row

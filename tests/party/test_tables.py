@@ -84,7 +84,30 @@ def test_a_query_of_a_database_gives_the_tables_of_the_file(tmp_path):
     assert tables.held_out == wanted.held_out
     assert tables.labels == wanted.labels
     assert tables.preparation == wanted.preparation
-    assert len(config.table().ids("id")) == ROWS
+    assert len(config.table().ids("id").own_ids) == ROWS
+
+
+@pytest.mark.parametrize("duplicates", ["first", "last"])
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_one_row_of_each_repeated_id_is_taken_from_any_file(tmp_path, duplicates, suffix):
+    again = bobs(age=[1.0] * ROWS).head(20)
+    table = pl.concat([bobs(), again] if duplicates == "first" else [again, bobs()])
+    if suffix == "csv":
+        table.write_csv(tmp_path / "again.csv")
+    else:
+        (tmp_path / "again").mkdir()
+        for number, part in enumerate(table.iter_slices(50)):
+            part.write_parquet(tmp_path / "again" / f"{number}.parquet")
+    wanted = load(tmp_path, bobs())
+    data = {"file": "again.csv" if suffix == "csv" else "again", "duplicates": duplicates}
+    config = PartyConfig.read(write_config(tmp_path, "bob", data=data))
+    tables = load_tables(config)
+    assert tables.train.digest() == wanted.train.digest()
+    assert tables.labels == wanted.labels
+    assert len(tables.notes) == len(wanted.notes) + 1
+    assert len(config.table().ids("id").own_ids) == ROWS
+    with refused(RowIdError, names="duplicates"):
+        load_tables(PartyConfig.read(write_config(tmp_path, "bob", data={"file": data["file"]})))
 
 
 names = st.lists(

@@ -9,7 +9,7 @@ import pytest
 from taciturn.errors import BudgetExceeded, ConfigError
 from taciturn.jobs.train import simulate_training
 from taciturn.privacy import MECHANISMS, design
-from taciturn.protocol import AGREED, unused
+from taciturn.protocol import AGREED, require_used
 from taciturn.protocol import agree_terms as agree
 from taciturn.settings import (
     DATASET_DEFAULTS,
@@ -216,17 +216,14 @@ USED: dict[str, set[str]] = {
 
 @pytest.mark.parametrize("name", USED)
 @pytest.mark.parametrize("setting", GIVEN)
-def test_a_setting_is_used_or_noted(name, setting):
-    notes = unused(settings(mechanism=name, **{setting: GIVEN[setting]}))
-    assert len(notes) == (setting not in USED[name])
-    assert all(setting.replace("_", "-") in note for note in notes)
-
-
-def test_what_is_not_used_is_not_agreed_on_either():
-    """Two parties that differ in it can still talk."""
-    assert protection(mechanism="none", **GIVEN) == {}
-    plain = protection(mechanism="add", epsilon=1.0)
-    assert protection(mechanism="add", **GIVEN) == plain
+def test_a_setting_is_used_or_refused_by_name(name, setting):
+    asked = settings(mechanism=name, **{setting: GIVEN[setting]})
+    if setting in USED[name]:
+        require_used(asked)
+        return
+    with pytest.raises(ConfigError) as refused:
+        require_used(asked)
+    assert refused.value.setting == setting
 
 
 # --- a model that is told ------------------------------------------------------------------------

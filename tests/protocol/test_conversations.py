@@ -35,7 +35,6 @@ from taciturn.numerics import (
     centring_offset,
     fit_in_clear,
     label_likelihood,
-    momentum,
     optimum,
     penalised_loss,
 )
@@ -260,12 +259,9 @@ def by_schedule(star: Star, talk: StarTalk) -> Compared:
         for side in (tables.alice, tables.bob)
     ]
     plan = TablePlan.from_terms(terms, tables.labels.rows, *shapes)
-    sides = [side for side in (tables.alice, tables.bob) if side.columns]
-    counts = [len(side.columns) for side in sides]
-    owned = [
-        OwnTable.from_features(side, plan, sum(counts) - count - tables.free + side.free)
-        for side, count in zip(sides, counts, strict=True)
-    ]
+    pairs = zip((tables.alice, tables.bob), shapes, strict=True)
+    counts = [shape.count for shape in shapes if shape.count]
+    owned = [OwnTable.from_features(side, plan, shape) for side, shape in pairs if shape.count]
     rows, grid = plan.rows, 2.0**-plan.scales.feature_bits
     table = np.hstack([own.whole[:rows] * grid for own in owned])
     kept = [own.whole[rows:] * grid * 2.0**SHARED_ROOM for own in owned]
@@ -276,7 +272,7 @@ def by_schedule(star: Star, talk: StarTalk) -> Compared:
         residues = np.where(labels, high, low) * (labels - plan.sigmoid.sigmoid(table @ ahead))
         stays = [part @ square for square, part in zip(kept, np.split(ahead, splits), strict=True)]
         before, now = now, np.concatenate(stays) + residues @ table / rows
-        by_step, by_point = np.array(momentum(number, plan.passes)) / (1 << UNIT_BITS)
+        by_step, by_point = np.array(plan.schedule.momentum(number)) / (1 << UNIT_BITS)
         ahead = now + by_step * (now - before) + by_point * (now - ahead)
     parts = zip(owned, np.split(now, splits), strict=True)
     expected = np.concatenate([own.whitening.weights(part) for own, part in parts])

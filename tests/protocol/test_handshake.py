@@ -22,6 +22,7 @@ from taciturn.protocol import (
     shake_hands,
     wire_form,
 )
+from taciturn.setting_syntax import hyphenated
 from taciturn.settings import AGREEMENT_KEYS
 from tests.expected import refused
 from tests.protocol.parties import ByHand, agreement
@@ -145,16 +146,41 @@ def test_each_party_that_differs_is_named():
 def test_a_setting_that_differs_is_named_with_both_values_and_no_other(key):
     theirs = agreement(**{key: CHANGES[key]}).canonical()
     ours = json.loads(TERMS).get(key)
-    with refused(AgreementError, names=(key, json.dumps(CHANGES[key]))) as raised:
+    with refused(AgreementError, names=(hyphenated(key), json.dumps(CHANGES[key]))) as raised:
         answer_to(replace(ALIKE, terms=theirs))
     assert ours is None or json.dumps(ours) in raised.value.message
-    others = [name for name in CHANGES if f" {name}: " in raised.value.message]
+    others = [name for name in CHANGES if f" {hyphenated(name)}: " in raised.value.message]
     assert others == [key]
 
 
-def test_another_solver_is_named_with_what_it_alone_has():
-    with refused(AgreementError, names=("solver", "newton", "sgd", "passes", "epochs")):
-        answer_to(replace(ALIKE, terms=agreement(solver="newton").canonical()))
+@pytest.mark.parametrize(
+    ("changes", "named", "not_named"),
+    [
+        ({"solver": "newton"}, ("solver", "newton", "sgd"), ("passes", "epochs")),
+        ({"mechanism": "sealed", "reveal": False}, ("mechanism", "sealed"), ("reveal",)),
+        ({"held_out": 0.5, "l2": 0.25}, ("held-out", 0.5), ("l2",)),
+    ],
+)
+def test_of_settings_that_follow_from_another_only_that_one_is_named(changes, named, not_named):
+    with refused(AgreementError, names=named) as raised:
+        answer_to(replace(ALIKE, terms=agreement(**changes).canonical()))
+    assert not any(f"{name}: " in raised.value.message for name in not_named)
+
+
+@pytest.mark.parametrize(("l2", "named"), [(1 / 11, (10, 11)), (0.5, ("l2", 0.5))])
+def test_a_penalty_that_follows_from_the_rows_is_not_the_reason(l2, named):
+    """By default it is 1 / rows: with other rows it differs, and the rows are what is wrong."""
+    ours = replace(ALIKE, terms=agreement(l2=1 / 10).canonical())
+    theirs = replace(ours, role="bob", terms=agreement(l2=l2).canonical(), rows=11)
+    with refused(AgreementError, names=named):
+        compare(ours, wire_form(theirs))
+
+
+def test_an_equal_number_of_rows_excuses_no_other_penalty():
+    ours = replace(ALIKE, terms=agreement(l2=1 / 10).canonical())
+    near = agreement(l2=(1 / 10) * (1 + 1e-12)).canonical()
+    with refused(AgreementError, names="l2"):
+        compare(ours, wire_form(replace(ours, role="bob", terms=near)))
 
 
 @pytest.mark.parametrize(

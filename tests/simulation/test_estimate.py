@@ -9,10 +9,13 @@ import pytest
 import taciturn
 from taciturn.data import FeatureTable
 from taciturn.engine import estimate_cost
-from taciturn.protocol import Terms
+from taciturn.numerics import TableSchedule
+from taciturn.protocol import Role, Terms
 from taciturn.protocol import agree_terms as agree
 from taciturn.rng import KeyedEntropy
 from taciturn.settings import Settings
+from tests.protocol.parties import Tables
+from tests.protocol.stars import Star, converse
 
 # One pass more than is measured.
 NEWTON: dict[str, Any] = {"solver": "newton", "passes": 4}
@@ -43,6 +46,7 @@ RUNS: dict[str, dict[str, Any]] = {
     "mutual-newton-all": {**NEWTON, "mechanism": "mutual", "alice_columns": "all"},
 }
 ROWS, COLUMNS = 20_000, 12
+ROLES: tuple[Role, Role] = ("bob", "alice")
 
 
 @pytest.mark.sampled(6)
@@ -76,6 +80,19 @@ def test_some_rows_give_the_bytes_of_all(mechanism, scheme):
     assert part.iterations == whole.iterations == 4
     assert part.bytes_to_alice == pytest.approx(whole.bytes_to_alice, rel=0.05)
     assert part.bytes_to_bob == pytest.approx(whole.bytes_to_bob, rel=0.05)
+
+
+def test_steps_over_blocks_cost_what_their_rows_do():
+    rows = 6_500
+    options = {"mechanism": "mutual", "solver": "newton", "scheme": "bfv", "passes": 7}
+    terms = agree(Settings.from_mapping(options).resolved(), 2, rows)
+    assert TableSchedule(rows, 3, 7).blocks
+    estimate = estimate_cost(terms, rows, [2], 1)
+    tables = Tables.make(rows=rows, alice=2, bob=1)
+    talk = converse(Star.of(tables, terms.agreement, 1, terms.scheme), whole=True)
+    to_alice, to_bob = (sum(len(sent) for sent in talk.sent(role)) for role in ROLES)
+    assert estimate.bytes_to_alice == pytest.approx(to_alice, rel=0.05)
+    assert estimate.bytes_to_bob == pytest.approx(to_bob, rel=0.05)
 
 
 def test_made_up_columns_cost_what_real_ones_do():

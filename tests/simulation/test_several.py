@@ -93,7 +93,7 @@ def test_one_party_is_what_nothing_said_of_parties_is(mechanism, tmp_path):
         result.pop("seconds")
         runs.append((json.dumps(result), Transcript.load(target).records))
     assert runs[0] == runs[1]
-    assert "parties" not in runs[0][0]
+    assert '"parties"' not in runs[0][0]
 
 
 # --- records -------------------------------------------------------------------------------------

@@ -368,7 +368,7 @@ def compare(
         typer.Option(
             help="Mechanisms to compare, separated by commas; name:epsilon sets the epsilon of one."
         ),
-    ] = "sealed,none,label-rr,add",
+    ] = "mutual,sealed,label-rr,none",
     html: Annotated[
         Path | None, typer.Option(help="Write the comparison as one HTML file.")
     ] = None,

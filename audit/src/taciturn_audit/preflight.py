@@ -30,7 +30,6 @@ from taciturn.jobs.train.simulation import feature_parties
 from taciturn.parallel import one_thread
 from taciturn.privacy.events import price
 from taciturn.protocol.bob.forecast import forecast
-from taciturn.protocol.terms import unused
 from taciturn.results.check import CLEAR, LEAKS, AttackVerdict, CheckFacts, CheckResult
 from taciturn.results.columns import ColumnRehearsal, ExposedColumn
 from taciturn.rng import KeyedEntropy
@@ -81,7 +80,6 @@ def preflight(
         facts=facts,
         warnings=_warnings(rehearsal),
         notes=(
-            *unused(settings),
             *advice.inapplicable(rehearsal.view),
             *sums_alone(rehearsal.terms),
             *_whose(rehearsal),

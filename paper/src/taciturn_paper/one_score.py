@@ -233,7 +233,7 @@ def figures(target: Target, *, integers: bool) -> tuple[float, ...]:
 
 
 def main() -> None:
-    """Prints the table of ``docs/predict.md``: means over ``MODELS`` models."""
+    """Prints the table of ``docs/how-to/score.md``: means over ``MODELS`` models."""
     print("| columns at Alice | no score | exact score | with noise |")
     print("|---|---|---|---|")
     for integers, columns in itertools.product((False, True), (1, 2, 3)):

@@ -10,7 +10,7 @@ import typer
 from taciturn.cli.console import Json, console
 from taciturn.errors import ConfigError
 from taciturn.files import to_json
-from taciturn.settings.schema import DEFAULT_MECHANISM
+from taciturn.settings.schema import DEFAULT_MECHANISM, OWN_DATA_MECHANISM
 
 if TYPE_CHECKING:
     from taciturn.privacy.base import Mechanism
@@ -19,8 +19,12 @@ if TYPE_CHECKING:
 def init(
     folder: Annotated[Path, typer.Option(help="Folder to write to.")] = Path(),
     mechanism: Annotated[
-        str, typer.Option(help="How the labels are protected.")
-    ] = DEFAULT_MECHANISM,
+        str | None,
+        typer.Option(
+            help="How labels and columns are protected (default: mutual; with several Alices "
+            "sealed)."
+        ),
+    ] = None,
     listener: Annotated[
         str, typer.Option(help="Side that listens on a port: alice or bob.")
     ] = "bob",
@@ -65,6 +69,7 @@ def init(
     from taciturn.privacy.registry import mechanism_class
     from taciturn.transport.address import check_address
 
+    mechanism = mechanism or (OWN_DATA_MECHANISM if parties == 1 else DEFAULT_MECHANISM)
     chosen = mechanism_class(mechanism)
     if listener not in ("alice", "bob"):
         raise ConfigError(f"unknown side {listener}", where="--listener", hint="use alice or bob")

@@ -16,6 +16,7 @@ from taciturn.data.fitting import PrepareSettings as PrepareSettings
 from taciturn.data.frames import is_pandas as is_pandas
 from taciturn.data.frames import matrix_of as matrix_of
 from taciturn.data.ids import STEPS as STEPS
+from taciturn.data.ids import DistinctIds as DistinctIds
 from taciturn.data.ids import Normalisation as Normalisation
 from taciturn.data.ids import RowIds as RowIds
 from taciturn.data.ids import Spelling as Spelling
@@ -24,6 +25,7 @@ from taciturn.data.ids import held_out_rows as held_out_rows
 from taciturn.data.ids import row_name as row_name
 from taciturn.data.ids import spellings as spellings
 from taciturn.data.joined import join_tables as join_tables
+from taciturn.data.parquet import Columns as Columns
 from taciturn.data.parquet import ParquetTable as ParquetTable
 from taciturn.data.parquet import is_parquet as is_parquet
 from taciturn.data.prepare import ChosenRows as ChosenRows
@@ -49,6 +51,7 @@ from taciturn.data.tables import FeatureTable as FeatureTable
 from taciturn.data.tables import LabelTable as LabelTable
 from taciturn.data.tables import label_name_notes as label_name_notes
 from taciturn.data.tables import leakage_notes as leakage_notes
+from taciturn.data.tables import width_notes as width_notes
 from taciturn.data.transforms import KINDS as KINDS
 from taciturn.data.transforms import Transform as Transform
 from taciturn.data.transforms import fit_transform as fit_transform

@@ -15,6 +15,14 @@ from numpy.typing import NDArray
 
 from taciturn.arrays import FloatArray
 from taciturn.data.ids import RowIds, row_name
+from taciturn.data.recognition import (
+    ISO,
+    MARK_NAMES,
+    YES_NO,
+    Decimal,
+    parsed_dates,
+    parsed_numbers,
+)
 from taciturn.errors import (
     ColumnError,
     ConfigError,
@@ -31,18 +39,25 @@ ReadingKind: TypeAlias = Literal["number", "days", "year", "month", "weekday"]
 PARTS: tuple[DatePart, ...] = get_args(DatePart)
 KINDS: tuple[ReadingKind, ...] = get_args(ReadingKind)
 
+Spelling: TypeAlias = Literal["exact", "normalised", "yes-no"]
+
 _MICROSECONDS = 86_400_000_000
-_ISO = ("%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S%.f")
-_OTHER_FORMS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y.%m.%d")
-_ISO_START = r"^\d{4}-\d{2}-\d{2}(?:$|[T ]\d{2}:\d{2})"
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Parsing of a raw value; ``format`` is a ``strftime`` format of dates, None ISO 8601."""
+    """Parsing of a raw value.
+
+    ``formats`` are ``strftime`` formats of dates, or ``iso``; without one ISO 8601. ``decimal`` is
+    the decimal mark of numbers with currency signs and thousands separators, "either" where each
+    value decides; None for plain numbers. ``spelling`` says which texts are one level: "normalised"
+    ignores case and surrounding blanks, "yes-no" takes any word for yes and no.
+    """
 
     kind: ReadingKind = "number"
-    format: str | None = None
+    formats: tuple[str, ...] = ()
+    decimal: Decimal | None = None
+    spelling: Spelling = "exact"
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -52,6 +67,11 @@ class Reading:
                 hint=nearest(str(self.kind), KINDS),
             )
 
+    @property
+    def is_text(self) -> bool:
+        """Whether raw values are needed as text, whatever they look like."""
+        return self.kind != "number" or self.decimal is not None
+
     def named(self, column: str) -> str:
         """Name of the parsed column: a part of a date has its own."""
         return f"{column}.{self.kind}" if self.kind in PARTS else column
@@ -59,8 +79,8 @@ class Reading:
     def numbers(self, series: pl.Series, ids: RowIds | None = None) -> FloatArray:
         """Values of a column as float64, NaN where missing."""
         if self.kind == "number":
-            return numbers(series, ids)
-        moments = dates(series, self.format, ids)
+            return numbers(series, ids, self.decimal)
+        moments = dates(series, self.formats, ids)
         if self.kind == "days":
             days: FloatArray = moments.to_physical().cast(pl.Float64).to_numpy() / _MICROSECONDS
             return days
@@ -68,9 +88,18 @@ class Reading:
 
     def levels(self, series: pl.Series) -> pl.Series:
         """Values of a column as the text of their levels, null where missing."""
-        if self.kind == "number":
-            return as_levels(series)
-        return self._part(dates(series, self.format)).cast(pl.String)
+        if self.kind != "number":
+            return self._part(dates(series, self.formats)).cast(pl.String)
+        return self.spelled(as_levels(series))
+
+    def spelled(self, text: pl.Series) -> pl.Series:
+        """Texts such that those of one level are equal."""
+        if self.spelling == "exact":
+            return text
+        text = normalised(text)
+        if self.spelling == "normalised":
+            return text
+        return text.replace(YES_NO)
 
     def _part(self, moments: pl.Series) -> pl.Series:
         if self.kind == "year":
@@ -81,88 +110,68 @@ class Reading:
 NUMBER = Reading()
 
 
-def looks_like_dates(series: pl.Series) -> bool:
-    """Whether every value of a text column is missing or a date in ISO 8601.
-
-    >>> looks_like_dates(pl.Series(["2026-11-16", None])), looks_like_dates(pl.Series(["2026"]))
-    (True, False)
-    """
-    if series.dtype not in TEXT:
-        return False
-    text = series.drop_nulls().cast(pl.String)
-    # The first is looked at before the rest: most columns of text are no dates.
-    if not len(text) or not text.head(1).str.contains(_ISO_START).all():
-        return False
-    return text.str.contains(_ISO_START).all() and not _iso(text).null_count()
+def normalised(text: pl.Series) -> pl.Series:
+    """Texts without case and surrounding blanks."""
+    return text.str.strip_chars().str.to_lowercase()
 
 
-def other_date_form(series: pl.Series) -> str | None:
-    """Date format of a text column, where it has dates that are not in ISO 8601.
-
-    >>> other_date_form(pl.Series(["31.1.2026", None])), other_date_form(pl.Series(["1.2", "x"]))
-    ('%d.%m.%Y', None)
-    """
-    text = series.drop_nulls()
-    if not len(text) or not text.head(1).str.contains(r"^\d+[./-]\d+[./-]\d+$").all():
-        return None
-    for form in _OTHER_FORMS:
-        if not text.str.to_date(form, strict=False).null_count():
-            return form
-    return None
+def without_blanks(text: pl.Series) -> pl.Series:
+    """Texts, null where one is empty: among numbers and dates that is a missing value."""
+    blank = text.str.contains(r"^\s*$")
+    return text.set(blank, None) if blank.any() else text
 
 
-def dates(series: pl.Series, form: str | None = None, ids: RowIds | None = None) -> pl.Series:
-    """Values of a column as datetimes, null where missing; ``form`` is as in ``Reading.format``."""
+def dates(series: pl.Series, formats: tuple[str, ...] = (), ids: RowIds | None = None) -> pl.Series:
+    """Values of a column as datetimes, null where missing; ``formats`` are as in ``Reading``."""
     kind = series.dtype
     if kind == pl.Date:
         return series.cast(pl.Datetime("us"))
     if isinstance(kind, pl.Datetime):
         return series.dt.replace_time_zone(None).cast(pl.Datetime("us"))
-    if not (kind in (*TEXT, pl.Null) or kind.is_integer()):
+    whole = kind.is_integer() or (kind.is_float() and bool(formats))
+    if not (kind in (*TEXT, pl.Null) or whole):
         raise ColumnError(
             f"column {series.name!r} is {kind}, which is not a date",
             setting="type",
             hint=Hint("leave it out of {type}"),
         )
-    text = series.cast(pl.String)
-    moments = _iso(text) if form is None else text.str.to_datetime(form, strict=False)
+    text = without_blanks(as_levels(series))
+    moments = parsed_dates(text, formats)
     wrong = moments.is_null() & text.is_not_null()
     if wrong.any():
-        written = "in ISO 8601 (such as 2026-01-31)" if form is None else f"written as {form}"
+        written = " or ".join(form.replace(ISO, "in ISO 8601") for form in formats)
         raise ColumnError(
-            f"column {series.name!r}: {wrong.sum()} of {len(series)} values are not dates "
-            f"{written}",
+            f"column {series.name!r}: {wrong.sum()} of {len(series)} values are not dates written "
+            f"{f'as {written}' if formats else 'in ISO 8601 (such as 2026-01-31)'}",
             where=f"first at {row_name(int(wrong.arg_max() or 0), ids)}",
             hint=Hint(
-                "say how they are written: {date_format}; or correct them",
+                "say how they are written, with one format or a list: {date_format}; or which "
+                "words mean that a value is missing: {na_values}",
                 date_format={series.name: "%d.%m.%Y"},
+                na_values=["WORD"],
             ),
         )
     return moments
 
 
-def _iso(text: pl.Series) -> pl.Series:
-    plain = text.str.replace("T", " ", literal=True)
-    plain = plain.str.replace(r"(:\d{2}(?:\.\d+)?)(?:Z|[+-]\d{2}:?\d{2})$", "${1}")
-    result = plain.str.to_datetime(_ISO[0], strict=False, time_unit="us")
-    for form in _ISO[1:]:
-        if result.null_count() == text.null_count():
-            break
-        moments = plain.str.to_datetime(form, strict=False, time_unit="us")
-        result = result.zip_with(result.is_not_null(), moments)
-    return result
+def numbers(
+    series: pl.Series, ids: RowIds | None = None, decimal: Decimal | None = None
+) -> FloatArray:
+    """A column's numbers, booleans or text as float64, NaN where missing.
 
-
-def numbers(series: pl.Series, ids: RowIds | None = None) -> FloatArray:
-    """A column's numbers, booleans or text as float64, NaN where missing."""
+    ``decimal`` is as in ``Reading``.
+    """
     kind = series.dtype
     if not (kind.is_numeric() or kind in (pl.Boolean, pl.Null, *TEXT)):
         raise kind_error(series)
-    plain = series.cast(pl.String) if kind in (pl.Categorical, pl.Enum) else series
-    result = plain.cast(pl.Float64, strict=False)
+    plain = without_blanks(series.cast(pl.String)) if kind in TEXT else series
+    if decimal is not None and plain.dtype == pl.String:
+        result = parsed_numbers(plain, decimal)
+    else:
+        result = plain.cast(pl.Float64, strict=False)
     wrong = result.is_null() & plain.is_not_null()
     if wrong.any():
-        raise words_error(series, wrong, ids)
+        raise words_error(series, wrong, ids, decimal)
     values: FloatArray = result.to_numpy()
     infinite = np.isinf(values)
     if infinite.any():
@@ -200,10 +209,13 @@ def as_levels(series: pl.Series) -> pl.Series:
     )
 
 
-def words_error(series: pl.Series, wrong: pl.Series, ids: RowIds | None) -> ColumnError:
-    """Error for words among numbers."""
+def words_error(
+    series: pl.Series, wrong: pl.Series, ids: RowIds | None, decimal: Decimal | None = None
+) -> ColumnError:
+    """Error for words among numbers; ``decimal`` is as in ``Reading``."""
+    mark = "" if decimal is None else f" with a decimal {MARK_NAMES[decimal]}"
     return ColumnError(
-        f"column {series.name!r}: {wrong.sum()} of {len(series)} values are not numbers",
+        f"column {series.name!r}: {wrong.sum()} of {len(series)} values are not numbers{mark}",
         where=f"first at {row_name(int(wrong.arg_max() or 0), ids)}",
         hint=Hint(
             "correct them; or say which words mean that a value is missing: {na_values}; or take "

@@ -1,8 +1,11 @@
 """CSV files read into a polars frame, or refused with the reason.
 
 What a CSV file leaves open is looked for where only one answer is possible: the separator in the
-header, a decimal comma in columns that are numbers with it and text without, UTF-16 by its mark.
-Everything else is for the person to say (``Dialect``).
+header, UTF-16 by its mark. Everything else is for the person to say (``Dialect``).
+
+Every column is read as text, and only plain numbers get another type here (``typed``). How others
+are written is decided when a column is fitted (``recognition``), so that new rows are read the same
+way.
 
 polars fills short rows with nulls, turns blank lines into rows and renames repeated columns, all
 without a word. A table that lost its shape that way would train to a wrong model, so a CSV file is
@@ -28,6 +31,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from taciturn.data.frames import require_distinct
+from taciturn.data.ids import Duplicates
 from taciturn.data.parquet import SUFFIX as PARQUET
 from taciturn.data.parquet import (
     Columns,
@@ -36,8 +40,9 @@ from taciturn.data.parquet import (
     reporting_read_errors,
     require_file,
 )
-from taciturn.errors import ColumnError, FileError
-from taciturn.files import private_folder, reporting_write_errors
+from taciturn.data.recognition import are_codes, may_be_thousands
+from taciturn.errors import FileError
+from taciturn.files import file_kind, private_folder, reporting_write_errors
 from taciturn.setting_syntax import Hint
 
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "?")
@@ -50,21 +55,22 @@ _BLOCK = 1 << 22
 _CONVERTED = 1 << 24
 _SEPARATORS = (",", ";", "\t", "|")
 _LOOKED_AT = 20
-# With a decimal comma, the dot stands between thousands; and the other way round.
-_COMMA = r"^[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)(?:,\d+)?(?:[eE][+-]?\d+)?$"
-_POINT = r"^[+-]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?(?:[eE][+-]?\d+)?$"
+_TRUTH = ["true", "false"]
 
 Widths = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """Format of a CSV file; None is detected. ``na_values`` and an empty field mean missing."""
+    """Format of a CSV file; None is detected. ``na_values`` and an empty field mean missing.
+
+    ``duplicates`` says which of several rows with one id is taken, of any table; None refuses them.
+    """
 
     separator: str | None = None
-    decimal: str | None = None
     encoding: str | None = None
     na_values: tuple[str, ...] | None = None
+    duplicates: Duplicates | None = None
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -104,7 +110,6 @@ class TextColumns:
     height: int
     missing: tuple[str, ...]
     text: tuple[str, ...]
-    decimal: str | None
     fingerprints: tuple[Fingerprint, ...] = ()
 
     @property
@@ -116,27 +121,74 @@ class TextColumns:
         """The table with these columns alone."""
         return replace(self, table=self.table.select(names))
 
-    def words(self, name: str) -> pl.Series:
-        """A column as unparsed text."""
-        return self.table[name].head(self.height)
+    def __getitem__(self, name: str, /) -> pl.Series:
+        words = self.table[name].head(self.height)
+        return _stripped(words, self.missing) if name in self.text else typed(words, self.missing)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class MarkedColumns:
+    """Columns of any type; in those of text, ``missing`` are the words for a missing value.
+
+    ``text`` are columns that stay as they are, such as ids.
+    """
+
+    table: Columns
+    missing: tuple[str, ...]
+    text: tuple[str, ...]
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return self.table.columns
+
+    @property
+    def height(self) -> int:
+        """Number of rows."""
+        return self.table.height
+
+    def select(self, names: list[str], /) -> MarkedColumns:
+        """The table with these columns alone."""
+        return replace(self, table=self.table.select(names))
 
     def __getitem__(self, name: str, /) -> pl.Series:
-        frame = self.words(name).to_frame()
-        if name not in self.text and self.decimal != ",":
-            frame = _with_kind(frame)
-        frame = _stripped(frame, self.missing, self.text)
-        if self.decimal is not None:
-            frame = _as_numbers(frame, self.text, self.decimal)
-        return frame[name]
+        series = self.table[name]
+        if series.dtype != pl.String or name in self.text:
+            return series
+        return series.set(series.str.strip_chars().is_in([*self.missing]), None)
 
 
-def _with_kind(frame: pl.DataFrame) -> pl.DataFrame:
-    """The column with the type that polars infers from a CSV file of all its rows."""
-    stream = io.BytesIO()
-    # Beside another column, for a line of one missing value would be a blank line.
-    frame.with_columns(pl.lit(0).alias(frame.columns[0] + "_")).write_csv(stream)
-    kinds = pl.read_csv(stream.getvalue(), infer_schema_length=None, null_values=[""])
-    return kinds.select(frame.columns)
+def typed(words: pl.Series, missing: Sequence[str] = ()) -> pl.Series:
+    """A column of text without surrounding blanks, as numbers or booleans where all values are.
+
+    Text stays text where a number would lose something: leading zeros, or a point that may stand
+    between thousands.
+
+    >>> [str(typed(pl.Series(["1", word])).dtype) for word in ("2", "2.5", "02", "2.500", "x")]
+    ['Int64', 'Float64', 'String', 'String', 'String']
+    """
+    text = _stripped(words, missing)
+    present = text.drop_nulls()
+    # The first is looked at before the rest: most columns of text are no numbers.
+    first = present.head(1)
+    if first.is_in(_TRUTH).any() and present.is_in(_TRUTH).all():
+        return text == _TRUTH[0]
+    if not first.cast(pl.Float64, strict=False).count():
+        return text
+    whole = text.cast(pl.Int64, strict=False)
+    if whole.null_count() == text.null_count():
+        return text if are_codes(present) else whole
+    numbers = text.cast(pl.Float64, strict=False)
+    if numbers.null_count() > text.null_count() or may_be_thousands(present):
+        return text
+    return numbers
+
+
+def _stripped(words: pl.Series, missing: Sequence[str]) -> pl.Series:
+    if not words.str.contains(r"^\s|\s$").any():
+        return words
+    text = words.str.strip_chars()
+    return text.set(text.is_in([*missing]), None)
 
 
 def converts(path: Path, dialect: Dialect) -> bool:
@@ -159,11 +211,7 @@ def converted(
             table = stored(_text_parts(stream, separator, dialect, path), folder)
     if table is None:
         raise _no_rows(path)
-    height = table.height - trailing
-    columns = TextColumns(table, height, dialect.missing, text, dialect.decimal)
-    if dialect.decimal is None and _has_decimal_comma(columns, text, path):
-        columns = replace(columns, decimal=",")
-    return columns
+    return TextColumns(table, table.height - trailing, dialect.missing, text)
 
 
 def _text_parts(
@@ -241,26 +289,16 @@ def _read_csv(path: Path, suffix: str, text: tuple[str, ...], dialect: Dialect) 
     source = _as_utf8(source, dialect.encoding, path)
     separator, trailing = _layout(source, dialect, path)
 
-    def parsed(*, kinds: bool) -> pl.DataFrame:
-        return pl.read_csv(
+    with _parsing(source, path):
+        words = pl.read_csv(
             source,
             separator=separator,
-            infer_schema=kinds,
-            infer_schema_length=None,
+            infer_schema=False,
             null_values=list(dialect.missing),
-            schema_overrides=dict.fromkeys(text, pl.String),
             glob=False,
         )
-
-    with _parsing(source, path):
-        frame = parsed(kinds=dialect.decimal != ",")
-        if dialect.decimal is None and _has_decimal_comma(frame, text, path):
-            # All of it once more as text: a dot may stand between thousands.
-            dialect, frame = replace(dialect, decimal=","), parsed(kinds=False)
-    frame = _stripped(frame.head(frame.height - trailing), dialect.missing, text)
-    if dialect.decimal is None:
-        return frame
-    return _as_numbers(frame, text, dialect.decimal)
+    table = TextColumns(words, words.height - trailing, dialect.missing, text)
+    return pl.DataFrame([table[name] for name in table.columns])
 
 
 @contextmanager
@@ -297,7 +335,24 @@ def _as_utf8(source: Path | bytes, encoding: str | None, path: Path) -> Path | b
         ) from problem
 
 
+# What to do with a file that is no CSV table.
+_OTHER_KINDS = {
+    "Parquet": "give it the ending .parquet",
+    "gzip": "give it the ending .csv.gz",
+    "Excel": "save the sheet as CSV, or as Parquet",
+    "SQLite": "name it sqlite:FILE, with a query",
+}
+
+
 def _not_utf8(source: Path | bytes, path: Path) -> FileError:
+    kind = file_kind(path) if isinstance(source, Path) else ""
+    if kind not in ("", "a CSV table", "a TOML file"):
+        ways = (way for word, way in _OTHER_KINDS.items() if word in kind)
+        return FileError(
+            f"this is {kind}, and not a CSV table",
+            where=str(path),
+            hint=next(ways, "name a table: .csv, .tsv or .parquet"),
+        )
     decoder, line = codecs.getincrementaldecoder("utf-8")(), 0
     with _opened(source) as stream:
         for octets in stream:
@@ -333,57 +388,6 @@ def _first_widths(lines: list[str], separator: str) -> list[int]:
     with suppress(csv.Error):
         return [len(row) for row in csv.reader(lines, delimiter=separator) if row]
     return []
-
-
-def _has_decimal_comma(
-    frame: pl.DataFrame | TextColumns, text: tuple[str, ...], path: Path
-) -> bool:
-    unclear = ""
-    for name in frame.columns:
-        column = frame.words(name) if isinstance(frame, TextColumns) else frame[name]
-        if column.dtype != pl.String or name in text:
-            continue
-        values = column.drop_nulls().str.strip_chars()
-        # The first is looked at before the rest: most columns of text are no numbers.
-        if not values.head(1).str.contains(_COMMA).any() or not values.str.contains(_COMMA).all():
-            if not _thousands(values):
-                continue
-        elif not values.str.contains(",", literal=True).any():
-            continue
-        elif not _thousands(values):
-            return True
-        unclear = unclear or name
-    if unclear:
-        raise ColumnError(
-            f"the comma in the numbers of column {unclear!r} may be a decimal comma, or stand "
-            "between thousands",
-            where=str(path),
-            hint=Hint("say which is the decimal point: {decimal}", decimal=(",", ".")),
-        )
-    return False
-
-
-def _thousands(values: pl.Series) -> bool:
-    """Whether every comma could separate thousands, and there is one."""
-    if not values.head(1).str.contains(_POINT).any() or not values.str.contains(_POINT).all():
-        return False
-    return bool(values.str.contains(",", literal=True).any())
-
-
-def _as_numbers(frame: pl.DataFrame, text: tuple[str, ...], decimal: str) -> pl.DataFrame:
-    pattern, between = (_COMMA, ".") if decimal == "," else (_POINT, ",")
-    for name, kind in frame.schema.items():
-        if kind != pl.String or name in text:
-            continue
-        values = frame[name]
-        present = values.drop_nulls()
-        if not len(present) or not present.str.contains(pattern).all():
-            continue
-        plain = values.str.replace_all(between, "", literal=True)
-        frame = frame.with_columns(
-            plain.str.replace(decimal, ".", literal=True).cast(pl.Float64, strict=False)
-        )
-    return frame
 
 
 def _decompressed(path: Path) -> bytes:
@@ -499,15 +503,3 @@ def _width_error(path: Path, line: int, width: int, expected: int) -> FileError:
         where=f"{path} (rows counted from 1 below the header)",
         hint="give every row as many fields as the header",
     )
-
-
-def _stripped(frame: pl.DataFrame, missing: tuple[str, ...], text: tuple[str, ...]) -> pl.DataFrame:
-    for name, kind in frame.schema.items():
-        if kind != pl.String or not frame[name].str.contains(r"^\s|\s$").any():
-            continue
-        stripped = frame[name].str.strip_chars()
-        marked = stripped.set(stripped.is_in(list(missing)), None)
-        numbers = marked.cast(pl.Float64, strict=False)
-        numeric = name not in text and numbers.null_count() == marked.null_count() < len(marked)
-        frame = frame.with_columns(numbers if numeric else marked)
-    return frame

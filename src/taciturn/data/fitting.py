@@ -6,7 +6,7 @@ Nothing here sees a label. The standard deviation is the population's (divided b
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Literal, TypeAlias, TypeVar, get_args
@@ -23,13 +23,31 @@ from taciturn.data.column_parsing import (
     DatePart,
     Reading,
     as_levels,
+    dates,
     kind_error,
-    looks_like_dates,
     missing_error,
-    other_date_form,
+    without_blanks,
     words_error,
 )
 from taciturn.data.ids import RowIds
+from taciturn.data.recognition import (
+    ISO,
+    MARK_NAMES,
+    NO,
+    YES,
+    Doubt,
+    Mark,
+    NumberFormat,
+    are_codes,
+    compact_dates,
+    date_formats,
+    is_yes_no,
+    look_of,
+    looks_like_dates,
+    number_format,
+    parsed_dates,
+    parsed_numbers,
+)
 from taciturn.data.rules import (
     MISSING,
     OTHER,
@@ -53,7 +71,7 @@ Bins: TypeAlias = int | tuple[float, ...]
 # What a choice by column says of every column that it does not name.
 EVERY = "*"
 # The choices that may be made column by column.
-BY_COLUMN = ("type", "transform", "bins", "winsorise", "date_format")
+BY_COLUMN = ("type", "transform", "bins", "winsorise", "decimal", "date_format")
 
 T = TypeVar("T")
 
@@ -67,7 +85,8 @@ class PrepareSettings:
     bins, and the median elsewhere. ``clip`` bounds the absolute value of any output after scaling.
     ``winsorise`` is the share of rows at either end whose numbers become the next one inwards. The
     rarest levels beyond ``max_levels``, and those of a smaller share of the rows than
-    ``min_frequency``, are merged into one.
+    ``min_frequency``, are merged into one. ``normalise_categories`` compares levels without case
+    and surrounding blanks.
     """
 
     impute: Impute = "median"
@@ -84,7 +103,9 @@ class PrepareSettings:
     type: Mapping[str, ColumnType] = field(default_factory=dict)
     transform: Mapping[str, TransformChoice] = field(default_factory=dict)
     bins: Mapping[str, Bins] = field(default_factory=dict)
-    date_format: Mapping[str, str] = field(default_factory=dict)
+    decimal: Mapping[str, Mark] = field(default_factory=dict)
+    normalise_categories: bool = False
+    date_format: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     date_parts: tuple[DatePart, ...] = ()
 
     def __post_init__(self) -> None:
@@ -177,13 +198,16 @@ def fit_column(
     settings: PrepareSettings,
     vocabulary: tuple[str, ...] | None = None,
     ids: RowIds | None = None,
+    usual_mark: Callable[[], Mark | None] = lambda: None,
 ) -> Fitted:
-    """Fit one column on its training rows, with a fixed ``vocabulary`` of levels or its own."""
+    """Fit one column on its training rows, with a fixed ``vocabulary`` of levels or its own.
+
+    ``usual_mark`` is asked for the decimal mark of other columns, where this one leaves it open.
+    """
     name = series.name
     if vocabulary is not None:
         return _fixed_levels(series, settings, vocabulary)
-    kind = of_column(settings.type, name)
-    if kind == "text":
+    if of_column(settings.type, name) == "text":
         return Fitted((), (f"column {name} is left out: its type is text",))
     if _is_empty(series):
         edges = of_column(settings.bins, name)
@@ -191,21 +215,31 @@ def fit_column(
             return _given_edges(NumericRule(name, 0.0, clip=settings.clip), series, edges, settings)
         note = f"column {name} is entirely missing on the training rows: kept as zeros"
         return Fitted((NumericRule(name, impute=0.0, scale=0.0, clip=settings.clip),), (note,))
-    kind = kind or _kind_of(series, ids)
-    if kind == "number":
-        return _fit_numeric(series, settings, ids, NUMBER)
-    for setting in ("transform", "bins", "winsorise") if kind == "category" else ():
+    taken = _recognised(series, settings, ids, usual_mark)
+    if taken.kind == "number":
+        fitted = _fit_numeric(series, settings, ids, taken.reading)
+    elif taken.kind == "date":
+        fitted = _fit_date(series, settings, ids, taken.reading)
+    else:
+        fitted = _fit_text(series, settings, taken)
+    return replace(fitted, notes=(*taken.notes, *fitted.notes))
+
+
+def _fit_text(series: pl.Series, settings: PrepareSettings, taken: _Taken) -> Fitted:
+    name = series.name
+    for setting in ("transform", "bins", "winsorise"):
         if name in getattr(settings, setting):
             raise ColumnError(
                 f"column {name!r} holds categories, and {setting} is for numbers",
                 setting=setting,
                 hint=Hint("leave it out there, or say {type}", type={name: "number"}),
             )
-    if kind == "date":
-        return _fit_date(series, settings, ids)
-    if of_column(settings.type, name) is None and _is_free_text(series):
-        return _free_text(series)
-    return _fit_categories(series, settings)
+    left_out = of_column(settings.type, name) is None and _is_free_text(series, settings)
+    if taken.doubt is not None:
+        fate = "left out" if left_out else "taken as categories"
+        fitted = Fitted(()) if left_out else _fit_categories(series, settings)
+        return replace(fitted, notes=(_doubtful(name, taken.doubt, fate), *fitted.notes))
+    return _free_text(series) if left_out else _fit_categories(series, settings)
 
 
 def _is_empty(series: pl.Series) -> bool:
@@ -214,50 +248,208 @@ def _is_empty(series: pl.Series) -> bool:
     return series.dtype.is_float() and series.is_nan().fill_null(True).all()
 
 
-def _kind_of(series: pl.Series, ids: RowIds | None) -> ColumnType:
-    kind = series.dtype
+# --- recognition ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """What a column is taken for, and why it is not what it looks like."""
+
+    kind: ColumnType
+    reading: Reading = NUMBER
+    notes: tuple[str, ...] = ()
+    doubt: Doubt | None = None
+
+
+def usual_decimal_mark(columns: Iterable[pl.Series]) -> Mark | None:
+    """Decimal mark of the columns that leave no choice; None where there are none, or both."""
+    marks = set[Mark]()
+    for series in columns:
+        if series.dtype in TEXT:
+            form = number_format(series.cast(pl.String).drop_nulls())
+            if form is not None and form.certain and form.decimal != "either":
+                marks.add(form.decimal)
+    return marks.pop() if len(marks) == 1 else None
+
+
+def _recognised(
+    series: pl.Series,
+    settings: PrepareSettings,
+    ids: RowIds | None,
+    usual_mark: Callable[[], Mark | None],
+) -> _Taken:
+    name, kind = series.name, series.dtype
+    wanted = of_column(settings.type, name)
+    if wanted is None and name in settings.date_format:
+        wanted = "date"
+    if wanted == "date":
+        return _as_date(series, settings, ids)
+    if wanted == "category":
+        return _Taken("category")
+    if wanted is None and kind.is_integer() and compact_dates(series):
+        return _compact(name)
     if kind.is_numeric() or kind == pl.Boolean:
-        return "number"
-    if kind == pl.Date or isinstance(kind, pl.Datetime) or looks_like_dates(series):
-        return "date"
+        return _Taken("number")
+    if kind == pl.Date or isinstance(kind, pl.Datetime):
+        return _Taken("date", Reading("days"))
     if kind not in TEXT:
         raise kind_error(series)
-    words = _words_among_numbers(series)
-    if words is None:
-        return "category"
-    if words.any():
-        raise words_error(series, words, ids)
-    # The words are in rows that are held out, where they are refused.
-    return "number"
+    text = without_blanks(series.cast(pl.String))
+    present = text.drop_nulls()
+    if wanted is None:
+        recognised = _text_dates(series, text, present, settings, ids)
+        if recognised is not None:
+            return recognised
+    return _text_numbers(series, text, present, settings, ids, usual_mark)
 
 
-def _words_among_numbers(series: pl.Series) -> pl.Series | None:
-    """Mask of words, if a text column has many values and most are numbers."""
-    text = series.cast(pl.String)
-    # A thousand values tell enough to leave most columns of text alone.
-    sample = text.drop_nulls().gather_every(max(1, len(text) // 1000))
-    if 2 * sample.cast(pl.Float64, strict=False).count() <= len(sample):
+def _as_date(series: pl.Series, settings: PrepareSettings, ids: RowIds | None) -> _Taken:
+    """A column that is said to have dates."""
+    formats = of_column(settings.date_format, series.name)
+    if formats is not None or not (series.dtype in TEXT or series.dtype.is_integer()):
+        return _Taken("date", Reading("days", formats or ()))
+    if series.dtype.is_integer() and compact_dates(series):
+        return _compact(series.name)
+    form = date_formats(without_blanks(as_levels(series)).drop_nulls())
+    if form is None or form.words.any():
+        # It says which values are no dates, and where the first of them is.
+        dates(series, () if form is None else form.formats, ids)
+        return _Taken("date", Reading("days"))
+    if form.doubt is not None:
+        raise ColumnError(
+            f"column {series.name!r} has dates in which {form.doubt.reason}",
+            setting="date_format",
+            hint=Hint(
+                "say how they are written: {date_format}",
+                date_format={series.name: str(form.doubt.choices[0][1])},
+            ),
+        )
+    return _recognised_dates(series.name, form.formats)
+
+
+def _text_dates(
+    series: pl.Series,
+    text: pl.Series,
+    present: pl.Series,
+    settings: PrepareSettings,
+    ids: RowIds | None,
+) -> _Taken | None:
+    if looks_like_dates(text):
+        return _Taken("date", Reading("days"))
+    given = of_column(settings.date_format, series.name)
+    if given and not parsed_dates(present, given).null_count():
+        return _Taken("date", Reading("days", given))
+    form = date_formats(present)
+    if form is None:
         return None
-    words = text.cast(pl.Float64, strict=False).is_null() & text.is_not_null()
-    few = text.n_unique() <= _FREE_LEVELS or 2 * words.sum() > text.count()
-    return None if few else words
+    if form.words.any():
+        # Refused with the place of the first value that is no date.
+        dates(series, form.formats, ids)
+    if form.doubt is not None:
+        return _Taken("category", doubt=form.doubt)
+    return _recognised_dates(series.name, form.formats)
 
 
-def _is_free_text(series: pl.Series) -> bool:
-    levels = series.drop_nulls().n_unique()
+def _recognised_dates(name: str, formats: tuple[str, ...]) -> _Taken:
+    if not formats:
+        return _Taken("date", Reading("days"))
+    note = f"column {name}: dates written as {' or '.join(formats)}"
+    # ISO 8601 has one meaning beside any of them.
+    return _Taken("date", Reading("days", tuple(dict.fromkeys((*formats, ISO)))), (note,))
+
+
+def _compact(name: str) -> _Taken:
+    way = spelled(Hint("{type}", type={name: "number"}))
+    note = f"column {name}: dates written as %Y%m%d ({way} takes them as numbers)"
+    return _Taken("date", Reading("days", ("%Y%m%d",)), (note,))
+
+
+def _text_numbers(
+    series: pl.Series,
+    text: pl.Series,
+    present: pl.Series,
+    settings: PrepareSettings,
+    ids: RowIds | None,
+    usual_mark: Callable[[], Mark | None],
+) -> _Taken:
+    name, given = series.name, settings.decimal.get(series.name)
+    forced = given is not None or of_column(settings.type, name) == "number"
+    usual = settings.decimal.get(EVERY)
+    form = number_format(present, given, usual)
+    if form is not None and form.unclear and (usual := usual_mark()) is not None:
+        form = replace(number_format(present, given, usual) or form, unclear=form.unclear)
+    if form is None:
+        return _Taken("number" if forced else "category")
+    if not forced:
+        if are_codes(present):
+            return _Taken("category")
+        few = present.n_unique() <= _FREE_LEVELS
+        if form.words.any() and (few or form.words.sum() * 2 > len(present)):
+            return _Taken("category", doubt=form.doubt)
+        if form.doubt is not None:
+            return _Taken("category", doubt=form.doubt)
+    if form.words.any():
+        places = text.is_not_null().arg_true().gather(form.words.arg_true())
+        words = pl.repeat(False, len(text), eager=True).scatter(places, True)
+        raise words_error(series, words, ids, given)
+    plain = form.decimal == "." and not present.cast(pl.Float64, strict=False).null_count()
+    notes = () if plain and not form.unclear else (_numbers_note(name, form, usual),)
+    return _Taken("number", NUMBER if plain else Reading(decimal=form.decimal), notes)
+
+
+_UNIT_NAMES = {"%": "percentages", "": "numbers"}
+
+
+def _numbers_note(name: str, form: NumberFormat, usual: Mark | None) -> str:
+    """What was read, with an example; and the setting where it could have been read otherwise."""
+    shown = _value_of(form.unclear or form.example, form)
+    kind = _UNIT_NAMES.get(form.unit, "amounts of money")
+    way = ""
+    if form.unclear and usual is None:
+        other = "," if form.decimal == "." else "."
+        way = f" ({spelled(Hint('{decimal}', decimal={name: other}))} if that is wrong)"
+    return (
+        f"column {name}: {kind} with a decimal {MARK_NAMES[form.decimal]}, "
+        f"{form.unclear or form.example!r} is {shown}{way}"
+    )
+
+
+def _value_of(text: str, form: NumberFormat) -> str:
+    return f"{parsed_numbers(pl.Series([text]), form.decimal)[0]:.10g}"
+
+
+def _doubtful(name: str, doubt: Doubt, fate: str) -> str:
+    ways = " or ".join(
+        spelled(Hint(f"{{{setting}}}", **{setting: {name: value}}))
+        for setting, value in doubt.choices
+    )
+    reason = f", but {doubt.reason}" if doubt.reason else ""
+    verb = "read" if len(doubt.choices) == 1 else "decide"
+    return (
+        f"column {name} looks like {doubt.look} (such as {doubt.example!r}){reason}: {fate} "
+        f"({ways} {verb}s it)"
+    )
+
+
+def _is_free_text(series: pl.Series, settings: PrepareSettings) -> bool:
+    levels = _keys(series, settings).drop_nulls().n_unique()
     return levels > _FREE_LEVELS and levels > _FREE_SHARE * series.count()
 
 
 def _free_text(series: pl.Series) -> Fitted:
     name, levels = series.name, series.drop_nulls().n_unique()
-    form = other_date_form(series.cast(pl.String))
-    if form is not None:
-        return Fitted((), (_unread_dates(name, form, "left out"),))
+    look = look_of(series.cast(pl.String).drop_nulls())
     way = spelled(Hint("{type}", type={name: "category"}))
-    note = (
-        f"column {name} is free text, {levels:,} different values in {series.count():,} rows: left "
-        f"out (to keep its most frequent values as categories: {way})"
-    )
+    if look is None:
+        seen = f"is free text, {levels:,} different values in {series.count():,} rows"
+    else:
+        seen = f"looks like {look[0]} (such as {look[1]!r})"
+        if look[0] == "dates":
+            form = {name: "%d.%m.%Y"}
+            way = f"{spelled(Hint('{date_format}', date_format=form))} reads them; {way}"
+        elif look[0] in ("codes with leading zeros", "amounts of money", "percentages"):
+            way = f"{spelled(Hint('{type}', type={name: 'number'}))} reads numbers; {way}"
+    note = f"column {name} {seen}: left out ({way} keeps its most frequent values)"
     return Fitted((), (note,))
 
 
@@ -412,11 +604,12 @@ def _finite_statistic(value: float, name: str) -> float:
 # --- dates ---------------------------------------------------------------------------------------
 
 
-def _fit_date(series: pl.Series, settings: PrepareSettings, ids: RowIds | None) -> Fitted:
-    form = of_column(settings.date_format, series.name)
-    fitted = [_fit_numeric(series, settings, ids, Reading("days", form))]
+def _fit_date(
+    series: pl.Series, settings: PrepareSettings, ids: RowIds | None, reading: Reading
+) -> Fitted:
+    fitted = [_fit_numeric(series, settings, ids, reading)]
     for part in settings.date_parts:
-        reading = Reading(part, form)
+        reading = replace(reading, kind=part)
         if part == "year":
             fitted.append(_fit_numeric(series, settings, ids, reading))
         else:
@@ -439,26 +632,49 @@ def _fixed_levels(
     return _scaled_levels(rule, as_levels(series), settings)
 
 
+def _keys(series: pl.Series, settings: PrepareSettings) -> pl.Series:
+    """Texts such that those of one level are equal."""
+    return _spelling(settings).spelled(as_levels(series))
+
+
+def _spelling(settings: PrepareSettings) -> Reading:
+    return Reading(spelling="normalised") if settings.normalise_categories else NUMBER
+
+
 def _fit_categories(series: pl.Series, settings: PrepareSettings) -> Fitted:
-    text = as_levels(series)
-    counts = text.drop_nulls().value_counts(sort=True)
-    names = counts.get_column(series.name).to_list()
-    sizes: list[int] = counts.get_column("count").to_list()
-    # Of levels that are equally frequent the first in order stay.
-    ordered = sorted(zip(sizes, names, strict=True), key=lambda pair: (-pair[0], pair[1]))
-    threshold = settings.min_frequency * len(series)
-    frequent = [name for size, name in ordered if size >= threshold][: settings.max_levels]
-    fitted = _one_hot(series.name, text, tuple(sorted(frequent)), settings)
-    form = other_date_form(text)
-    if form is not None:
-        return Fitted(fitted.rules, (_unread_dates(series.name, form, "taken as categories"),))
-    if len(names) <= settings.max_levels:
-        return fitted
-    note = (
-        f"column {series.name} has {len(names):,} levels: the {len(frequent)} most frequent have a "
-        f"column each, and the others are one level {OTHER} ({spelled(Hint('{max_levels}'))})"
+    text, reading = as_levels(series), _spelling(settings)
+    spellings = pl.DataFrame({"key": reading.spelled(text), "text": text}).drop_nulls()
+    spellings = spellings.group_by("key", "text").len()
+    # Of spellings and of levels that are equally frequent the first in order come first.
+    spellings = spellings.sort("len", "text", descending=[True, False])
+    levels = spellings.group_by("key", maintain_order=True).agg(
+        pl.col("text").first().str.strip_chars()
+        if settings.normalise_categories
+        else pl.col("text").first(),
+        pl.col("len").sum(),
     )
-    return Fitted(fitted.rules, (*fitted.notes, note))
+    levels = levels.sort("len", "text", descending=[True, False])
+    if settings.normalise_categories and is_yes_no(levels["key"].head(_FREE_LEVELS).to_list()):
+        fitted = _one_hot(series.name, text, (NO, YES), settings, Reading(spelling="yes-no"))
+        words = ", ".join(sorted(levels["text"].to_list()))
+        return replace(fitted, notes=(f"column {series.name}: yes or no ({words})", *fitted.notes))
+    threshold = settings.min_frequency * len(series)
+    names = levels.filter(pl.col("len") >= threshold)["text"].head(settings.max_levels).to_list()
+    fitted = _one_hot(series.name, text, tuple(sorted(names)), settings, reading)
+    notes = [*fitted.notes]
+    if spellings.height > levels.height:
+        way = spelled(Hint("{normalise_categories}", normalise_categories=False))
+        notes.append(
+            f"column {series.name}: {levels.height:,} levels in {spellings.height:,} spellings, "
+            f"compared without case and blanks ({way} keeps them apart)"
+        )
+    if levels.height > settings.max_levels:
+        notes.append(
+            f"column {series.name} has {levels.height:,} levels: the {len(names)} most frequent "
+            f"have a column each, and the others are one level {OTHER} "
+            f"({spelled(Hint('{max_levels}'))})"
+        )
+    return Fitted(fitted.rules, tuple(notes))
 
 
 def _one_hot(
@@ -470,7 +686,10 @@ def _one_hot(
 ) -> Fitted:
     threshold = max(1.0, settings.min_frequency * len(text))
     absent = text.null_count()
-    others = len(text) - absent - int(text.is_in(frequent).sum())
+    keys = pl.Series(frequent, dtype=pl.String)
+    if reading.kind == "number":
+        text, keys = reading.spelled(text), reading.spelled(keys)
+    others = len(text) - absent - int(text.is_in(keys.implode()).sum())
     unknown = OTHER if others >= threshold else None
     missing = MISSING if settings.missing_indicator and absent >= threshold else None
     # Text that is called so already is of that level.
@@ -493,14 +712,6 @@ def _one_hot(
     return _scaled_levels(replace(rule, average=average), text, settings)
 
 
-def _unread_dates(name: str, form: str, fate: str) -> str:
-    lines = Hint("{type} and {date_format}", type={name: "date"}, date_format={name: form})
-    return (
-        f"column {name} has dates that are not written as in 2026-01-31: {fate} "
-        f"({spelled(lines)} make numbers of them)"
-    )
-
-
 def _one_level(rule: CategoricalRule, settings: PrepareSettings) -> str:
     if rule.unknown is None:
         return f"column {rule.name} has one level on the training rows: kept as zeros"
@@ -512,7 +723,7 @@ def _one_level(rule: CategoricalRule, settings: PrepareSettings) -> str:
 
 
 def _means(rule: CategoricalRule, text: pl.Series) -> tuple[float, ...]:
-    plain = replace(rule, reading=NUMBER)
+    plain = replace(rule, reading=replace(rule.reading, kind="number"))
     return tuple(float(indicator.mean()) for indicator in plain.arrays(text))
 
 

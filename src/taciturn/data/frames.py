@@ -7,6 +7,7 @@ importing it; they are converted column by column, which needs no Arrow library.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from taciturn.arrays import FloatArray
 from taciturn.errors import ColumnError, DataError, ShapeError, nearest
 
+_NUMBER = re.compile(r"-?\d+([.,]\d+)?(_duplicated_\d+)?")
 _COLUMNS_AT_ONCE = 16
 _ROWS_AT_ONCE = 1024
 
@@ -101,12 +103,24 @@ def require_distinct(names: list[str], *, where: str = "") -> None:
     """Refuse repeated column names."""
     if len(set(names)) == len(names):
         return
+    require_header(names, where=where)
     again = next(name for i, name in enumerate(names) if name in names[:i])
     raise ColumnError(
         f"column {again!r} appears {names.count(again)} times",
         where=where,
         hint="rename or drop the repeated column",
     )
+
+
+def require_header(names: Collection[str], *, where: str = "") -> None:
+    """Refuse names of columns that are mostly numbers: the table has no header."""
+    numbers = sum(_NUMBER.fullmatch(name.strip()) is not None for name in names)
+    if 2 * numbers > len(names):
+        raise ColumnError(
+            "the first line looks like a row of data, and not like names of columns",
+            where=where,
+            hint="write the names of the columns in the first line",
+        )
 
 
 def require_names(columns: Sequence[object], *, where: str = "") -> None:
@@ -125,6 +139,7 @@ def require_column(
 ) -> None:
     """Refuse a table without a column, and name the most similar one."""
     if column not in columns:
+        require_header(columns, where=where)
         raise ColumnError(
             f"there is no {role}{' ' if role else ''}column {column!r}",
             where=where,

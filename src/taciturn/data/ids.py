@@ -12,7 +12,8 @@ label. The salt lets two trainings differ.
 Which spellings of an id mean the same row is an explicit choice (``Normalisation``), none by
 default: ``nfkc`` (Unicode's compatibility form), then ``case`` (folded), then ``trim`` (no blanks
 at the ends), then ``zeros`` (numbers without leading zeros). Two parties must choose the same. Two
-ids of one table that become one are refused: nobody could say which row is meant.
+ids of one table that are one, as they stand or once normalised, are refused unless it is said which
+row is meant (``Duplicates``).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import hashlib
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from typing import Literal, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -31,6 +33,10 @@ from taciturn.data.frames import as_series
 from taciturn.errors import ConfigError, RowIdError, RowOrderError, ShapeError, counted, nearest
 from taciturn.files import canonical_json
 from taciturn.memmap import BLOCK_ROWS
+from taciturn.setting_syntax import Hint
+
+Duplicates: TypeAlias = Literal["error", "first", "last"]
+"""Which of several rows with one id is taken."""
 
 # Ids per hashed block: bounds the memory of a digest over many millions of rows.
 _BLOCK = 1 << 18
@@ -207,7 +213,10 @@ def _check(series: pl.Series) -> None:
         raise RowIdError(
             f"{again.sum()} of {len(series)} row ids repeat an earlier one",
             where=f"row {place + 1}, id {series[place]!r}",
-            hint="keep one row per id, or choose another id column",
+            hint=Hint(
+                "keep one row of each id: {duplicates}; or choose another id column",
+                duplicates=("first", "last"),
+            ),
         )
 
 
@@ -386,11 +395,54 @@ class Normalisation:
             f"the ids {ids[first]!r} and {ids[again]!r} are the same once normalised "
             f"({self}){more}",
             where=f"rows {first + 1} and {again + 1}",
-            hint="keep one of the two rows, or normalise less",
+            hint=Hint(
+                "keep one row of each id: {duplicates}; or normalise less",
+                duplicates=("first", "last"),
+            ),
         )
 
 
 AS_THEY_ARE = Normalisation()
+
+
+@dataclass(frozen=True, slots=True)
+class DistinctIds:
+    """Ids of a table's rows, one row of each.
+
+    ``own_ids`` has them as the table spells them, ``common`` normalised. ``rows`` are the positions
+    of the rows in the table; None for all of them.
+    """
+
+    own_ids: RowIds
+    common: RowIds
+    rows: IndexArray | None = None
+
+    @classmethod
+    def from_values(
+        cls,
+        values: object,
+        duplicates: Duplicates | None = None,
+        normalisation: Normalisation = AS_THEY_ARE,
+    ) -> DistinctIds:
+        """Ids of a column; ``RowIdError`` where two rows have one id and none is to be dropped."""
+        if duplicates in (None, "error"):
+            own_ids = RowIds.from_values(values)
+            return cls(own_ids, normalisation.apply(own_ids))
+        series = _as_text(values)
+        keys = series if series.null_count() else normalisation.series(series)
+        if not _repeats(keys):
+            own_ids = RowIds(series)
+            return cls(own_ids, normalisation.apply(own_ids))
+        once = keys.is_first_distinct() if duplicates == "first" else keys.is_last_distinct()
+        # Ids that are missing are refused, and not taken for one another.
+        once |= series.is_null()
+        own_ids = RowIds(series.filter(once))
+        rows = once.arg_true().to_numpy().astype(np.int64)
+        return cls(own_ids, normalisation.apply(own_ids), rows)
+
+    def taken_from(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """These rows of the table."""
+        return frame if self.rows is None else frame[self.rows]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import polars as pl
 
 from taciturn.data.csv_files import USUAL, Dialect
-from taciturn.data.frames import require_column
 from taciturn.data.source import TableSource
 from taciturn.errors import DataError
 
@@ -25,9 +24,10 @@ def join_tables(
     """
     sides = [TableSource.at(table, dialect) for table in (bob, alice)]
     frames = [side.frame(text=(id_column,)) for side in sides]
-    for side, frame in zip(sides, frames, strict=True):
-        require_column(frame.columns, id_column, "id", where=side.where)
-        _require_unique(frame[id_column], side.where)
+    frames = [
+        side.distinct(frame, id_column).taken_from(frame)
+        for side, frame in zip(sides, frames, strict=True)
+    ]
     left, right = (frame.with_columns(pl.col(id_column).cast(pl.String)) for frame in frames)
     columns = tuple(name for name in right.columns if name != id_column)
     _require_apart(left.columns, columns, sides[1].where)
@@ -40,16 +40,6 @@ def join_tables(
             hint="compare how both tables spell their ids",
         )
     return joined, columns
-
-
-def _require_unique(ids: pl.Series, where: str) -> None:
-    if ids.n_unique() < len(ids):
-        raise DataError(
-            f"{len(ids) - ids.n_unique()} ids of column {ids.name!r} occur again",
-            where=where,
-            setting="id",
-            hint="keep one row per id",
-        )
 
 
 def _require_apart(bob: Sequence[str], alice: Sequence[str], where: str) -> None:

@@ -24,6 +24,7 @@ from typing import Protocol, Self, TypeAlias
 import polars as pl
 
 from taciturn.errors import ColumnError, FileError
+from taciturn.files import file_kind
 
 Fingerprint: TypeAlias = tuple[str, int, int]
 """A file's name, its bytes, and when it was last changed, in nanoseconds."""
@@ -130,6 +131,31 @@ class ParquetTable:
         return f"ParquetTable({self.height} rows in {len(self.parts)} parts)"
 
 
+@dataclass(frozen=True, slots=True, repr=False)
+class SomeRows:
+    """Some rows of a table, which is read column by column."""
+
+    table: Columns
+    rows: pl.Series
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return self.table.columns
+
+    @property
+    def height(self) -> int:
+        """Number of rows."""
+        return len(self.rows)
+
+    def __getitem__(self, name: str, /) -> pl.Series:
+        return self.table[name].gather(self.rows)
+
+    def select(self, names: list[str], /) -> SomeRows:
+        """The table with these columns only."""
+        return replace(self, table=self.table.select(names))
+
+
 def is_parquet(path: Path) -> bool:
     """Whether a path names Parquet files: one, a folder, or a pattern."""
     return path.is_dir() or _is_pattern(path) or path.name.lower().endswith(SUFFIX)
@@ -229,6 +255,13 @@ def _reporting(path: Path) -> Iterator[None]:
         with reporting_read_errors(path):
             yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as problem:
+        kind = file_kind(path)
+        if kind not in ("", "a Parquet file"):
+            raise FileError(
+                f"this is {kind}, and not a Parquet file",
+                where=str(path),
+                hint="give it the ending of its kind: .csv, .csv.gz, .tsv or .tsv.gz",
+            ) from problem
         raise FileError(
             "the Parquet file is cut short or damaged",
             where=str(path),

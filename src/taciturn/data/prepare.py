@@ -15,19 +15,21 @@ as this takes, and once afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray, IndexArray
-from taciturn.data.fitting import PrepareSettings, fit_column
+from taciturn.data.fitting import PrepareSettings, fit_column, usual_decimal_mark
 from taciturn.data.frames import fill_columns, require_column, require_distinct
 from taciturn.data.ids import RowIds
 from taciturn.data.parquet import Columns
+from taciturn.data.recognition import Mark
 from taciturn.data.rules import (
     CategoricalRule,
     NumericRule,
@@ -86,7 +88,7 @@ __all__ = [
     "prepared_table",
 ]
 
-_VERSION = 4
+_VERSION = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,14 +248,18 @@ def fit(
     training rows among the frame's; all where absent.
     """
     fixed, taken = vocabularies or {}, _positions(rows)
+
+    def column(name: str) -> pl.Series:
+        # One column at a time: a frame of the rows would be a second copy of the table.
+        return frame[name] if taken is None else frame[name][taken]
+
+    mark = _usual_mark(column, frame.columns)
     rules: list[Rule] = []
     notes: list[str] = []
     problems = ErrorCollector()
     for name in frame.columns:
         with problems.collecting():
-            # One column at a time: a frame of the rows would be a second copy of the table.
-            series = frame[name] if taken is None else frame[name][taken]
-            fitted = fit_column(series, settings, fixed.get(name), ids)
+            fitted = fit_column(column(name), settings, fixed.get(name), ids, mark)
             rules.extend(fitted.rules)
             notes.extend(fitted.notes)
     if problems:
@@ -322,6 +328,8 @@ def _prepared_columns(
     """The preparation, and each raw column's outputs by rows, for all of ``chosen``."""
     train = chosen[0]
     order = pl.Series(np.concatenate([part.rows for part in chosen]), dtype=pl.UInt32)
+    training = order.head(len(train.rows))
+    mark = _usual_mark(lambda name: columns[name].gather(training), columns.columns)
     rules: list[Rule] = []
     notes: list[str] = []
     prepared: list[FloatArray] = []
@@ -330,7 +338,7 @@ def _prepared_columns(
     for name in columns.columns:
         series = columns[name].gather(order)
         with problems.collecting():
-            fitted = fit_column(series.head(len(train.rows)), settings, None, train.ids)
+            fitted = fit_column(series.head(len(train.rows)), settings, None, train.ids, mark)
             rules.extend(fitted.rules)
             notes.extend(fitted.notes)
             with later.collecting():
@@ -349,6 +357,13 @@ def _prepared_columns(
         if noted:
             raise noted.error()
     return Preparation(tuple(rules), tuple(notes)), prepared
+
+
+def _usual_mark(
+    column: Callable[[str], pl.Series], names: Sequence[str]
+) -> Callable[[], Mark | None]:
+    """Decimal mark of a table, looked for where a column leaves it open, and once only."""
+    return cache(lambda: usual_decimal_mark(map(column, names)))
 
 
 def _transpose_into(prepared: Sequence[FloatArray], start: int, values: FloatArray) -> None:

@@ -36,6 +36,7 @@ from pydantic import TypeAdapter, ValidationError
 from taciturn.arrays import FloatArray
 from taciturn.data.column_parsing import NUMBER, Reading, missing_error
 from taciturn.data.ids import RowIds
+from taciturn.data.recognition import MARK_NAMES
 from taciturn.data.transforms import Transform
 from taciturn.errors import ConfigError, nearest
 
@@ -170,7 +171,7 @@ class CategoricalRule:
 
     def __post_init__(self) -> None:
         where = f"rule of column {self.column!r}"
-        if len(set(self.levels)) != len(self.levels):
+        if len({*self._spelled()}) != len(self.levels):
             raise ConfigError("a level is repeated", where=where, hint="name every level once")
         for name in ("dropped", "unknown", "missing"):
             if (level := getattr(self, name)) is not None and level not in self.levels:
@@ -262,11 +263,17 @@ class CategoricalRule:
         text = self.reading.levels(series)
         if not self.levels:
             return np.zeros(len(series), dtype=np.int64)
-        known = text.cast(pl.Enum(list(self.levels)), strict=False).to_physical().cast(pl.Int64)
+        known = text.cast(pl.Enum(self._spelled()), strict=False).to_physical().cast(pl.Int64)
         codes: NDArray[np.int64] = known.fill_null(self._place(self.unknown)).to_numpy()
         if self.missing != self.unknown and text.null_count():
             codes = np.where(text.is_null().to_numpy(), self._place(self.missing), codes)
         return codes
+
+    def _spelled(self) -> list[str]:
+        """Levels as rows are compared with them."""
+        if self.reading.spelling == "exact":
+            return [*self.levels]
+        return self.reading.spelled(pl.Series(self.levels, dtype=pl.String)).to_list()
 
     def _place(self, level: str | None) -> int:
         return len(self.levels) if level is None else self.levels.index(level)
@@ -431,8 +438,13 @@ def _short_numbers(values: tuple[float, ...]) -> list[str]:
 
 def _kind(reading: Reading) -> str:
     if reading.kind == "days":
-        return "date, as days since 1970-01-01"
-    return "numeric" if reading.kind == "number" else f"{reading.kind} of a date"
+        written = f" written as {' or '.join(reading.formats)}" if reading.formats else ""
+        return f"date{written}, as days since 1970-01-01"
+    if reading.kind != "number":
+        return f"{reading.kind} of a date"
+    if reading.decimal is None:
+        return "numeric"
+    return f"numeric, with a decimal {MARK_NAMES[reading.decimal]}"
 
 
 def _clip_step(clip: float | None) -> list[str]:

@@ -24,6 +24,7 @@ from taciturn.data import csv_files
 from taciturn.data.csv_files import (
     USUAL,
     Dialect,
+    MarkedColumns,
     TextColumns,
     converted,
     converts,
@@ -32,7 +33,7 @@ from taciturn.data.csv_files import (
 )
 from taciturn.data.database import Connection, DatabaseQuery, as_text
 from taciturn.data.frames import as_frame, require_column
-from taciturn.data.ids import RowIds
+from taciturn.data.ids import AS_THEY_ARE, DistinctIds, Normalisation
 from taciturn.data.parquet import (
     Columns,
     Fingerprint,
@@ -96,12 +97,12 @@ class TableSource:
         """
         match self.location:
             case pl.DataFrame() as frame:
-                return frame
+                return _marked(frame, self.dialect, text)
             case DatabaseQuery() as query:
                 return _text_columns(query, tuple(text), self.dialect, columns, folder)
             case path:
                 if is_parquet(path):
-                    return ParquetTable.at(path)
+                    return _marked(ParquetTable.at(path), self.dialect, text)
                 if folder is not None and converts(path, self.dialect):
                     return converted(path, folder, text=tuple(text), dialect=self.dialect)
                 return read_csv(path, text, self.dialect)
@@ -115,11 +116,17 @@ class TableSource:
             return table.frame()
         return pl.DataFrame([table[name] for name in table.columns])
 
-    def ids(self, id_column: str) -> RowIds:
+    def ids(self, id_column: str, normalisation: Normalisation = AS_THEY_ARE) -> DistinctIds:
         """Ids of the rows, in their order."""
         table = self.open(text=[id_column], columns=[id_column])
+        return self.distinct(table, id_column, normalisation)
+
+    def distinct(
+        self, table: Columns, id_column: str, normalisation: Normalisation = AS_THEY_ARE
+    ) -> DistinctIds:
+        """Ids of an open table's rows, one row of each as the dialect says."""
         require_column(table.columns, id_column, "id", where=self.where)
-        return RowIds.from_values(table[id_column])
+        return DistinctIds.from_values(table[id_column], self.dialect.duplicates, normalisation)
 
     def fingerprints(self) -> tuple[Fingerprint, ...]:
         """Fingerprints of the table's files; none where there are no files."""
@@ -144,6 +151,16 @@ def read_frame(
 ) -> pl.DataFrame:
     """Read a file, a folder of Parquet files or a pattern (``TableSource.frame``)."""
     return TableSource.at(path, dialect).frame(text=text)
+
+
+def _marked(table: Columns, dialect: Dialect, text: Sequence[str]) -> Columns:
+    """A table of typed columns, without the words that are said to mean a missing value."""
+    if dialect.na_values is None:
+        return table
+    marked = MarkedColumns(table, dialect.na_values, tuple(text))
+    if not isinstance(table, pl.DataFrame):
+        return marked
+    return pl.DataFrame([marked[name] for name in table.columns])
 
 
 def _digest(path: Path) -> str:
@@ -178,7 +195,7 @@ def _text_columns(
     if table is None:
         raise DataError("the query has no rows", where=query.where, hint="select at least one row")
     known = (query.where, table.height, int.from_bytes(sha.digest()[:8]))
-    return TextColumns(table, table.height, dialect.missing, text, dialect.decimal, (known,))
+    return TextColumns(table, table.height, dialect.missing, text, (known,))
 
 
 def _hashed(parts: Iterable[pl.DataFrame], sha: hashlib._Hash) -> Iterator[pl.DataFrame]:

@@ -14,7 +14,7 @@ import polars as pl
 from taciturn.arrays import IndexArray
 from taciturn.data.ids import RowIds
 from taciturn.data.prepare import NumericRule, Preparation, RawData, fit, prepared_table
-from taciturn.data.tables import FeatureTable, LabelTable, leakage_notes
+from taciturn.data.tables import FeatureTable, LabelTable, leakage_notes, width_notes
 from taciturn.errors import ColumnError, ConfigError, ShapeError, counted, nearest
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint
@@ -241,6 +241,7 @@ def prepare_vertical(
     # Columns of the paper's datasets have been looked over.
     tables = (alice_train, bob_train) if raw.own else ()
     remarks = [note for table in tables for note in leakage_notes(table, labels_train)]
+    remarks += width_notes(len(plan.columns), len(train))
     return VerticalData(
         alice_train=alice_train,
         bob_train=bob_train,
@@ -352,6 +353,8 @@ def _chosen(
     for column, source in zip(columns, sources, strict=True):
         given[source].append(column)
     for group, name in ((group, name) for group, names in enumerate(groups) for name in names):
+        if name == "":
+            continue
         meant = [name] if name in present else given.get(name, [])
         if not meant and name in left_out:
             raise ColumnError(
@@ -372,6 +375,6 @@ def _chosen(
             )
         taken.update(meant)
         chosen[group].update(meant)
-    if not taken:
-        raise ColumnError("no column is assigned to Alice", hint=_FORMS)
+    if not all(chosen):
+        raise ColumnError("no column is assigned to Alice", setting="alice_columns", hint=_FORMS)
     return chosen

@@ -44,6 +44,7 @@ from taciturn.errors import (
     LabelValueError,
     MissingValueError,
     ShapeError,
+    advised,
     spelled,
 )
 from taciturn.families.base import UNCHANGED, Family, Response
@@ -590,6 +591,16 @@ def _correlation_notes(table: FeatureTable, labels: LabelTable) -> tuple[str, ..
                 f"you predict? If not, leave it out: {spelled(Hint('{drop}', drop=[source]))}"
             )
     return tuple(notes)
+
+
+def width_notes(columns: int, rows: int) -> tuple[str, ...]:
+    """Note for a table with more prepared columns than training rows; empty for others."""
+    if columns <= rows:
+        return ()
+    return (
+        f"there are more columns ({columns:,}) than training rows ({rows:,}): a model can fit any "
+        f"labels of these rows. {advised('Raise {l2}, or leave columns out')}",
+    )
 
 
 def label_name_notes(frame: Columns) -> tuple[str, ...]:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import numpy as np
 import polars as pl
 
+from taciturn.arrays import IndexArray
 from taciturn.data.column_parsing import TEXT, as_levels
 from taciturn.data.csv_files import USUAL, Dialect, TextColumns
 from taciturn.data.fitting import BY_COLUMN, EVERY, PrepareSettings
 from taciturn.data.frames import require_column, require_names
-from taciturn.data.ids import RowIds, row_name
-from taciturn.data.parquet import Columns, Fingerprint, require_unchanged
+from taciturn.data.ids import DistinctIds, Duplicates, RowIds, row_name
+from taciturn.data.parquet import Columns, Fingerprint, SomeRows, require_unchanged
 from taciturn.data.prepare import ErrorCollector, RawData, fit
 from taciturn.data.source import TableSource
 from taciturn.data.tables import LabelTable
@@ -195,7 +196,11 @@ def _label_hint(text: pl.Series) -> Hint:
 
 
 DEFAULTS = PrepareSettings(
-    winsorise={EVERY: 0.005}, missing_indicator=True, min_frequency=0.005, scale_categories=False
+    winsorise={EVERY: 0.005},
+    missing_indicator=True,
+    min_frequency=0.005,
+    scale_categories=False,
+    normalise_categories=True,
 )
 
 C = TypeVar("C", bound=Columns)
@@ -244,6 +249,7 @@ class UserRows(Generic[C]):
     labels: LabelTable | None
     settings: PrepareSettings
     sources: tuple[Fingerprint, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 def user_data(
@@ -300,14 +306,18 @@ def _validated(
             f"column {label_column!r} is named as id and as label",
             hint="name two different columns",
         )
-    problems, settings = ErrorCollector(), table.settings
+    problems, settings, remarks = ErrorCollector(), table.settings, tuple[str, ...]()
     ids, labels, named = RowIds.numbered(frame.height), None, id_column is None
     with problems.collecting():
         require_names(frame.columns, where=where)
     with problems.collecting():
         if id_column is not None:
             require_column(frame.columns, id_column, "id", where=where)
-            ids, named = RowIds.from_values(frame[id_column]), True
+            distinct = DistinctIds.from_values(frame[id_column], table.dialect.duplicates)
+            ids, named = distinct.own_ids, True
+            if distinct.rows is not None:
+                remarks = (_dropped(frame.height, distinct.rows, table.dialect.duplicates),)
+                frame = _rows_of(frame, distinct.rows)
     # Without sound ids a row goes by its number.
     names = ids if named else None
     with problems.collecting():
@@ -329,7 +339,24 @@ def _validated(
         with problems.collecting():
             fit(_wanted(features, settings), settings, ids=names)
         raise problems.error(where)
-    return UserRows(features, ids, labels, settings)
+    return UserRows(features, ids, labels, settings, remarks=remarks)
+
+
+def _rows_of(table: C, rows: IndexArray) -> C:
+    chosen: Columns = (
+        table[rows]
+        if isinstance(table, pl.DataFrame)
+        else SomeRows(table, pl.Series(rows, dtype=pl.UInt32))
+    )
+    # Whatever the table is, its rows are such a table too.
+    return cast("C", chosen)
+
+
+def _dropped(height: int, rows: IndexArray, duplicates: Duplicates | None) -> str:
+    return (
+        f"{height - len(rows):,} of {height:,} rows repeat an id: the {duplicates} row of each id "
+        "is taken"
+    )
 
 
 def _wanted(features: C, settings: PrepareSettings) -> C:

@@ -348,21 +348,21 @@ def run_checks(
 ) -> list[Finding]:
     """All findings, in the order in which they are shown; without a file, the machine's alone.
 
-    ``report`` receives the cost of a party's training, and past sessions that exposed Alice's
-    columns, where they can be known.
+    With a file, only what a party needs is checked: no extra, no dataset. ``report`` receives the
+    cost of its training, and past sessions that exposed Alice's columns, where they can be known.
     """
     announce("packages")
-    findings = [check_python(), *check_packages(), *check_extras(), *check_extensions()]
+    findings = [check_python(), *check_packages()]
+    findings += [*check_extensions(), *([] if config else check_extras())]
     announce("machine")
     findings += check_machine()
+    if config is not None:
+        announce(str(config))
+        return [*findings, *_party(config, report)]
     announce("schemes")
     findings += check_schemes()
     announce("datasets")
-    findings += check_datasets()
-    if config is not None:
-        announce(str(config))
-        findings += _party(config, report)
-    return findings
+    return [*findings, *check_datasets()]
 
 
 def _party(config: Path, report: Callable[[Outlook | PastExposure], None]) -> list[Finding]:

@@ -9,15 +9,18 @@ import errno
 import fcntl
 import math
 import os
+import re
 import shutil
 import socket
 import stat
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from taciturn.crypto.registry import SCHEMES
 from taciturn.data.ids import describe_spellings, further, spellings
+from taciturn.doctor.machine import check_scheme
 from taciturn.errors import (
     CertificateError,
     ConfigError,
@@ -26,12 +29,13 @@ from taciturn.errors import (
     counted,
     rendering_errors_as,
 )
-from taciturn.files import is_private
+from taciturn.files import is_private, read_toml
 from taciturn.jobs.train import TrainingPlan
 from taciturn.party.agreement_check import require_begun_in_time, require_fit, require_signed
 from taciturn.party.applied_model import past_exposure
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.store import ConsentStore
+from taciturn.party.credentials import require_own_name
 from taciturn.party.encrypted_log import KEY_BYTES, room_to_resume
 from taciturn.party.state_store import key_place
 from taciturn.party.tables import load_tables
@@ -50,15 +54,16 @@ _LITTLE_ROOM, _NO_ROOM = 1 << 30, 64 << 20
 def check_party(path: Path, report: Report = lambda price: None) -> list[Finding]:
     """Findings about one party's file; where it cannot be read, that alone.
 
-    ``report`` receives the cost of the training, and past sessions that exposed Alice's columns,
-    where they can be known.
+    What a wrong setting does not concern is checked all the same. ``report`` receives the cost of
+    the training, and past sessions that exposed Alice's columns, where they can be known.
     """
-    try:
-        config = PartyConfig.read(path)
-    except ConfigError as problem:
-        return [Finding.from_error("config", problem)]
+    config, problems = read_leniently(path)
+    wrong = [Finding.from_error("config", problem) for problem in problems]
+    if config is None:
+        return wrong
     return [
-        Finding.ok("config", f"{path}: {config.role} with {config.peer}"),
+        *(wrong or [Finding.ok("config", f"{path}: {config.role} with {config.peer}")]),
+        *(check_scheme(SCHEMES[name]) for name in SCHEMES if name == config.agreed["scheme"]),
         *check_certificates(config),
         *check_agreement(config),
         *check_table(config, report),
@@ -68,6 +73,36 @@ def check_party(path: Path, report: Report = lambda price: None) -> list[Finding
         *check_output(config),
         check_link(config),
     ]
+
+
+def read_leniently(path: Path) -> tuple[PartyConfig | None, list[ConfigError]]:
+    """A party's file without its wrong settings, and what is wrong with each of them.
+
+    None where a setting is missing, or what is wrong cannot be left out.
+    """
+    problems: list[ConfigError] = []
+    try:
+        values = read_toml(path, "party's file", "taciturn init writes one for each side")
+    except ConfigError as problem:
+        return None, [problem]
+    while True:
+        try:
+            return PartyConfig.from_values(values, path), problems
+        except ConfigError as problem:
+            problems.append(problem)
+            if not _leave_out(values, problem):
+                return None, problems
+
+
+def _leave_out(values: dict[str, Any], problem: ConfigError) -> bool:
+    """Remove the setting or section that an error is about; False where it does not stand there."""
+    named = re.search(r"\[([\w-]+)\]", problem.where)
+    section = values if named is None else values.get(named[1], {})
+    for key in section:
+        if key.replace("-", "_") == problem.setting.replace("-", "_"):
+            del section[key]
+            return True
+    return False
 
 
 def check_certificates(config: PartyConfig, now: datetime | None = None) -> list[Finding]:
@@ -80,8 +115,7 @@ def check_certificates(config: PartyConfig, now: datetime | None = None) -> list
             config.path(link.certificate), key, config.path(link.ca), now=at
         )
         with rendering_errors_as(config.syntax):
-            if config.parties:
-                config.side.require_certificate(config, credentials)
+            require_own_name(config, credentials)
     except CertificateError as problem:
         return [Finding.from_error(area, problem), *exposure]
     findings = [
@@ -91,18 +125,9 @@ def check_certificates(config: PartyConfig, now: datetime | None = None) -> list
             f"and ends in {(credentials.expires - at).days} days",
         )
     ]
-    if credentials.name in config.peers:
-        findings = [
-            Finding.problem(
-                area,
-                f"{link.certificate} names {credentials.name}, whom [link] peer names as the "
-                "other side",
-                "give each side its own certificate, and the other's name as peer",
-            )
-        ]
     # The mode of the key is reported below.
     late = [notice for notice in credentials.warnings if "expires" in notice]
-    way_out = "renew it in time, with the commands in docs/how-to/certificates.md"
+    way_out = "renew it in time, with the commands in docs/how-to/install.md"
     soon = [Finding.warning(area, notice, way_out) for notice in late]
     return [*findings, *soon, *exposure]
 
@@ -141,7 +166,7 @@ def check_table(config: PartyConfig, report: Report = lambda price: None) -> lis
         ),
         *_alignment(config),
     ]
-    for note in tables.notes:
+    for note in dict.fromkeys(tables.notes):
         findings.append(Finding.warning("data", note, "look at the column, or leave it out"))
     try:
         require_fit(config, tables)
@@ -210,7 +235,9 @@ def _columns(area: str, exposed: str | None) -> Finding:
     if exposed is None:
         return Finding.ok(area, "no score of a training row is opened to Bob")
     return Finding.warning(
-        area, f"{exposed}, as accept-column-exposure accepts", "is that meant? mutual opens none"
+        area,
+        "Bob can reconstruct Alice's columns (below), as accept-column-exposure accepts",
+        "is that meant? mutual opens none",
     )
 
 
@@ -225,7 +252,7 @@ def _alignment(config: PartyConfig) -> list[Finding]:
         )
     ]
     try:
-        ids = config.normalisation.apply(config.table().ids(config.data.id))
+        ids = config.table().ids(config.data.id, config.normalisation).common
     except TaciturnError as problem:
         return [*findings, Finding.from_error("data", problem)]
     mixed = [spelling for spelling in spellings(ids, config.normalisation) if spelling.mixed]

@@ -6,7 +6,8 @@ The programs of both sides run against each other in this process, for a short w
   scores of all rows at the end.
 - Whole tables: a session of a few passes, over all rows of a small table. Of a large one two
   samples are measured and extrapolated: seconds by rows, and bytes by ciphertexts, whose number
-  grows more slowly than the rows while tiles become narrower (``crypto.bfv.layout``).
+  grows more slowly than the rows while tiles become narrower (``crypto.bfv.layout``). A step over a
+  block of rows costs what a pass over as many does.
 
 A side that has only its own table passes the number of the other side's columns, and uniform
 numbers replace them: no cost depends on values.
@@ -42,6 +43,7 @@ from taciturn.data.ids import RowIds
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.pair import run_star
 from taciturn.families.registry import BINOMIAL
+from taciturn.numerics.table_schedule import TableSchedule
 from taciturn.parallel import one_thread
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.party import TRAININGS as ALICE
@@ -156,6 +158,7 @@ class _Sampler:
     table_memory: int
     most_values: int
     entropy: KeyedEntropy = field(default_factory=KeyedEntropy.from_system)
+    watches: dict[int, _Watch] = field(default_factory=dict)
 
     def batches(self) -> FloatArray:
         enough = max(BATCH_ROWS, LEAST_ITERATIONS * self.terms.longest_product)
@@ -180,41 +183,57 @@ class _Sampler:
             if self.held_out:
                 # Before the training the sides compare which rows are held out.
                 watch.run(
-                    {ONLY: compare_held_out("alice", alice_table)},
-                    compare_held_out("bob", bob_table),
+                    {ONLY: compare_held_out("alice", self.terms, alice_table)},
+                    compare_held_out("bob", self.terms, bob_table),
                 )
         return watch.last
 
     def whole_tables(self) -> FloatArray:
+        if not self.terms.mechanism.shares_scores:
+            return self._passes(self.rows, self.terms.rounds)
+        columns = sum(map(_width, [*self.alices, self.bob]))
+        schedule = TableSchedule(self.rows, columns, self.terms.rounds)
+        blocks = len(schedule.blocks)
+        parts = sum(schedule.block(number) is not None for number in range(schedule.steps))
+        cost = self._passes(self.rows, schedule.steps - parts)
+        if blocks:
+            # What further passes over the rows of a block would cost.
+            rows = self.rows // blocks
+            cost += self._passes(rows, schedule.steps) - self._passes(rows, schedule.steps - parts)
+        return cost
+
+    def _passes(self, rows: int, passes: int) -> FloatArray:
+        """Cost of so many passes over so many rows."""
         most = self.most_values // max(1, sum(map(_width, self.alices)))
         if self.terms.mechanism.shares_scores:
             most = min(most, MOST_SHARED_ROWS)
-        if self.rows <= most:
-            return self._passes(self.rows)
+        if rows <= most:
+            return self._measured(rows, passes)
         few, many = most // SMALLER, most
-        factors = (self._growth(self.rows) - self._growth(many)) / (
+        factors = (self._growth(rows) - self._growth(many)) / (
             self._growth(many) - self._growth(few)
         )
-        cost = self._passes(many)
+        cost = self._measured(many, passes)
         # On a busy machine few rows may take longer than many.
-        return cost + factors * np.maximum(cost - self._passes(few), 0.0)
+        return cost + factors * np.maximum(cost - self._measured(few, passes), 0.0)
 
     @property
     def iterations(self) -> int:
         return self.terms.iterations(self.rows)
 
-    def _passes(self, rows: int) -> FloatArray:
+    def _measured(self, rows: int, passes: int) -> FloatArray:
         agreed = self.terms.agreement
         # The last pass is none like the others; with shared scores the last two open a loss.
         unlike = LOSSES if self.terms.mechanism.shares_scores else 1
-        few = agreed.with_rounds(min(agreed.rounds, PASSES - 1 + unlike))
-        alice_inputs, bob_inputs = self._inputs(replace(self.terms, agreement=few), rows)
-        watch = _Watch(np.inf)
-        watch.run(
-            {name: alice_program(inputs) for name, inputs in alice_inputs.items()},
-            bob_program(bob_inputs),
-        )
-        return watch.extended(agreed.rounds, unlike)
+        if rows not in self.watches:
+            few = agreed.with_rounds(min(agreed.rounds, PASSES - 1 + unlike))
+            alice_inputs, bob_inputs = self._inputs(replace(self.terms, agreement=few), rows)
+            watch = self.watches[rows] = _Watch(np.inf)
+            watch.run(
+                {name: alice_program(inputs) for name, inputs in alice_inputs.items()},
+                bob_program(bob_inputs),
+            )
+        return self.watches[rows].extended(passes, unlike)
 
     def _growth(self, rows: int) -> FloatArray:
         """Sizes to which seconds, bytes to Alice and bytes to Bob are proportional."""

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -209,7 +209,7 @@ def run_party(
     ``endpoint`` is the connection to the peer, or to each of several; None opens the one that the
     party's file describes.
     """
-    keys = peer_fingerprints(config) if job.needs_signatures else None
+    keys: dict[str, str] = {}
 
     with ExitStack() as stack:
 
@@ -219,18 +219,28 @@ def run_party(
                 return endpoint
             return stack.enter_context(open_endpoint(config, callbacks.announce, keys))
 
+        @contextmanager
+        def telling() -> Iterator[None]:
+            try:
+                yield
+            except TaciturnError as problem:
+                if job.tells_refusal:
+                    # A connection that fails now must not hide the problem itself.
+                    with suppress(TaciturnError):
+                        session = PeerSession(config, opened(), callbacks)
+                        callbacks.announce(
+                            f"aborting, and notifying {config.peer} if it is connected"
+                        )
+                        session.refuse(job.purpose, problem)
+                raise
+
+        with telling():
+            if job.needs_signatures:
+                keys |= peer_fingerprints(config)
         if job.opens_first:
             opened()
-        try:
+        with telling():
             side = job.prepare(config)
-        except TaciturnError as problem:
-            if job.tells_refusal:
-                # A connection that fails now must not hide the problem itself.
-                with suppress(TaciturnError):
-                    session = PeerSession(config, opened(), callbacks)
-                    callbacks.announce(f"aborting, and notifying {config.peer} if it is connected")
-                    session.refuse(job.purpose, problem)
-            raise
         return side.run_session(RunContext(job, config, callbacks, opened()))
 
 

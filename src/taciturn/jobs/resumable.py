@@ -27,6 +27,7 @@ from taciturn.errors import (
     AgreementError,
     PeerStopped,
     RemoteProtocolError,
+    SignatureError,
     StateError,
     TaciturnError,
 )
@@ -216,7 +217,8 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
         with state_folder(config) as state:
             for warning in state.warnings:
                 log("warning", about=warning)
-            past = self._past(config, state, log)
+            with _telling(session, job.purpose, SignatureError):
+                past = self._past(config, state, log)
             budget = self.budget(past.meta.charge_name)
             if past.done is None:
                 with _telling(session, job.purpose):
@@ -281,11 +283,13 @@ def _figures_of(outcome: SessionOutcome) -> PartyFigures:
 
 
 @contextmanager
-def _telling(session: PeerSession, purpose: int) -> Iterator[None]:
+def _telling(
+    session: PeerSession, purpose: int, kind: type[TaciturnError] = TaciturnError
+) -> Iterator[None]:
     """Tell the peer why this side does not begin."""
     try:
         yield
-    except TaciturnError as problem:
+    except kind as problem:
         # A connection that fails now must not hide the problem itself.
         with suppress(TaciturnError):
             session.refuse(purpose, problem)

@@ -27,6 +27,7 @@ import polars as pl
 
 from taciturn.arrays import FloatArray
 from taciturn.data.column_parsing import PARTS
+from taciturn.data.recognition import YES_NO
 from taciturn.data.rules import BinnedRule, CategoricalRule, NumericRule, Rule
 from taciturn.data.transforms import Transform
 from taciturn.errors import ConfigError
@@ -269,7 +270,7 @@ class _Graph:
         stranger = "".join(rule.levels) + "?"
         levels = pl.Series(rule.column, [*rule.levels, stranger, None], dtype=pl.String)
         table = np.column_stack(list(rule.arrays(levels)))
-        places = {level: place for place, level in enumerate(rule.levels)}
+        places = _spellings(rule)
         places.setdefault("", count + 1)
         place = self.node(
             "LabelEncoder",
@@ -280,6 +281,20 @@ class _Graph:
             default_int64=count,
         )
         return self._taken(table, place)
+
+
+def _spellings(rule: CategoricalRule) -> dict[str, int]:
+    """Place of each level by its spellings: ONNX has no operator that ignores case everywhere."""
+    places = {level: place for place, level in enumerate(rule.levels)}
+    if rule.reading.spelling == "exact":
+        return places
+    words = [(level, place) for level, place in places.items()]
+    if rule.reading.spelling == "yes-no":
+        words += [(word, places[meant]) for word, meant in YES_NO.items() if meant in places]
+    for word, place in words:
+        for spelling in (word.lower(), word.upper(), word.capitalize(), word.title()):
+            places.setdefault(spelling, place)
+    return places
 
 
 def _metadata(parts: tuple[ModelPart, ...]) -> dict[str, str]:

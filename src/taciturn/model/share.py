@@ -38,6 +38,7 @@ from taciturn.families.base import Family, Response
 from taciturn.families.registry import BINOMIAL, FAMILIES
 from taciturn.files import (
     canonical_json,
+    file_kind,
     finite_json,
     reporting_write_errors,
     sync_folder,
@@ -243,17 +244,16 @@ def _parsed(path: Path) -> dict[str, Any]:
             hint="taciturn party writes it at the end of a training",
         ) from None
     except (ValueError, RecursionError):
+        kind = file_kind(path)
+        if kind not in ("", "a model file"):
+            raise _no_model(path, kind) from None
         raise FileError(
             "this is not a whole model file",
             where=str(path),
             hint="take a whole copy of it, or train again",
         ) from None
     if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise FileError(
-            "this is not a model of taciturn",
-            where=str(path),
-            hint="name the file that taciturn party wrote ([output] model)",
-        )
+        raise _no_model(path, file_kind(path))
     version = record.get("version")
     if type(version) is not int or version != FORMAT_VERSION:
         raise FileError(
@@ -264,6 +264,14 @@ def _parsed(path: Path) -> dict[str, Any]:
     _require_digest(record, path)
     del record["format"], record["version"]
     return record
+
+
+def _no_model(path: Path, kind: str) -> FileError:
+    return FileError(
+        f"this is {kind or 'another file'}, and not a model of taciturn",
+        where=str(path),
+        hint="name the file that taciturn party wrote ([output] model)",
+    )
 
 
 def _require_digest(record: dict[str, Any], path: Path) -> None:
@@ -390,13 +398,21 @@ def archive_model(path: Path, session: str) -> Path | None:
     return archived
 
 
+def study_folder(model: str) -> str:
+    """Default folder of a study's models, by the name of the model file."""
+    return f"{model.removesuffix('.json').removesuffix('.model')}.models"
+
+
 def listed_models(path: Path) -> ModelList:
-    """The model of a file and those of earlier sessions in its folder, the newest first."""
+    """The model of a file and those of earlier sessions, the newest first; then a study's."""
+    if (kind := file_kind(path)) not in ("", "a model file", "a JSON file"):
+        raise _no_model(path, kind)
     pattern = re.compile(re.escape(path.stem) + _ASIDE + re.escape(path.suffix))
     with suppress(OSError):
         aside = [other for other in path.parent.iterdir() if pattern.fullmatch(other.name)]
         aside.sort(key=lambda other: (-other.stat().st_mtime, other.name))
-        files = [*([path] if path.exists() else []), *aside]
+        studied = sorted(path.with_name(study_folder(path.name)).glob("model-*.json"))
+        files = [*([path] if path.exists() else []), *aside, *studied]
         if files:
             return ModelList(tuple(_listed(file, file == path) for file in files))
     raise FileError(

@@ -5,7 +5,9 @@ from taciturn.numerics.bands import hosmer_lemeshow as hosmer_lemeshow
 from taciturn.numerics.bands import spiegelhalter as spiegelhalter
 from taciturn.numerics.bands import stability as population_stability
 from taciturn.numerics.convergence import MOST_LOSS as MOST_LOSS
+from taciturn.numerics.convergence import MOST_ROW_CHANGE as MOST_ROW_CHANGE
 from taciturn.numerics.convergence import SEEN_ONCE as SEEN_ONCE
+from taciturn.numerics.convergence import RowChanges as RowChanges
 from taciturn.numerics.convergence import assess_convergence as assess_convergence
 from taciturn.numerics.convergence import tolerance as tolerance
 from taciturn.numerics.descent import BoundedTable as BoundedTable
@@ -98,6 +100,7 @@ from taciturn.numerics.subspace import SAFE_STEPS as SAFE_STEPS
 from taciturn.numerics.subspace import SubspaceSolver as SubspaceSolver
 from taciturn.numerics.symmetry import OpenedPasses as OpenedPasses
 from taciturn.numerics.symmetry import Symmetry as Symmetry
+from taciturn.numerics.table_schedule import TableSchedule as TableSchedule
 from taciturn.numerics.whitening import MOST_COLUMNS as MOST_COLUMNS
 from taciturn.numerics.whitening import Whitening as Whitening
 from taciturn.numerics.whitening import centring_offset as centring_offset

@@ -1,4 +1,4 @@
-"""Convergence of a training, from what Bob sees of it: the training loss of each pass.
+"""Convergence of a training, from what Bob sees of it: loss and scores after each pass.
 
 Where scores are shared he learns the loss of the last two passes, after the last message.
 
@@ -7,17 +7,31 @@ Where scores are shared he learns the loss of the last two passes, after the las
     diverged     the loss is infinite or beyond twice that of no model at all: 2 log 2, or twice
                  that of a constant in other families
     converged    the last pass changed it by at most 0.001 (loss + 0.1), and by less than half of
-                 what the passes changed it on average: slow progress alone is not convergence
+                 what the passes changed it on average: slow progress alone is not convergence;
+                 and none of the last two passes changed a row's probability by more than 0.05,
+                 where he sees scores: a rare category hardly moves the loss
+
+Two passes, since one may leave the rows of a rare category as they are.
 
 Where the least possible loss is known, as in a simulation, the distance to it decides instead, by
-the same measure: 4e-4 at a loss of 0.3, and no less than 1e-4 where a loss is next to nothing.
+the same measure: 4e-4 at a loss of 0.3, and no less than 1e-4 where a loss is next to nothing; and
+no row's probability may be farther than 0.05 from that of the optimum. Bob cannot know that: rows
+that no direction has reached yet rest as well, which happens where several Alices do not whiten.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taciturn.arrays import FloatArray
+from taciturn.families.registry import BINOMIAL
+from taciturn.memmap import row_blocks
+from taciturn.numerics.logistic import sigmoid
 
 MOST_LOSS = 2.0 * math.log(2.0)
 """Twice the loss of a model that says one half of every row."""
@@ -25,6 +39,9 @@ MOST_LOSS = 2.0 * math.log(2.0)
 UNSEEN = "nobody saw a training loss"
 SEEN_ONCE = "it takes the training loss of two passes over the rows"
 _TOLERANCE, _LEAST_LOSS = 1e-3, 0.1
+MOST_ROW_CHANGE = 0.05
+"""Largest change of a row's probability, in one of the last two passes, that is convergence."""
+_ROW_PASSES = 2
 # Below this part of the loss a change is rounding, whatever the changes before it were.
 _LEAST_CHANGE = 1e-5
 
@@ -34,27 +51,72 @@ class Convergence:
     """Whether a training converged or diverged; None where nobody knows, with the reason.
 
     ``last_change`` is the decrease of the training loss in the last pass; None after fewer than
-    two.
+    two. ``row_change`` is the largest change of a row's probability in one of the last two passes;
+    None where no scores were seen.
     """
 
     converged: bool | None
     diverged: bool | None
     last_change: float | None
     reason: str | None = None
+    row_change: float | None = None
+
+
+class RowChanges:
+    """Follows the training rows' probabilities: the largest change of one in each pass.
+
+    Of labels that are no classes there are none.
+    """
+
+    def __init__(self, family: str = BINOMIAL) -> None:
+        self._classes = family == BINOMIAL
+        self._before: NDArray[np.float32] | None = None
+
+    def note(self, scores: FloatArray) -> float | None:
+        """The largest change since the scores of the pass before; None where there are none.
+
+        >>> changes = RowChanges()
+        >>> changes.note(np.array([0.0, 9.0])), round(changes.note(np.array([0.0, -9.0])), 3)
+        (None, 1.0)
+        """
+        if not self._classes:
+            return None
+        before, self._before = self._before, np.empty(len(scores), dtype=np.float32)
+        for place, part in row_blocks(scores):
+            # What is no number is far from any probability.
+            self._before[place] = np.nan_to_num(sigmoid(part), nan=-1.0)
+        if before is None or len(before) != len(scores):
+            return None
+        return float(np.max(np.abs(self._before - before), initial=0.0))
 
 
 def assess_convergence(
     losses: Sequence[float],
     gap: tuple[float, float] | None = None,
     end: float | None = None,
+    row_changes: Sequence[float] = (),
+    row_gap: float | None = None,
     most_loss: float = MOST_LOSS,
 ) -> Convergence:
     """Whether a training converged or diverged.
 
     ``losses`` are mean training losses per pass, empty where nobody saw one. ``gap`` is the
     distance to the least penalised loss, and that loss. ``end`` is the model's training loss where
-    no pass was seen. ``most_loss`` is beyond which it has diverged.
+    no pass was seen. ``row_changes`` are the largest changes of a row's probability by pass, and
+    ``row_gap`` is the largest distance of one to that of the optimum. Beyond ``most_loss`` it has
+    diverged.
     """
+    verdict = _by_loss(losses, gap, end, most_loss)
+    largest = max(row_changes[-_ROW_PASSES:], default=None)
+    if largest is None:
+        return verdict
+    settled = verdict.converged and max(largest, row_gap or 0.0) <= MOST_ROW_CHANGE
+    return replace(verdict, converged=settled, row_change=largest)
+
+
+def _by_loss(
+    losses: Sequence[float], gap: tuple[float, float] | None, end: float | None, most_loss: float
+) -> Convergence:
     last = losses[-1] if losses else end
     # What is no number is not below the bound either.
     diverged = None if last is None else not last <= most_loss

@@ -1,7 +1,7 @@
 """Plain descent on a public schedule, over tables of which every bound is public.
 
 What one label can change in the result is then known before anything is computed: the ground on
-which a model may be released (``taciturn.privacy.model_release``, ``docs/reveal.md``).
+which a model may be released (``taciturn.privacy.model_release``, ``docs/sealed.md``).
 
 Each party's columns are whitened (``taciturn.numerics.whitening``), so that ``X~^T X~ <= 4n I``.
 Rows longer than a public bound are scaled down to it, which keeps that. With P parties that have

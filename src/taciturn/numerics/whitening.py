@@ -19,7 +19,7 @@ The owner of the columns does all this alone.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -108,6 +108,37 @@ class Whitening:
         factor = self.factor.copy()
         factor[:shared] *= np.sqrt(1.0 + np.sqrt(others / max(1, shared)))
         return replace(self, factor=factor)
+
+    def bounding(self, blocks: Iterable[FloatArray], weight: float, l2: float) -> Whitening:
+        """Whitening in which the loss of each block of rows alone curves by at most 1, too.
+
+        ``blocks`` have the table's own columns, and each of their rows counts ``weight``: with B
+        blocks of n rows in all the largest class weight times ``B / n``. One bound is raised block
+        by block. An intercept beside centred columns is the same in every row, and stays.
+        """
+        apart = self.free if self.means is not None else 0
+        shared = len(self.factor) - apart
+        inverse = np.linalg.inv(self.factor)[:shared, : len(self.factor) - self.free]
+        penalty, bound = l2 * inverse @ inverse.T, np.eye(shared)
+        for block in blocks:
+            values = self.apply(block)[:, :shared]
+            square = weight / 4.0 * (values.T @ values) + penalty
+            root = np.linalg.cholesky(bound)
+            half = np.linalg.solve(root, square)
+            excess, directions = np.linalg.eigh(np.linalg.solve(root, half.T) - np.eye(shared))
+            raised = root @ directions * np.sqrt(np.maximum(excess, 0.0))
+            bound += raised @ raised.T
+        factor = self.factor.copy()
+        factor[:, :shared] = factor[:, :shared] @ np.linalg.cholesky(bound)
+        return replace(self, factor=factor)
+
+    def within(self, largest: float, values: Iterable[FloatArray]) -> Whitening:
+        """Whitening of which no value exceeds ``largest``: a larger bound on curvature is one too.
+
+        ``values`` are parts of the table.
+        """
+        size = max(float(np.abs(self.apply(part)).max(initial=0.0)) for part in values)
+        return replace(self, factor=self.factor * max(1.0, size / largest))
 
     def kept(self, l2: float, free: int = 0) -> FloatArray:
         """``I - P``: the part of weights that a step of length 1 on the penalty alone leaves.

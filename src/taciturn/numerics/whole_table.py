@@ -12,7 +12,8 @@ is a step of length 1 on the penalised loss, P the penalty in these coordinates.
 ``b_k = (t_k - 1) / t_(k+1)`` and ``g_k = t_k / t_(k+1)`` with ``t_(k+1) = (1 + sqrt(1 + 4 t_k^2)) /
 2``, and 8 in place of 4 for the last point. The loss of that point y_N is within ``|w*|^2 / (N +
 1)^2`` of its least [KimFessler16]: half of what Nesterov's acceleration has, the case ``g = 0``.
-The model is w after a step from there, which is no worse.
+The model is w after a step from there, which is no worse. Of many rows most steps use a block
+(``table_schedule``).
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ from taciturn.families.registry import BINOMIAL, FAMILIES
 from taciturn.memmap import over_blocks
 from taciturn.numerics.likelihood import Likelihood
 from taciturn.numerics.logistic import Penalty
-from taciturn.numerics.shared_fraction import UNIT_BITS, momentum
+from taciturn.numerics.shared_fraction import UNIT_BITS
 from taciturn.numerics.subspace import SubspaceSolver, damped_solve
+from taciturn.numerics.table_schedule import TableSchedule
 from taciturn.numerics.whitening import Whitening, centred, centring_offset, training_means
 
 # Newton's method on a convex loss needs about ten; a loss that is not convex may need more.
@@ -99,25 +101,41 @@ def fit_on_schedule(
     passes: int,
     heaviest: float = 1.0,
 ) -> Fit:
-    """Fit by the optimised gradient method in clear, without fixed point.
+    """Fit by steps on the public schedule in clear, without fixed point.
 
     The last ``free`` of Bob's columns (the intercept) carry no penalty; where there is one, all
-    columns are centred. ``heaviest`` is the largest class weight.
+    columns are centred. ``heaviest`` is the largest class weight. Blocks are of the rows in the
+    order given.
     """
     sides = [(values, at) for values, at in ((alice, 0), (bob_columns, free)) if values.shape[1]]
     counts = [values.shape[1] for values, _ in sides]
+    rows = len(alice)
+    schedule = TableSchedule(rows, sum(counts), passes)
+    blocks = schedule.blocks
     whitenings = []
     for values, at in sides:
         means = training_means(values, at) if free else None
         others = sum(counts) - values.shape[1] - (free - at)
-        whitenings.append(Whitening.fit(values, l2, at, heaviest, means).beside(others))
+        whitening = Whitening.fit(values, l2, at, heaviest, means)
+        weight, tables = heaviest * len(blocks) / rows, (values[block] for block in blocks)
+        whitenings.append(whitening.bounding(tables, weight, l2).beside(others))
     table = np.hstack([w.apply(side) for w, (side, _) in zip(whitenings, sides, strict=True)])
     kept = _blocks([w.kept(l2, at) for w, (_, at) in zip(whitenings, sides, strict=True)])
-    now = ahead = np.zeros(table.shape[1])
-    for number in range(passes):
-        step = table.T @ likelihood(table @ ahead).slope / len(table)
-        before, now = now, kept @ ahead + step
-        by_step, by_point = (part / (1 << UNIT_BITS) for part in momentum(number, passes))
+    now = ahead = start = np.zeros(table.shape[1])
+    residues = product = np.empty(0)
+    for number in range(schedule.steps):
+        block = schedule.block(number)
+        if block is None:
+            residues = likelihood(table @ ahead).slope
+            start, product = ahead, kept @ ahead + table.T @ residues / rows
+            step = product
+        else:
+            taken = blocks[block]
+            change = likelihood(table[taken] @ ahead, taken).slope - residues[taken]
+            change *= len(blocks) / rows
+            step = product + kept @ (ahead - start) + change @ table[taken]
+        before, now = now, step
+        by_step, by_point = (one / (1 << UNIT_BITS) for one in schedule.momentum(number))
         ahead = now + by_step * (now - before) + by_point * (now - ahead)
     parts = np.split(now, np.cumsum(counts)[:-1])
     weights = [w.weights(part) for w, part in zip(whitenings, parts, strict=True)]

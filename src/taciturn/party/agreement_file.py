@@ -41,7 +41,7 @@ from pydantic import (
 )
 
 from taciturn.errors import ConfigError, SignatureError
-from taciturn.files import canonical_json
+from taciturn.files import canonical_json, file_kind
 from taciturn.settings.schema import MOST
 
 FORMAT = 1
@@ -192,6 +192,13 @@ class AgreementFile:
                 where=str(path),
                 hint="taciturn agreement propose writes one",
             ) from None
+        kind = file_kind(path)
+        if kind and "TOML" not in kind:
+            raise ConfigError(
+                f"this is {kind}, and not an agreement",
+                where=str(path),
+                hint="taciturn propose writes one",
+            )
         if len(octets) > LARGEST_FILE:
             raise ConfigError("the file is too large to be an agreement", where=str(path))
         try:

@@ -279,14 +279,16 @@ def new_rows(
     frame = source.frame(text=[id_column, *sorted(texts)])
     try:
         _require_columns(frame.columns, id_column, model)
-        ids = RowIds.from_values(frame[id_column])
+        # A list names rows as the table spells them.
+        compared = normalisation if common is None else AS_THEY_ARE
+        distinct = source.distinct(frame, id_column, compared)
+        frame, ids, names = distinct.taken_from(frame), distinct.own_ids, distinct.common
         if only:
             chosen = _chosen(ids, only, normalisation)
-            frame, ids = frame[chosen], ids.take(chosen)
+            frame, ids, names = frame[chosen], ids.take(chosen), names.take(chosen)
         known = _exposure(frame, ids, exposure)
         if common is None:
-            table = _prepared(frame, normalisation.apply(ids), model)
-            return NewRows(ids, table, source.where, exposure=known)
+            return NewRows(ids, _prepared(frame, names, model), source.where, exposure=known)
         return _listed(frame, ids, model, common, source.where, known)
     except MissingValueError as problem:
         raise MissingValueError(
@@ -311,7 +313,7 @@ def _place(where: str, problem: DataError) -> str:
 
 def is_text(rule: Rule) -> bool:
     """Whether a rule's column is read as text, whatever it looks like."""
-    return isinstance(rule, CategoricalRule) or rule.reading.kind != "number"
+    return isinstance(rule, CategoricalRule) or rule.reading.is_text
 
 
 def _listed(

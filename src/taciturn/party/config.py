@@ -25,10 +25,12 @@ from taciturn.data.ids import NONE, Normalisation
 from taciturn.data.source import TableSource
 from taciturn.errors import ConfigError, nearest, rendering_errors_as
 from taciturn.files import read_toml
+from taciturn.model.share import study_folder
 from taciturn.party.agreement_file import AgreementFile
 from taciturn.party.roles import ROLES
-from taciturn.privacy.registry import mechanism_class
+from taciturn.privacy.registry import MECHANISMS, mechanism_class
 from taciturn.protocol.messages import Role
+from taciturn.protocol.terms import require_used
 from taciturn.setting_syntax import Hint, TomlFile, hyphenated
 from taciturn.settings.agreement import AGREEMENT_KEYS, ALSO_SIMULATED, Agreement
 from taciturn.settings.checked import (
@@ -115,7 +117,7 @@ class DataSection(TableSettings):
         str | None,
         _data(
             "List of rows to use, as written by `taciturn align`.",
-            detail="`.csv` or `.parquet`; rows take their common ids ([align.md](align.md)). "
+            detail="`.csv` or `.parquet`; rows take their common ids ([align](how-to/align.md)). "
             "Without it all rows are used",
             example="{role}.aligned.csv",
         ),
@@ -125,7 +127,8 @@ class DataSection(TableSettings):
         _data(
             "Normalisation of ids before they are compared; the same on both sides.",
             detail="`none`, or any of `trim` (surrounding spaces), `case`, `nfkc` (Unicode) and "
-            "`zeros` (leading zeros of numbers), separated by commas ([align.md](align.md)). Used "
+            "`zeros` (leading zeros of numbers), separated by commas "
+            "([align](how-to/align.md)). Used "
             "by `taciturn align` and `taciturn predict`, whose option takes precedence",
             example="trim,case",
         ),
@@ -136,7 +139,8 @@ class DataSection(TableSettings):
         _data(
             "Minimum overlap of the id lists: the fraction of the shorter list that both sides "
             "have.",
-            detail="Between 0 and 1; an alignment below it is refused ([align.md](align.md)). Not "
+            detail="Between 0 and 1; an alignment below it is refused "
+            "([align](how-to/align.md)). Not "
             "used for predictions",
         ),
     ] = 0.5
@@ -225,7 +229,7 @@ class LinkSection(Checked):
         _link(
             "Timeout for the peer's next message.",
             detail="While Bob waits for another Alice he sends signs of life, each of which "
-            "restarts the timeout ([several Alices](two_machines.md#several-alices))",
+            "restarts the timeout ([several Alices](how-to/two-machines.md#several-alices))",
         ),
     ] = 600.0
     keepalive_seconds: Annotated[
@@ -310,7 +314,7 @@ class OutputSection(Checked):
         _output(
             "Progress and speed (JSON), rewritten every two seconds during training; no secrets.",
             detail="The same for Prometheus is written beside it, with the ending `.prom` "
-            "([monitoring.md](monitoring.md))",
+            "([monitor](how-to/monitor.md))",
             example="{role}.metrics.json",
         ),
     ] = None
@@ -319,7 +323,7 @@ class OutputSection(Checked):
         _scores(
             "Bob: held-out rows with their scores and labels (CSV, mode 600).",
             detail="Columns `id`, `score`, `probability`, `label`, written at the end of the "
-            "training ([predict.md](predict.md))",
+            "training ([score](how-to/score.md))",
             example="{role}.held-out.csv",
         ),
     ] = None
@@ -329,7 +333,7 @@ class OutputSection(Checked):
         _scores(
             "Bob: decision threshold of predictions; class 1 is above this probability.",
             detail="By default it is chosen on the held-out rows, by Youden's index or "
-            "`false-negative-cost` ([predict.md](predict.md))",
+            "`false-negative-cost` ([score](how-to/score.md))",
             example=0.2,
         ),
     ] = None
@@ -362,7 +366,7 @@ class OutputSection(Checked):
         """Folder of a study's models."""
         if self.models is not None:
             return self.models
-        return f"{self.model.removesuffix('.json').removesuffix('.model')}.models"
+        return study_folder(self.model)
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -390,7 +394,8 @@ class PrivacySection(Checked):
             "File that records what the peer has received. Keep it: what it does not record is "
             "not counted.",
             detail="By default `bob.consent.sqlite`, `alice.consent.sqlite`; one file for all "
-            "peers, and another one starts from zero ([price.md](price.md#the-consent-store))",
+            "peers, and another one starts from zero "
+            "([more](how-to/agreements.md#the-consent-store))",
             example="{role}.consent.sqlite",
         ),
     ] = None
@@ -423,7 +428,7 @@ class PrivacySection(Checked):
         _labels(
             "Bob: maximum total epsilon of a label over all trainings with this peer.",
             detail="A training that would exceed it is refused; `budget` limits one training "
-            "([price.md](price.md))",
+            "([agreements](how-to/agreements.md#what-a-training-costs))",
             example=4.0,
         ),
     ] = None
@@ -445,7 +450,7 @@ class PrivacySection(Checked):
             "training scores that he receives.",
             detail="Every mechanism but `mutual` needs it, in a training and in a study; each of "
             "several Alices writes her own "
-            "([price.md](price.md#columns-that-can-be-reconstructed))",
+            "([agreements](how-to/agreements.md#columns-that-can-be-reconstructed))",
             example=ACCEPTED_EXPOSURE,
         ),
     ] = None
@@ -584,7 +589,8 @@ class ServeSection(Checked):
         str | None,
         _serve(
             "File with the rows to score (default: the table of `[data]`).",
-            detail="Of the kinds that a training reads; held in memory ([serve.md](serve.md))",
+            detail="Of the kinds that a training reads; held in memory "
+            "([score](how-to/score.md#scores-on-demand))",
             example="customers.parquet",
         ),
     ] = None
@@ -593,7 +599,7 @@ class ServeSection(Checked):
         _serve(
             "SELECT statement that returns the rows to score, id column included.",
             detail="In place of `source`. Only the requested rows are read, by `[data] id`, which "
-            "should have an index ([serve.md](serve.md))",
+            "should have an index ([score.md](how-to/score.md#scores-on-demand))",
             example="select * from customers",
         ),
     ] = None
@@ -625,7 +631,8 @@ class ServeSection(Checked):
         str | None,
         _callers(
             "Bob: file of callers with the hashes of their tokens; mode 600.",
-            detail="`taciturn serve` adds a caller ([serve.md](serve.md)). Callers have a "
+            detail="`taciturn serve` adds a caller "
+            "([score](how-to/score.md#scores-on-demand)). Callers have a "
             "token, or a certificate of `callers-ca`",
             example="bob.callers.toml",
         ),
@@ -752,7 +759,7 @@ class NamedAgreement(Checked):
             "File that holds the agreement, in place of all other settings of this section.",
             Scope.AGREEMENT,
             detail="`taciturn agreement propose` writes it, and both sides hold the same "
-            "([agreements.md](agreements.md))",
+            "([agreements](how-to/agreements.md))",
             example="agreement.toml",
         ),
     ] = None
@@ -891,14 +898,36 @@ class PartyConfig:
             self.normalisation = Normalisation.parse(self.data.normalise_ids)
         # What one solver has and the other has not is said now, before a table is read.
         with rendering_errors_as(self.syntax):
-            if self.settings().solver == "sgd":
+            settings = self.settings()
+            if settings.solver == "sgd":
                 require_shared_work(self.compute.engine)
+            # Whether there is such a mechanism here is said where the peer can be told.
+            if settings.mechanism in MECHANISMS:
+                require_used(settings)
 
     @classmethod
     def read(cls, path: Path, agreement: AgreementFile | None = None) -> PartyConfig:
         """Reads a party's file; ``agreement`` takes the place of the one in it, or named there."""
         values = read_toml(path, "party's file", "taciturn init writes one for each side")
+        return cls.from_values(values, path, agreement)
+
+    @classmethod
+    def from_values(
+        cls, values: Mapping[str, Any], path: Path, agreement: AgreementFile | None = None
+    ) -> PartyConfig:
+        """The settings of a file whose values are read."""
+        values = {**values}
         role = values.pop("role", None)
+        settings = (name for name, value in values.items() if not isinstance(value, dict))
+        if role is None and any(
+            name.replace("-", "_") in Settings.model_fields for name in settings
+        ):
+            raise ConfigError(
+                "this is a file of settings, and not a party's file",
+                where=str(path),
+                hint=f"run taciturn train --config {path}; taciturn init writes a file for each "
+                "party",
+            )
         if role not in ("alice", "bob"):
             raise ConfigError(
                 "the file has no role",
@@ -909,6 +938,7 @@ class PartyConfig:
             if name not in (*SECTIONS, STUDY) or not isinstance(section, dict):
                 raise ConfigError(
                     f"unknown section or setting {name}",
+                    setting=name,
                     where=str(path),
                     hint=nearest(name, (*SECTIONS, STUDY)),
                 )

@@ -7,8 +7,9 @@ from contextlib import contextmanager
 
 from taciturn.engine.callbacks import Announce
 from taciturn.party.config import PartyConfig
-from taciturn.party.credentials import credentials_of
+from taciturn.party.credentials import credentials_of, require_own_name
 from taciturn.party.log import Log, on_change
+from taciturn.transport.address import check_address
 from taciturn.transport.channel import Endpoints
 from taciturn.transport.limits import Limits
 from taciturn.transport.tls import Credentials
@@ -24,9 +25,11 @@ def open_endpoint(
     why nobody is connected while this side waits. ``keys`` are the fingerprints of the keys with
     which peers have signed the agreement, by their names: nobody else is talked to under these.
     """
+    listen, connect = config.link.listen, config.link.connect
+    where = f"{config.where}, [link] {'connect' if listen is None else 'listen'}"
+    check_address(listen or str(connect), where=where, any_port=listen is not None)
     credentials = credentials_of(config)
-    if config.parties:
-        config.side.require_certificate(config, credentials)
+    require_own_name(config, credentials)
     for warning in credentials.warnings:
         announce(f"warning: {warning}")
     with _opened(config, credentials, announce, {**config.parties, **(keys or {})}) as ways:

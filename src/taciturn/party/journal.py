@@ -30,6 +30,7 @@ from typing import Any
 
 from taciturn.errors import StateError
 from taciturn.party.encrypted_log import EncryptedLog
+from taciturn.settings.agreement import differences
 
 _META, _PEER, _CHECKPOINT, _PENDING, _SENT, _RECEIVED, _DONE, _KEPT, _LINK = range(1, 10)
 _NUMBER = struct.Struct("<Q")
@@ -285,13 +286,19 @@ def _take(past: Past, kind: int, body: bytes, path: Path) -> None:
 
 
 def changed_facts(meta: Meta, facts: dict[str, Any]) -> list[str]:
-    """Names each fact that is another one now than when the session began.
+    """Names each fact that is another one now than when the session began; of terms, each setting.
 
-    >>> changed_facts(Meta({"role": "bob", "terms": "x"}, b"", b""), {"role": "bob", "terms": "y"})
-    ['terms']
+    >>> before = Meta({"role": "bob", "terms": '{"mechanism":"add"}', "table": "1f"}, b"", b"")
+    >>> changed_facts(before, {"role": "bob", "terms": '{"mechanism":"none"}', "table": "2f"})
+    ['mechanism: "add" before, "none" now', 'table']
     """
     keys = meta.facts.keys() | facts.keys()
-    return sorted(key for key in keys if meta.facts.get(key) != facts.get(key))
+    changed = sorted(key for key in keys if meta.facts.get(key) != facts.get(key))
+    if "terms" not in changed:
+        return changed
+    before, now = (str(values.get("terms", "{}")) for values in (meta.facts, facts))
+    settings = differences(before, now, "before", "now")
+    return [*settings, *(key for key in changed if key != "terms")]
 
 
 def with_pending(past: Past) -> dict[int, bytes]:

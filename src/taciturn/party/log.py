@@ -17,7 +17,9 @@ import numpy as np
 
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import Announce
+from taciturn.families.registry import BINOMIAL
 from taciturn.files import append_private, reporting_write_errors
+from taciturn.numerics.convergence import RowChanges
 from taciturn.numerics.metrics import Metrics
 from taciturn.numerics.regression_metrics import labels_loss
 from taciturn.party.config import PartyConfig
@@ -96,6 +98,8 @@ class Figures:
         self._class_weight = class_weight
         self._per_epoch = per_epoch
         self._losses: list[float] = []
+        # After a restart there is no pass to compare the first one with.
+        self._row_changes = RowChanges(BINOMIAL if labels is None else labels.family)
         self._start = time.monotonic()
         # Who tells of them does so in a thread of its own.
         self._lock = threading.RLock()
@@ -151,6 +155,9 @@ class Figures:
         if event.done % self._per_epoch == 0:
             self._point(event.done)["train_loss"] = self.figures["loss_recent"]
             self._losses = []
+        change = None if event.rows is not None else self._row_changes.note(event.scores)
+        if change is not None:
+            self._point(event.done)["row_change"] = change
 
     def _point(self, iteration: int) -> dict[str, float | int]:
         if not self.curve or self.curve[-1]["iteration"] != iteration:

@@ -25,6 +25,7 @@ from taciturn.errors import (
     PeerSilent,
     PeerStopped,
     RemoteProtocolError,
+    SignatureError,
     StateError,
     TaciturnError,
     TransportError,
@@ -241,6 +242,8 @@ def tellable(problem: object) -> tuple[int, str]:
         return problem.exit_code, problem.message
     if isinstance(problem, StateError):
         return problem.exit_code, "its state does not fit the session"
+    if isinstance(problem, SignatureError):
+        return problem.exit_code, "it does not accept the agreement: its signatures, sides or dates"
     if isinstance(problem, TaciturnError):
         return problem.exit_code, f"it had an error of its own ({type(problem).__name__})"
     return 1, "it was interrupted"

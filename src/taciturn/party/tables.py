@@ -50,7 +50,13 @@ from taciturn.data.ids import RowIds, held_out_rows
 from taciturn.data.parquet import Columns, Fingerprint
 from taciturn.data.prepare import ChosenRows, Preparation, fit_and_prepare
 from taciturn.data.source import read_frame
-from taciturn.data.tables import FeatureTable, LabelTable, label_name_notes, leakage_notes
+from taciturn.data.tables import (
+    FeatureTable,
+    LabelTable,
+    label_name_notes,
+    leakage_notes,
+    width_notes,
+)
 from taciturn.data.user_table import UserRows, UserTable, user_rows
 from taciturn.errors import (
     ConfigError,
@@ -317,7 +323,7 @@ def _loaded(
         if len(rest.rows):
             judged = raw.labels.take(rest.rows, rest.ids)
             held_out_labels = replace(judged, response=labels.response)
-    columns, settings, sources = raw.columns, raw.settings, raw.sources
+    columns, settings, sources, remarks = raw.columns, raw.settings, raw.sources, raw.remarks
     # Ten million ids are not needed twice.
     del raw
     chosen = [train, rest] if len(rest.rows) else [train]
@@ -332,7 +338,7 @@ def _loaded(
         held_out_labels=held_out_labels,
         preparation=plan,
         held_out_ids=held_out_ids,
-        remarks=like,
+        remarks=(*remarks, *like, *width_notes(len(tables[0].columns), tables[0].rows)),
     )
 
 

@@ -45,7 +45,16 @@ _AGREED = (
     "#share_metrics",
 )
 _TABLE = ("file", "id", "#aligned", "#normalise_ids", "#min_overlap")
-_PREPARATION = ("#drop", "#winsorise", "#transform", "#bins", "#impute", "#scale", "#clip")
+_PREPARATION = (
+    "#duplicates",
+    "#drop",
+    "#winsorise",
+    "#transform",
+    "#bins",
+    "#impute",
+    "#scale",
+    "#clip",
+)
 _CREDENTIALS = ("peer", "ca", "certificate", "key")
 _SECONDS = ("connect_seconds", "answer_seconds", "keepalive_seconds")
 _STATE = ("folder", "#key", "checkpoint_iterations", "checkpoint_seconds", "sync")

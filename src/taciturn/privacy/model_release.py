@@ -8,7 +8,7 @@ at random in each step. That moves weights by ``B`` at most, but for a probabili
     B = 2^-g sqrt(n) (sqrt(d) + min(sqrt(d), 2) sqrt(2 ln(1 / failure)))
     sensitivity = K (R / P n + 2 B)                        g the digits of the rows' numbers
 
-Discrete Gaussian noise for that much stands on Bob's share before he sends it. ``docs/reveal.md``
+Discrete Gaussian noise for that much stands on Bob's share before he sends it. ``docs/sealed.md``
 has the proof.
 
 **Guarantee.** What Alice receives is (epsilon, delta)-differentially private in each label; a tenth

@@ -1,4 +1,5 @@
 from taciturn.protocol.batches import BatchPlan as BatchPlan
+from taciturn.protocol.batches import block_order as block_order
 from taciturn.protocol.batches import commitment as commitment
 from taciturn.protocol.batches import draw_share as draw_share
 from taciturn.protocol.batches import joint_seed as joint_seed
@@ -133,7 +134,7 @@ from taciturn.protocol.table_shape import TableShape as TableShape
 from taciturn.protocol.terms import AGREED as AGREED
 from taciturn.protocol.terms import Terms as Terms
 from taciturn.protocol.terms import agree as agree_terms
-from taciturn.protocol.terms import unused as unused
+from taciturn.protocol.terms import require_used as require_used
 
 # Exported under another name than their module gives them.
 __all__ = ["agree_terms", "gather"]

@@ -28,7 +28,7 @@ mixes two shares.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -75,6 +75,19 @@ def key_seed(seed: bytes, owner: str) -> bytes:
     False
     """
     return hashlib.sha256(_KEY + seed + owner.encode()).digest()
+
+
+def block_order(seed: bytes, blocks: Sequence[slice]) -> IndexArray:
+    """The rows of blocks that cover a table, drawn from the joint seed; ascending in each block.
+
+    >>> order = block_order(bytes(32), [slice(0, 3), slice(3, 6)])
+    >>> sorted(order.tolist())
+    [0, 1, 2, 3, 4, 5]
+    """
+    order = KeyedEntropy(seed).fork("blocks").permutation(blocks[-1].stop)
+    for place in blocks:
+        order[place].sort()
+    return order
 
 
 def seed_of(alice: Entropy, bob: Entropy) -> bytes:

@@ -11,6 +11,8 @@ exceeds 2^b in size, which sets the width of the fixed-point products.
 from __future__ import annotations
 
 import hashlib
+import json
+import math
 from dataclasses import dataclass, replace
 
 from taciturn.data.tables import FeatureTable
@@ -24,6 +26,7 @@ from taciturn.settings.agreement import differences
 from taciturn.version import FORMAT_VERSION
 
 PROTOCOL_VERSION = FORMAT_VERSION
+_ALIGN = "both sides must take the same ids, spelled alike: run taciturn align on both first"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +91,14 @@ def same_ids(hello: Hello, peer_hello: Hello) -> bool:
     return peer_hello.ids_digest == wire_form(replace(hello, role=peer_hello.role)).ids_digest
 
 
-def shake_hands(hello: Hello) -> Program[Hello]:
-    """Exchanges and compares greetings; returns the peer's, or raises ``AgreementError``."""
+def shake_hands(hello: Hello, rows: str = "rows") -> Program[Hello]:
+    """Exchanges and compares greetings; returns the peer's, or raises ``AgreementError``.
+
+    ``rows`` says in an error which rows they are about.
+    """
     yield from send(wire_form(hello))
     peer_hello = yield from receive(Hello)
-    compare(hello, peer_hello)
+    compare(hello, peer_hello, rows)
     return peer_hello
 
 
@@ -109,7 +115,7 @@ def open_training(
     ``AgreementError`` where versions, roles, terms, rows or columns differ.
     """
     own_hello = greeting(role, terms.agreement.canonical(), features, magnitude_bits)
-    peer_hello = yield from shake_hands(own_hello)
+    peer_hello = yield from shake_hands(own_hello, "training rows")
     peer.require(peer_hello)
     return peer_hello
 
@@ -128,7 +134,7 @@ def group_terms(terms: Terms, features: FeatureTable) -> str:
     return canonical_json(agreed)
 
 
-def compare(hello: Hello, peer_hello: Hello) -> None:
+def compare(hello: Hello, peer_hello: Hello, rows: str = "rows") -> None:
     """Compares this side's greeting with the peer's; ``AgreementError`` where they differ."""
     # The version first: what the other fields mean depends on it.
     if peer_hello.version != hello.version:
@@ -137,19 +143,22 @@ def compare(hello: Hello, peer_hello: Hello) -> None:
             hint="install the same version of taciturn on both sides",
         )
     require_roles(hello.role, peer_hello.role)
-    if peer_hello.terms != hello.terms:
+    if peer_hello.terms != hello.terms and not _follow_from_rows(hello, peer_hello):
         named = differences(hello.terms, peer_hello.terms) or ["spelled differently"]
-        raise AgreementError("the settings of the two sides differ: " + "; ".join(named))
+        raise AgreementError(
+            "the settings of the two sides differ: " + "; ".join(named),
+            hint="write the same [agreement] in both files: one side copies the other's",
+        )
     # Before the digests, which would differ as well: a count says more.
     if peer_hello.rows != hello.rows:
         raise AgreementError(
-            f"this side has {hello.rows} rows, the peer {peer_hello.rows}",
-            hint="both tables must hold the same rows in the same order: align them first",
+            f"this side has {hello.rows:,} {rows}, the peer {peer_hello.rows:,}",
+            hint=_ALIGN,
         )
     if not same_ids(hello, peer_hello):
         raise AgreementError(
-            "the row ids, or their order, differ between the two sides",
-            hint="both tables must hold the same rows in the same order: align them first",
+            f"the ids of the {rows} differ between the two sides",
+            hint=_ALIGN,
         )
     if not 0 <= peer_hello.magnitude_bits <= MAX_MAGNITUDE_BITS:
         raise RemoteProtocolError(
@@ -158,6 +167,20 @@ def compare(hello: Hello, peer_hello: Hello) -> None:
         )
     if not 0 <= peer_hello.columns <= MAX_COLUMNS:
         raise RemoteProtocolError(f"the peer claims a table of {peer_hello.columns} columns")
+
+
+def _follow_from_rows(hello: Hello, peer_hello: Hello) -> bool:
+    """Whether rows and penalty differ alone, and both penalties are the default for their rows."""
+    try:
+        terms, peer_terms = (json.loads(one.terms) for one in (hello, peer_hello))
+        return (
+            hello.rows != peer_hello.rows
+            and {**terms, "l2": None} == {**peer_terms, "l2": None}
+            and math.isclose(terms["l2"] * hello.rows, 1.0)
+            and math.isclose(peer_terms["l2"] * peer_hello.rows, 1.0)
+        )
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return False
 
 
 def require_roles(role: str, peer_role: str) -> None:

@@ -58,6 +58,10 @@ of the y from which the step started: one exchange serves both. Residues come fr
 share of a score is scaled down to a residue's digits with one carry for each row, as narrow
 residues are widened.
 
+Of many rows most steps are over a block of them (``numerics.table_schedule``): the same messages,
+of that block's rows, with the changes of residues and points since the last step over all rows in
+place of r' and y (``Anchor``).
+
 The first pass has no sigmoid: all scores are zero, and Bob has the residues. The passes that open
 their loss exchange it modulo p, with more digits, and all do where rows are few.
 
@@ -68,12 +72,13 @@ of residues. A carry is 0 or 1: that goes wrong with a chance of 1/p, 2^-59, for
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
 import numpy as np
 
-from taciturn.arrays import IntArray, WordArray
+from taciturn.arrays import FloatArray, IndexArray, IntArray, WordArray
 from taciturn.crypto.base import (
     EncryptedAnswer,
     EncryptedVector,
@@ -92,8 +97,10 @@ from taciturn.memmap import MEMORY, Scratch, over_blocks
 from taciturn.numerics.fixedpoint import FixedPoint, magnitude_bits
 from taciturn.numerics.periodic_sigmoid import PeriodicSigmoid, SharedSigmoid
 from taciturn.numerics.shared_fraction import Carried, Momentum, SharedFraction, Widening
+from taciturn.numerics.table_schedule import TableSchedule
 from taciturn.numerics.whitening import Whitening
 from taciturn.privacy.base import given
+from taciturn.protocol.batches import block_order
 from taciturn.protocol.messages import SharedProduct, SharedVector
 from taciturn.protocol.mutual import (
     CROSSED,
@@ -149,7 +156,7 @@ class TablePlan:
         plan.require_hidden()
         for side in (alice, bob):
             if side.count:
-                plan.scheme.check_tables(plan.ring(side), plan.size(side), plan.passes)
+                plan.scheme.check_tables(plan.ring(side), plan.size(side), plan.steps)
         return plan
 
     @property
@@ -158,9 +165,14 @@ class TablePlan:
         return self.terms.scheme.for_shares
 
     @property
-    def passes(self) -> int:
+    def schedule(self) -> TableSchedule:
+        """Which rows each step uses."""
+        return TableSchedule(self.rows, self.alice.count + self.bob.count, self.terms.rounds)
+
+    @property
+    def steps(self) -> int:
         """How many there are."""
-        return self.terms.rounds
+        return self.schedule.steps
 
     @property
     def slots(self) -> SlotScheme:
@@ -170,7 +182,7 @@ class TablePlan:
     @property
     def narrow(self) -> SlotScheme:
         """The same modulo a small prime, for the sigmoid of most passes."""
-        return narrow_slots(self.terms, self.rows, self.sigmoid.entries)
+        return narrow_slots(self.terms, self.schedule, self.sigmoid.entries)
 
     @property
     def sigmoid(self) -> SharedSigmoid:
@@ -181,11 +193,11 @@ class TablePlan:
         """The sigmoid of a pass."""
         if self.sums.opens(number):
             return self.sums.sigmoid
-        return usual_sigmoid(self.terms, self.scales, self.rows)
+        return usual_sigmoid(self.terms, self.scales, self.schedule)
 
     def is_narrow(self, number: int) -> bool:
         """Whether a pass exchanges its sigmoid modulo the small prime."""
-        return not self.linear and self.rows >= NARROW_ROWS and 0 < number < self.passes - LOSSES
+        return not self.linear and self.rows >= NARROW_ROWS and 0 < number < self.steps - LOSSES
 
     def at_zero(self, number: int) -> bool:
         """Whether a pass has no exchange of the sigmoid: all scores are zero, and no loss opens."""
@@ -203,7 +215,7 @@ class TablePlan:
 
     def widening(self, *, raises: bool) -> Widening:
         """How shares of narrow residues become those of residues."""
-        narrow = usual_sigmoid(self.terms, self.scales, self.rows)
+        narrow = usual_sigmoid(self.terms, self.scales, self.schedule)
         return Widening(self.narrow.modulus, self.sigmoid.step / narrow.step, raises)
 
     @property
@@ -214,7 +226,7 @@ class TablePlan:
             replace(self.sigmoid, extra_bits=OPENED_BITS),
             self.scales,
             self.rows,
-            self.passes,
+            self.steps,
             given(agreed, "score_range"),
             heaviest_of(agreed),
             self.slots.modulus,
@@ -225,9 +237,14 @@ class TablePlan:
         """The sizes of the products with a side's table."""
         return self.scales.ring(side.bits, self.rows + side.count)
 
-    def size(self, side: Columns) -> TableSize:
-        """A side's table above its penalty."""
-        return TableSize(self.rows + side.count, side.count)
+    def size(self, side: Columns, rows: int | None = None) -> TableSize:
+        """A side's table, or that many of its rows, above its penalty."""
+        return TableSize((self.rows if rows is None else rows) + side.count, side.count)
+
+    def row_order(self, seed: bytes) -> IndexArray | None:
+        """The rows in the public order of which blocks are made; None where there are none."""
+        blocks = self.schedule.blocks
+        return block_order(seed, blocks) if blocks else None
 
     def fraction(self, *, raises: bool) -> SharedFraction:
         """How shares are scaled down; Alice is the side that raises."""
@@ -241,8 +258,8 @@ class TablePlan:
         bits = -math.log2(max(self.alice_leak, 1e-300))
         if bits < LEAST_LEAK_BITS:
             raise ConfigError(
-                f"{self.passes:,} passes over {self.rows:,} rows would hide Alice's shares to "
-                f"within 2^{-bits:.0f} only, where 2^-{LEAST_LEAK_BITS} is the least",
+                f"{self.terms.rounds:,} passes over {self.rows:,} rows would hide Alice's shares "
+                f"to within 2^{-bits:.0f} only, where 2^-{LEAST_LEAK_BITS} is the least",
                 setting="mechanism",
                 value="mutual",
                 hint=Hint("use fewer {passes}, or lower {score_range}"),
@@ -257,13 +274,18 @@ class TablePlan:
     def slot_answers(self) -> list[int]:
         """Of each of her answers number by number, how many ciphertexts it sums."""
         weights, sums, opened = self.alice.count + self.bob.count, self.sums, self.sums.numbers - 1
-        narrow = sum(self.is_narrow(number) for number in range(self.passes))
         # How many exchanges there are of each kind, and of how many rows and numbers.
-        waves = 1 if self.linear else self.sigmoid.entries
+        sigmoids = Counter(
+            (
+                row_count(self.schedule, number),
+                1 if self.linear or self.is_narrow(number) else self.sigmoid.entries,
+            )
+            for number in range(self.at_zero(0), self.steps)
+        )
         kinds = (
-            (self.passes - self.at_zero(0) - narrow + opened, self.rows, waves),
-            (narrow, self.rows, 1),
-            (self.passes, 2 * weights, 1),
+            *((steps, *kind) for kind, steps in sigmoids.items()),
+            (opened, self.rows, self.sigmoid.entries),
+            (self.steps, 2 * weights, 1),
             (opened, CROSSED * weights, 1),
             (1, self.rows, sums.range_count.segments),
         )
@@ -288,22 +310,34 @@ NARROW_ROWS = 256
 """With fewer rows a row's roundings weigh more than its bytes."""
 
 
-def narrow_slots(terms: Terms, rows: int, entries: int) -> SlotScheme:
-    """Products number by number modulo a small prime, for so many numbers of all rows.
+def narrow_slots(terms: Terms, schedule: TableSchedule, entries: int) -> SlotScheme:
+    """Products number by number modulo a small prime, for so many numbers of each row.
 
-    All passes have them but the first and those that open their loss.
+    All steps have them but the first and those that open their loss.
     """
     slots = slots_of(terms.scheme)
-    sums = [block.ciphertexts for block in slot_blocks(slots, rows, entries)]
-    return slots.narrow(sums * max(0, terms.rounds - LOSSES - 1))
+    lengths = Counter(row_count(schedule, at) for at in range(1, schedule.steps - LOSSES))
+    return slots.narrow(
+        [
+            block.ciphertexts
+            for length, steps in lengths.items()
+            for block in slot_blocks(slots, length, entries) * steps
+        ]
+    )
 
 
-def usual_sigmoid(terms: Terms, scales: Scales, rows: int) -> SharedSigmoid:
-    """The sigmoid of most passes: of many rows residues fill half of the small prime."""
-    wide = shared_sigmoid(scales, terms.agreement, rows)
-    if rows < NARROW_ROWS:
+def row_count(schedule: TableSchedule, number: int) -> int:
+    """How many rows a step has."""
+    place = schedule.rows_of(number)
+    return int(place.stop - place.start)
+
+
+def usual_sigmoid(terms: Terms, scales: Scales, schedule: TableSchedule) -> SharedSigmoid:
+    """The sigmoid of most steps: of many rows residues fill half of the small prime."""
+    wide = shared_sigmoid(scales, terms.agreement, schedule.rows)
+    if schedule.rows < NARROW_ROWS:
         return wide
-    modulus = narrow_slots(terms, rows, wide.entries).modulus
+    modulus = narrow_slots(terms, schedule, wide.entries).modulus
     return replace(wide, step=_NARROW_PART * modulus / heaviest_of(terms.agreement))
 
 
@@ -334,19 +368,39 @@ def whitened_bits(features: FeatureTable, terms: Terms) -> int:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OwnTable:
-    """A side's table above its penalty, as whole numbers."""
+    """A side's table above its penalty, as whole numbers; its rows are in the public order."""
 
     whole: IntArray
     whitening: Whitening
 
     @classmethod
     def from_features(
-        cls, features: FeatureTable, plan: TablePlan, others: int, scratch: Scratch = MEMORY
+        cls,
+        features: FeatureTable,
+        plan: TablePlan,
+        side: Columns,
+        order: IndexArray | None = None,
+        scratch: Scratch = MEMORY,
     ) -> OwnTable:
         """Whitens and rounds, once for the training; a large table lies in a file, by columns."""
-        whitening, scales = whitening_of(features, plan.terms).beside(others), plan.scales
+        scales, agreed = plan.scales, plan.terms.agreement
         values, (rows, columns) = features.values, features.values.shape
-        kept = whitening.kept(plan.terms.agreement.l2, features.free)
+
+        def rows_at(place: slice) -> FloatArray:
+            taken: FloatArray = values[place if order is None else order[place]]
+            return taken
+
+        whitening = whitening_of(features, plan.terms)
+        blocks = plan.schedule.blocks
+        if blocks:
+            weight = max(agreed.class_weight or (1.0,)) * len(blocks) / rows
+            whitening = whitening.bounding(map(rows_at, blocks), weight, agreed.l2)
+        # Beside centred columns Bob's intercept does not count.
+        others = plan.alice.count + plan.bob.count - columns
+        whitening = whitening.beside(others - (plan.terms.centred and not features.free))
+        if blocks:
+            whitening = whitening.within(2.0**side.bits, map(rows_at, blocks))
+        kept = whitening.kept(agreed.l2, features.free)
         below = FixedPoint(scales.shared_shift).rounded(kept)
         # Half of the memory where the bound on values, which both sides know, allows it.
         kind = (
@@ -355,13 +409,19 @@ class OwnTable:
         by_columns = scratch.empty("whitened", (columns, rows + columns), kind)
 
         def fill(place: slice) -> None:
-            rounded = scales.feature_grid.rounded(whitening.apply(values[place]))
+            rounded = scales.feature_grid.rounded(whitening.apply(rows_at(place)))
             by_columns[:, place] = rounded.T
 
         for _ in over_blocks(fill, rows, values, by_columns):
             pass
         by_columns[:, rows:] = below.T
         return cls(by_columns.T, whitening)
+
+    def block(self, place: slice) -> IntArray:
+        """Some rows above the penalty."""
+        by_columns = self.whole.T
+        below = by_columns[:, by_columns.shape[1] - len(by_columns) :]
+        return np.concatenate([by_columns[:, place], below], axis=1).T
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,43 +447,62 @@ class _Holding:
         return self.key.table_masks(entries, entropy.fork("masks"))
 
 
-class Tables:
-    """One party's part in the products with both tables.
+@dataclass(frozen=True, slots=True)
+class _RowTables:
+    """Both sides' tables of some rows; None where a side has no columns."""
 
-    ``asking`` is its key and the size of the peer's table, or None where the peer has none;
-    ``holding`` is its own table with the peer's key, or None. ``memory`` is in bytes. What has an
-    entry for each row goes in parts, one of each side's at a time.
+    rows: int
+    asking: _Asking | None
+    holding: _Holding | None
+
+    @property
+    def part_pairs(self) -> list[tuple[slice | None, slice | None]]:
+        """The parts of this side's table beside those of the peer's."""
+        sides = (self.holding, self.asking)
+        return list(zip_longest(*([] if side is None else side.parts for side in sides)))
+
+
+class Tables:
+    """One party's part in the products with both tables, of all rows or of a block of them.
+
+    ``asking`` is its key and the peer's columns, or None where the peer has none; ``holding`` is
+    its own table with the peer's key, or None. ``memory`` is in bytes. What has an entry for each
+    row goes in parts, one of each side's at a time.
     """
 
     def __init__(
         self,
         plan: TablePlan,
-        asking: tuple[SecretKey, TableSize] | None,
+        asking: tuple[SecretKey, Columns] | None,
         holding: tuple[OwnTable, PublicKey] | None,
         memory: int,
         entropy: Entropy,
     ) -> None:
         self._ring, self._entropy = plan.ring(plan.alice), entropy
-        self._rows, self._passes = plan.rows, plan.passes
-        self._asking: _Asking | None = None
-        self._holding: _Holding | None = None
-        if asking is not None:
-            self._asking = _Asking(*asking, plan.scheme.row_parts(asking[1]))
-        if holding is not None:
-            whole, key = holding[0].whole, holding[1]
-            parts = plan.scheme.row_parts(TableSize(*whole.shape))
-            self._holding = _Holding(whole, parts, key, EncodedTable(whole, memory))
-        # Those of this side's table beside those of the peer's.
-        sides = (self._holding, self._asking)
-        self._part_pairs = list(zip_longest(*([] if one is None else one.parts for one in sides)))
+        self._schedule, blocks = plan.schedule, plan.schedule.blocks
+        scheme, share = plan.scheme, memory // 2 if blocks else memory
+        # The rows stand in a second table where they are cut into blocks.
+        self._tables: dict[int | None, _RowTables] = {}
+        for at, place in (None, slice(0, plan.rows)), *enumerate(blocks):
+            rows, asks, holds = place.stop - place.start, None, None
+            if asking is not None:
+                size = plan.size(asking[1], rows)
+                asks = _Asking(asking[0], size, scheme.row_parts(size))
+            if holding is not None:
+                whole = holding[0].whole if at is None else holding[0].block(place)
+                parts = scheme.row_parts(TableSize(*whole.shape))
+                prepared = EncodedTable(whole, share if at is None else share // len(blocks))
+                holds = _Holding(whole, parts, holding[1], prepared)
+            self._tables[at] = _RowTables(rows, asks, holds)
 
     def shared_scores(self, number: int, own: IntArray, other: IntArray) -> Program[IntArray]:
-        """This side's share of all rows' scores, from its shares of the two sides' points."""
-        scores = np.zeros(self._rows, dtype=np.int64)
+        """This side's share of a step's scores, from its shares of the two sides' points."""
+        tables = self._tables[self._schedule.block(number)]
+        scores = np.zeros(tables.rows, dtype=np.int64)
         if not number:
             # All points are zero before the first pass, and both know it.
             return scores
-        turn, asking, holding = 2 * number, self._asking, self._holding
+        turn, asking, holding = 2 * number, tables.asking, tables.holding
         entropy = self._entropy.fork(f"products {turn}")
 
         if asking is not None:
@@ -433,10 +512,10 @@ class Tables:
             # Before waiting, not after: the peer is at work meanwhile.
             table = holding.prepared.under(holding.key)
             masks = holding.masks(len(holding.whole), entropy)
-            scores += self._ring.product(holding.whole, own)[: self._rows]
-            scores += masks.shares[: self._rows]
+            scores += self._ring.product(holding.whole, own)[: tables.rows]
+            scores += masks.shares[: tables.rows]
             vector = yield from _vector(turn, table.size.columns)
-        for done, (ours, theirs) in enumerate(self._part_pairs, 1):
+        for done, (ours, theirs) in enumerate(tables.part_pairs, 1):
             if ours is not None and holding is not None:
                 answer = table.product(vector, masks.values[ours], entropy, ours)
                 yield from send(SharedProduct(turn, answer))
@@ -444,21 +523,22 @@ class Tables:
                 answer = yield from _answer(turn, theirs.stop - theirs.start)
                 shares = asking.key.decrypt_rows(answer, asking.size, theirs)
                 # Below the rows stands the penalty, which no score has.
-                place = slice(theirs.start, min(theirs.stop, self._rows))
+                place = slice(theirs.start, min(theirs.stop, tables.rows))
                 scores[place] += shares[: place.stop - place.start]
-            yield from self._reached(number, 0, done)
+            yield from self._reached(number, 0, done, len(tables.part_pairs))
         return self._ring.centred(scores)
 
     def shared_steps(
         self, number: int, residues: IntArray, own: IntArray, other: IntArray
     ) -> Program[tuple[IntArray, IntArray]]:
         """Its shares of what both sides' weights become, with more digits than weights have."""
-        turn, asking, holding = 2 * number + 1, self._asking, self._holding
+        tables = self._tables[self._schedule.block(number)]
+        turn, asking, holding = 2 * number + 1, tables.asking, tables.holding
         entropy, (ours, theirs) = self._entropy.fork(f"products {turn}"), (_EMPTY, _EMPTY)
         if holding is not None:
             masks = holding.masks(holding.whole.shape[1], entropy)
             total = holding.prepared.under(holding.key).sum_over_rows(masks.values, entropy)
-        for done, (held, asked) in enumerate(self._part_pairs, 1):
+        for done, (held, asked) in enumerate(tables.part_pairs, 1):
             if asked is not None and asking is not None:
                 coins = entropy.fork(f"vector {asked.start}")
                 values = _part_of(residues, other, asked)
@@ -466,10 +546,10 @@ class Tables:
                 yield from send(SharedVector(turn, vector))
             if held is not None and holding is not None:
                 total.add((yield from _vector(turn, held.stop - held.start)), held)
-            yield from self._reached(number, 1, done)
+            yield from self._reached(number, 1, done, len(tables.part_pairs))
         if holding is not None:
             yield from send(SharedProduct(turn, total.result()))
-            table, penalty = holding.whole[: self._rows], holding.whole[self._rows :]
+            table, penalty = holding.whole[: tables.rows], holding.whole[tables.rows :]
             ours = self._ring.transposed_product(table, residues)
             ours += self._ring.transposed_product(penalty, own) + masks.shares
             ours = self._ring.centred(ours)
@@ -478,14 +558,17 @@ class Tables:
             theirs = asking.key.decrypt_columns(answer, asking.size)
         return ours, theirs
 
-    def _reached(self, number: int, half: int, done: int) -> Program[None]:
-        """Reports how far a pass is: its scores are the first half, its step the second."""
-        yield from StepProgress(number, self._passes).report(half, done, len(self._part_pairs))
+    def _reached(self, number: int, half: int, done: int, parts: int) -> Program[None]:
+        """Reports how far a step is: its scores are the first half, its products the second."""
+        schedule = self._schedule
+        at = StepProgress(schedule.passes_done(number), schedule.passes)
+        yield from at.report(half, done, parts)
 
     def close(self) -> None:
         """Frees what was prepared."""
-        if self._holding is not None:
-            self._holding.prepared.close()
+        for tables in self._tables.values():
+            if tables.holding is not None:
+                tables.holding.prepared.close()
 
 
 def _part_of(residues: IntArray, points: IntArray, part: slice) -> IntArray:
@@ -505,6 +588,45 @@ def _answer(turn: int, entries: int) -> Program[EncryptedAnswer]:
     message = yield from receive(SharedProduct)
     require_turn("SharedProduct", message.turn, turn)
     return sized_answer(message.answer, entries)
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A party's shares at the last step over all rows; steps over a block add what has changed.
+
+    ``ahead`` are the points of that step, ``residues`` those of its rows, and ``products`` what it
+    made of both.
+    """
+
+    schedule: TableSchedule
+    ring: Wrapping
+    ahead: IntArray = field(repr=False)
+    residues: IntArray = field(repr=False)
+    products: IntArray = field(repr=False)
+
+    @classmethod
+    def start(cls, schedule: TableSchedule, ring: Wrapping) -> Anchor:
+        """Before the first step, which is over all rows."""
+        return cls(schedule, ring, _EMPTY, _EMPTY, _EMPTY)
+
+    def changes(
+        self, number: int, residues: IntArray, ahead: IntArray
+    ) -> tuple[IntArray, IntArray]:
+        """The vectors of a step's products: its residues and points, or their changes."""
+        if self.schedule.block(number) is None:
+            return residues, ahead
+        change = residues - self.residues[self.schedule.rows_of(number)]
+        # Of B blocks one stands for all.
+        change *= np.int64(len(self.schedule.blocks))
+        return self.ring.centred(change), self.ring.centred(ahead - self.ahead)
+
+    def following(
+        self, number: int, residues: IntArray, ahead: IntArray, products: IntArray
+    ) -> tuple[Anchor, IntArray]:
+        """The anchor of the next step, and what the weights become in this one."""
+        if self.schedule.block(number) is None:
+            return replace(self, ahead=ahead, residues=residues, products=products), products
+        return self, self.ring.centred(self.products + products)
 
 
 @dataclass(frozen=True, slots=True)

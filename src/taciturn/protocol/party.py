@@ -11,9 +11,9 @@
                                                      (only with agreed share-metrics)
 
 Where weights are shared only the held-out rows are scored, from the shares.
-The held-out rows are compared before the training, so that a difference shows before the work and
-not after it. Only Bob learns scores; what they are worth he tells where that is agreed, which is a
-release.
+The settings and the held-out rows are compared before the training, so that a difference shows
+before the work and not after it. Only Bob learns scores; what they are worth he tells where that is
+agreed, which is a release.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import TypeVar, cast
 
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable
+from taciturn.files import canonical_json
 from taciturn.privacy.quality_release import ToldQuality
 from taciturn.protocol.handshake import (
     ANY_TABLE,
@@ -39,7 +40,6 @@ from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
 
 T = TypeVar("T")
-HELD_OUT_TERMS = '{"purpose":"held out"}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +72,24 @@ def dry_run(
     peer: PeerTable = ANY_TABLE,
 ) -> Program[Hello]:
     """The greetings of a training, without training; returns the peer's, if the two sides fit."""
-    yield from compare_held_out(role, held_out)
+    yield from compare_held_out(role, terms, held_out)
     return (yield from open_training(role, terms, features, magnitude_bits, peer))
 
 
-def compare_held_out(role: Role, held_out: FeatureTable | None) -> Program[None]:
-    """Compares which rows are held out, where any are."""
+def compare_held_out(role: Role, terms: Terms, held_out: FeatureTable | None) -> Program[None]:
+    """Compares the settings, and then which rows are held out, where any are."""
     if held_out is not None:
-        yield from shake_hands(greeting(role, HELD_OUT_TERMS, held_out))
+        yield from shake_hands(greeting(role, held_out_terms(terms), held_out), "held-out rows")
+
+
+def held_out_terms(terms: Terms) -> str:
+    """The settings by which rows are held out and trained on, in canonical form.
+
+    Without the penalty, whose default depends on the number of training rows: where that differs,
+    the rows are the reason.
+    """
+    agreed = terms.agreement.model_dump()
+    return canonical_json({name: value for name, value in agreed.items() if name != "l2"})
 
 
 class Conversations(Mapping[str, T]):

@@ -1,6 +1,6 @@
 """Terms that both parties derive from their agreement: schedules, grids, sizes, batches.
 
-From what a person asked for to what both parties share: defaults, and what is not used.
+From what a person asked for to what both parties share, with defaults.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from taciturn.numerics.whitening import training_means
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.events import price
 from taciturn.privacy.registry import (
+    MECHANISMS,
+    OURS,
     AcceptedSettings,
     accepted_settings,
     mechanism,
@@ -29,7 +31,7 @@ from taciturn.privacy.registry import (
     require_family_support,
 )
 from taciturn.protocol.batches import BatchPlan
-from taciturn.setting_syntax import Hint
+from taciturn.setting_syntax import Hint, hyphenated
 from taciturn.settings.agreement import ALSO_SIMULATED, Agreement
 from taciturn.settings.removed import removed_batches
 from taciturn.settings.schema import Newton, Protection, Settings, Sgd, Solver
@@ -225,6 +227,7 @@ def agree(
     require_family_support(settings.mechanism, settings.family)
     # Before the sizes of batches, which newton does not have.
     _require_solver(settings, mechanism_class(settings.mechanism))
+    require_used(settings)
     filled = _protection(settings, accepted_settings(settings), columns, rows)
     common = Agreement.model_fields.keys() & ALSO_SIMULATED
     shared = {name: getattr(settings, name) for name in common}
@@ -246,17 +249,17 @@ def agree(
     return terms
 
 
-def unused(settings: Settings) -> tuple[str, ...]:
-    """A note for each setting that was given and that the mechanism does not take.
-
-    >>> unused(Settings(mechanism="none", epsilon=1.0))
-    ('none does not use epsilon',)
-    """
+def require_used(settings: Settings) -> None:
+    """Refuses a setting that was given and that the mechanism does not take."""
     takes = accepted_settings(settings).names
-    given = [
-        name for name in PROTECTION if getattr(settings, name) is not None and name not in takes
-    ]
-    return tuple(f"{settings.mechanism} does not use {name.replace('_', '-')}" for name in given)
+    for name in PROTECTION:
+        if getattr(settings, name) is not None and name not in takes:
+            users = ", ".join(known for known in OURS if name in MECHANISMS[known].takes)
+            raise ConfigError(
+                f"{settings.mechanism} does not use {hyphenated(name)}",
+                setting=name,
+                hint=Hint(f"leave {{{name}}} out, or use a mechanism that takes it: {users}"),
+            )
 
 
 def _protection(
@@ -264,7 +267,7 @@ def _protection(
 ) -> dict[str, Any]:
     filled: dict[str, Any] = dict.fromkeys(AGREED)
     for name in AGREED:
-        # A setting that the mechanism does not take is noted elsewhere, and agreed on as absent.
+        # What the mechanism does not take is agreed on as absent.
         if name in used.names:
             given = getattr(settings, name)
             filled[name] = used.defaults.get(name) if given is None else given

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from taciturn.errors import counted
 from taciturn.families.registry import BINOMIAL, FAMILIES
-from taciturn.numerics.convergence import SEEN_ONCE
+from taciturn.numerics.convergence import MOST_ROW_CHANGE, SEEN_ONCE
 from taciturn.numerics.regression_metrics import (
     Added,
     AddedDeviance,
@@ -109,12 +109,19 @@ def partner_adds(added: Added | None) -> str:
 
 
 def arrived(
-    converged: bool | None, last_change: float | None, steps: str, reason: str | None = None
+    converged: bool | None,
+    last_change: float | None,
+    steps: str,
+    reason: str | None = None,
+    row_change: float | None = None,
+    row_gap: float | None = None,
 ) -> str:
     """The verdict on convergence.
 
     ``converged`` is None where it is not known, and ``reason`` says why. ``last_change`` is by how
     much the last pass lowered the training loss; None where the distance to the optimum decided.
+    ``row_change`` is the largest change of a row's probability in one of the last two passes, and
+    ``row_gap`` the largest distance of one to that of the optimum.
 
     >>> arrived(True, 2e-6, "pass")
     'yes: the training loss changed by 2.0e-06 in the last pass'
@@ -131,6 +138,11 @@ def arrived(
     if converged:
         return f"yes: the training loss {loss}"
     longer = "for more passes" if steps == "pass" else "for more epochs, or use newton"
+    if row_change is not None and row_change > MOST_ROW_CHANGE:
+        row = f"the probability of a training row still changed by {row_change:.2f}"
+        return f"no: {row} in one of the last two passes. Train {longer}."
+    if row_gap is not None and row_gap > MOST_ROW_CHANGE:
+        return f"no: the probability of a training row is {row_gap:.2f} off. Train {longer}."
     return f"no: the training loss {loss}. Train {longer}."
 
 
@@ -296,12 +308,20 @@ def worth_facts(runs: Runs[R]) -> dict[str, Words]:
     rows = "held-out rows" if first.rows_test else "training rows"
     changes = [run.last_change for run in runs.trainings if run.last_change is not None]
     change = max(changes, key=abs) if changes else None
+    moved = [run.last_row_change for run in runs.trainings if run.last_row_change is not None]
     steps = "epoch" if first.passes is None else "pass"
     facts = {
         "base rate": base_rate(means.test.get("base_rate"), rows),
         "mean label": mean_label(first.family, means.test, rows),
         "the partner adds": partner_adds(means.partner_adds),
-        "converged": arrived(means.converged, change, steps, first.converged_reason),
+        "converged": arrived(
+            means.converged,
+            change,
+            steps,
+            first.converged_reason,
+            max(moved, default=None),
+            first.optimum.row_gap if moved and first.optimum else None,
+        ),
     }
     return {name: words for name, words in facts.items() if words}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from taciturn.results.serialise import OMITTED, Result
@@ -28,7 +29,7 @@ class ListedModel:
 
 @dataclass(frozen=True, slots=True)
 class ModelList(Result):
-    """The model that a party's file names and those of earlier sessions, the newest first."""
+    """A party's model and those of earlier sessions, the newest first; then those of a study."""
 
     kind: ClassVar[str] = "model-list"
     known_by: ClassVar[str] = "models"
@@ -37,7 +38,7 @@ class ModelList(Result):
 
     def blocks(self) -> list[Block]:
         """Report blocks for the terminal."""
-        from taciturn.report.blocks import table
+        from taciturn.report.blocks import Paragraph, table
         from taciturn.report.formatting import NONE
 
         rows = []
@@ -48,7 +49,16 @@ class ModelList(Result):
             facts = (NONE, model.problem, NONE) if model.problem is not None else (*known, count)
             rows.append((name, model.written, *facts))
         headings = ("file", "written", "session", "mechanism", "rows")
-        return [table(headings, rows, caption="models, the newest first", words=range(4))]
+        shown: list[Block] = [
+            table(headings, rows, caption="models, the newest first", words=range(4))
+        ]
+        if any(Path(model.file).parent.suffix == ".models" for model in self.models):
+            shown.append(
+                Paragraph(
+                    "Of a study: taciturn model use FILE NUMBER takes one into use, on both sides."
+                )
+            )
+        return shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

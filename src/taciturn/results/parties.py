@@ -38,12 +38,16 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """The model at the end of an epoch; held-out figures where they were looked at."""
+    """The model at the end of an epoch; held-out figures where they were looked at.
+
+    ``row_change`` is the largest change of a training row's probability in this pass.
+    """
 
     iteration: int
     train_loss: float | None = field(default=None, metadata=OMITTED)
     held_out_loss: float | None = field(default=None, metadata=OMITTED)
     held_out_auc: float | None = field(default=None, metadata=OMITTED)
+    row_change: float | None = field(default=None, metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -98,10 +98,12 @@ class Optimum:
     """The least penalised loss that a model of all columns can have on the training rows.
 
     ``gap`` is how far above it the trained model is, on the same rows and with their true labels.
+    ``row_gap`` is the largest difference of a row's probability between the two.
     """
 
     loss: float
     gap: float
+    row_gap: float | None = field(default=None, metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +115,8 @@ class TrainingRun(Result):
     held-out rows; ``partner_adds`` is what the joint model's AUC there, or the deviance it
     explains, has beyond the latter. ``family`` is None for ``binomial``.
     ``converged`` is None where nobody knows, and ``converged_reason`` says why; ``last_change`` is
-    by how much the last pass lowered the training loss. ``optimum`` is of newton alone.
+    by how much the last pass lowered the training loss, and ``last_row_change`` the largest change
+    of a training row's probability in one of the last two. ``optimum`` is of newton alone.
     ``centralised``, ``optimum`` and ``max_weight_difference`` are None where they were not wanted.
     ``max_weight_difference`` is how far the weights are from the centralised ones, and
     ``weight_bound`` how far rounding alone can have moved one, or None where no bound is known.
@@ -176,6 +179,7 @@ class TrainingRun(Result):
     converged_reason: str | None = None
     diverged: bool = False
     last_change: float | None = None
+    last_row_change: float | None = field(default=None, metadata=OMITTED)
     opened_losses: tuple[float, ...] | None = field(default=None, metadata=OMITTED)
     scores_beyond_range: int | None = field(default=None, metadata=OMITTED)
     symmetry: Symmetry | None = field(default=None, metadata=OMITTED)

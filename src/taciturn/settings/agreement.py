@@ -20,7 +20,7 @@ from pydantic import (
 
 from taciturn.errors import ConfigError, nearest
 from taciturn.files import canonical_json
-from taciturn.setting_syntax import Hint, SettingSyntax
+from taciturn.setting_syntax import Hint, SettingSyntax, hyphenated
 from taciturn.settings.checked import (
     ClassWeight,
     NonNegative,
@@ -104,7 +104,7 @@ class Agreement(Protection):
             "Metrics that Bob shares with Alice: `nothing`, or the model's `quality` on held-out "
             "rows, in whole per cent.",
             detail="The ledger charges for them ([what they "
-            "cost](price.md#tell-alice-how-good-the-model-is))",
+            "cost](how-to/agreements.md#tell-alice-how-good-the-model-is))",
             example="quality",
         ),
     ] = "nothing"
@@ -130,7 +130,7 @@ class Agreement(Protection):
             detail="A section of its own, `[agreement.parties]`, with a line for each, in an order "
             'that all sides share: `alice-1 = "…"`. The names, 2 to 16 of them, are those of the '
             "certificates, whose fingerprints `taciturn certs` prints "
-            "([certificates](how-to/certificates.md)). Left out with one Alice",
+            "([certificates](how-to/install.md#certificates)). Left out with one Alice",
         ),
     ] = None
 
@@ -238,13 +238,30 @@ AGREEMENT_KEYS = tuple(
 )
 
 
+# Settings whose values follow from another one's, unless they are given: where that one differs,
+# these tell nothing more.
+_BY_SOLVER = frozenset({"l2", *Newton.model_fields, *Sgd.model_fields})
+_FOLLOWS: Mapping[str, frozenset[str]] = {
+    "mechanism": _BY_SOLVER | Protection.model_fields.keys() | {"solver", "scheme", "key_bits"},
+    "solver": _BY_SOLVER,
+    "scheme": frozenset({"key_bits"}),
+    # By default 1 / training rows.
+    "held_out": frozenset({"l2"}),
+    "split_seed": frozenset({"l2"}),
+}
+
+
 def differences(ours: str, theirs: str, here: str = "here", there: str = "there") -> list[str]:
     """Names each key on which two canonical texts differ; of the parties, each place in their list.
 
-    >>> differences('{"a":1,"b":2}', '{"a":1,"b":3,"c":4}')
-    ['b: 2 here, 3 there', 'c: absent here, 4 there']
+    Of settings that follow from another one only that one is named.
+
+    >>> differences('{"a":1,"b-c":2}', '{"a":1,"b-c":3,"c":4}')
+    ['b-c: 2 here, 3 there', 'c: absent here, 4 there']
     >>> differences('{"a":{"b":1}}', '{"a":{"b":2}}', "before", "now")
     ['a.b: 1 before, 2 now']
+    >>> differences('{"held_out":0.2,"l2":0.1}', '{"held_out":null,"l2":0.2}')
+    ['held-out: 0.2 here, none there']
     """
     try:
         left, right = json.loads(ours), json.loads(theirs)
@@ -258,13 +275,17 @@ def differences(ours: str, theirs: str, here: str = "here", there: str = "there"
         for key in sorted(left.keys() | right.keys())
         if left.get(key, missing) != right.get(key, missing)
     ]
+    implied = {name for key in apart for name in _FOLLOWS.get(key, ()) if name != key}
+    apart = [key for key in apart if key not in implied]
 
     def show(value: object) -> str:
         # The peer's text reaches a screen: escaped, and cut.
-        return "absent" if value is missing else json.dumps(value)[:80]
+        if value is missing or value is None:
+            return "none" if value is None else "absent"
+        return json.dumps(value)[:80]
 
     named = [
-        f"{show(key).strip(chr(34))}: {show(left.get(key, missing))} {here}, "
+        f"{hyphenated(show(key).strip(chr(34)))}: {show(left.get(key, missing))} {here}, "
         f"{show(right.get(key, missing))} {there}"
         for key in apart[:MOST_DIFFERENCES]
     ]

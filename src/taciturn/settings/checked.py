@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from taciturn.errors import ConfigError, nearest_setting, rendering_errors_as
-from taciturn.setting_syntax import SettingSyntax, hyphenated
+from taciturn.setting_syntax import Hint, SettingSyntax, hyphenated
 from taciturn.settings.removed import refuse_former_key
 
 
@@ -144,7 +144,7 @@ class Checked(BaseModel):
         try:
             super().__init__(**values)
         except ValidationError as problem:
-            raise _explain(problem) from None
+            raise _explain(problem, type(self)) from None
 
 
 def named(
@@ -178,12 +178,16 @@ def named(
     return plain
 
 
-def _explain(problem: ValidationError) -> ConfigError:
+def _explain(problem: ValidationError, kind: type[Checked]) -> ConfigError:
     # One at a time: a wrong setting often makes others wrong.
     first = problem.errors(include_url=False, include_context=False)[0]
     name = str(first["loc"][0]) if first["loc"] else ""
     reason = first["msg"].removeprefix("Value error, ")
-    # A missing value cannot be shown, and our own validators say what is wrong with theirs.
-    given = "" if first["type"] in ("missing", "value_error") else f", not {first['input']!r}"
+    declaration = declared(kind).get(name)
+    hint = Hint(f"{{{name}}}: {{0}}", declaration.comment) if declaration else ""
+    if first["type"] == "missing":
+        return ConfigError(f"setting {hyphenated(name)} is missing", setting=name, hint=hint)
+    # Our own validators say what is wrong with their value.
+    given = "" if first["type"] == "value_error" else f", not {first['input']!r}"
     subject = f"setting {hyphenated(name)}: " if name else ""
-    return ConfigError(f"{subject}{reason[:1].lower()}{reason[1:]}{given}", setting=name)
+    return ConfigError(f"{subject}{reason[:1].lower()}{reason[1:]}{given}", setting=name, hint=hint)

@@ -29,7 +29,15 @@ from taciturn.settings.schema import (
     SolverName,
     Variant,
 )
-from taciturn.settings.table import ColumnType, DatePart, Decimal, Impute, Scale, TransformChoice
+from taciturn.settings.table import (
+    ColumnType,
+    DatePart,
+    Decimal,
+    Duplicates,
+    Impute,
+    Scale,
+    TransformChoice,
+)
 
 
 class SettingsOptions(TypedDict, total=False):
@@ -73,12 +81,14 @@ class SettingsOptions(TypedDict, total=False):
     clip: float | None
     max_levels: int | None
     min_frequency: float | None
-    date_format: str | dict[str, str] | None
+    normalise_categories: bool | None
+    date_format: str | Sequence[str] | dict[str, str | Sequence[str]] | None
     date_parts: Sequence[DatePart] | None
     separator: str | None
-    decimal: Decimal | None
+    decimal: Decimal | dict[str, Decimal] | None
     encoding: str | None
     na_values: Sequence[str] | None
+    duplicates: Duplicates | None
     alice_columns: str | int | Sequence[str]
     parties: int
     family: FamilyName

@@ -78,7 +78,7 @@ _CONSENT = Hint(
     consent="consent.sqlite",
 )
 _CERTIFICATES = "certificates are requested, signed and renewed with openssl"
-_OPENSSL = Hint("use the commands in docs/how-to/certificates.md")
+_OPENSSL = Hint("use the commands in docs/how-to/install.md")
 _AGREEMENT = "the commands on an agreement are one group"
 _RUNS = "a result folder holds the record and the report, and taciturn.runs() makes a table of runs"
 _RESULT_FOLDERS = Hint(

@@ -163,6 +163,8 @@ Parties = Annotated[dict[str, str] | None, BeforeValidator(_parties)]
 
 
 # The one that hides labels and changes nothing about the model.
+# On own data, where Alice is a real party; mutual is for two parties.
+OWN_DATA_MECHANISM = "mutual"
 DEFAULT_MECHANISM = "sealed"
 Noise = Literal["discrete", "continuous"]
 Variant = Literal["printed", "one-sided", "mean-one"]
@@ -234,7 +236,7 @@ _OWN_ONLY = (
         "date_format",
         "date_parts",
     ),
-    *("separator", "decimal", "encoding", "na_values"),
+    *("separator", "decimal", "encoding", "na_values", "normalise_categories", "duplicates"),
 )
 
 
@@ -247,7 +249,7 @@ class Protection(Checked):
     mechanism: Annotated[
         str,
         _protection(
-            "How the labels are protected: `sealed`, `mutual` (also protects Alice's columns), "
+            "Protection: `mutual` (labels and columns; default on own data), `sealed` (labels), "
             "`label-rr`, `none`, `add`, `mult` or `hybrid`.",
             detail="[What each protects](threat_model.md)",
         ),
@@ -329,7 +331,7 @@ class Protection(Checked):
         Positive | None,
         _protection(
             "`sealed`: add noise to the revealed weights, at this total epsilon.",
-            detail="[What it protects](reveal.md)",
+            detail="[What it protects](how-to/agreements.md#reveal-the-model-with-noise)",
             example=1.0,
         ),
     ] = None
@@ -652,6 +654,17 @@ class Settings(TableSettings, Protection):
         ),
     ] = False
 
+    @model_validator(mode="before")
+    @classmethod
+    def _usual_mechanism(cls, values: Any) -> Any:  # noqa: ANN401 - before validation
+        if values.get("mechanism") is not None:
+            return values
+        own = values.get("dataset") is None and values.get("parties", 1) == 1
+        # Families and weights of rows that mutual has not.
+        own = own and values.get("family", "binomial") in ("binomial", "gaussian")
+        own = own and values.get("weights") is None
+        return {**values, "mechanism": OWN_DATA_MECHANISM if own else DEFAULT_MECHANISM}
+
     @field_validator("alice_columns", mode="before")
     @classmethod
     def _list_of_names(cls, value: object) -> object:
@@ -697,7 +710,14 @@ class Settings(TableSettings, Protection):
     @classmethod
     def read_toml(cls, path: Path) -> dict[str, Any]:
         """Values of a TOML file of settings, by field; the command's options are laid over it."""
-        values = read_toml(path, "file of settings", "name a file that can be read")
+        hint = Hint("{data} names a table; a file of settings is TOML, with a line for each")
+        values = read_toml(path, "file of settings", hint)
+        if values.get("role") in ("alice", "bob"):
+            raise ConfigError(
+                "this is a party's file, and not a file of settings",
+                where=str(path),
+                hint=f"run taciturn party {path} or taciturn check {path}",
+            )
         syntax = settings_file(path)
         for key, value in values.items():
             if isinstance(value, dict) and key.replace("-", "_") not in BY_COLUMN:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import codecs
 import difflib
 import math
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import pairwise
@@ -26,10 +27,11 @@ ColumnType = Literal["number", "category", "date", "text"]
 TransformChoice = Literal["none", "log", "rank", "yeo-johnson"]
 DatePart = Literal["year", "month", "weekday"]
 Decimal = Literal[".", ","]
+Duplicates = Literal["error", "first", "last"]
 
 EVERY = "*"
 # What may be said column by column.
-BY_COLUMN = ("type", "transform", "bins", "winsorise", "date_format")
+BY_COLUMN = ("type", "transform", "bins", "winsorise", "decimal", "date_format")
 
 _table = partial(Setting, scope=Scope.DATA, panel=Panel.DATA)
 
@@ -134,10 +136,31 @@ def _number(value: object, kind: Callable[[Any], Any]) -> Any:  # noqa: ANN401 -
         raise ValueError(f"it must be a number, not {value!r}") from None
 
 
-def _format(value: object) -> object:
-    if not isinstance(value, str) or "%" not in value:
-        raise ValueError(f"it must be a date format, such as %d.%m.%Y, not {value!r}")
-    return value
+def _formats(value: object) -> tuple[str, ...]:
+    """One date format or several, of which the first that fits a value is used."""
+    formats = tuple(value) if isinstance(value, list | tuple) else (value,)
+    for form in formats or (value,):
+        if not isinstance(form, str) or ("%" not in form and form != "iso"):
+            raise ValueError(f"it must be a date format, such as %d.%m.%Y, or iso, not {form!r}")
+    return formats
+
+
+def _date_formats(value: object) -> dict[str, object]:
+    """Date formats by column; in an option, ``|`` stands between several, which may have commas."""
+    if isinstance(value, str):
+        parts = [part.rpartition("=") for part in re.split(r",(?=[^,=]+=)", value)]
+        value = {column.strip() or EVERY: form.split("|") for column, _, form in parts}
+    return _by_column(value, read=_formats)
+
+
+def _decimals(value: object) -> dict[str, object]:
+    """Decimal marks by column; in an option a mark may itself be the comma."""
+    if isinstance(value, str) and value not in get_args(Decimal):
+        parts = [part.rpartition("=") for part in re.split(r"(?<=[.,]),", value)]
+        value = {column.strip() or EVERY: mark for column, _, mark in parts}
+    elif not isinstance(value, Mapping):
+        value = {EVERY: value}
+    return _by_column(value, read=partial(_one_of, known=get_args(Decimal)))
 
 
 def _separator(value: object) -> object:
@@ -172,7 +195,10 @@ Transforms = Annotated[
     TransformChoice | dict[str, TransformChoice],
     BeforeValidator(partial(_by_column, read=partial(_one_of, known=get_args(TransformChoice)))),
 ]
-Formats = Annotated[str | dict[str, str], BeforeValidator(partial(_by_column, read=_format))]
+Formats = Annotated[
+    str | tuple[str, ...] | dict[str, str | tuple[str, ...]], BeforeValidator(_date_formats)
+]
+Decimals = Annotated[Decimal | dict[str, Decimal], BeforeValidator(_decimals)]
 
 
 class TableSettings(Checked):
@@ -307,11 +333,21 @@ class TableSettings(Checked):
             example=0.005,
         ),
     ] = None
+    normalise_categories: Annotated[
+        bool | None,
+        _table(
+            "Compare categories without case and surrounding blanks (default: on).",
+            example=True,
+            both_ways=True,
+        ),
+    ] = None
     date_format: Annotated[
         Formats | None,
         _table(
-            "Date format, for all or by column, such as `%d.%m.%Y` (default: ISO 8601).",
-            detail="ISO 8601 dates are detected; for other formats set `type` too",
+            "Date format, or a list of them, for all or by column, such as `%d.%m.%Y` (default: "
+            "auto-detected).",
+            detail="`iso` is ISO 8601; of several the first that fits a value is used "
+            "([data.md](data.md#dates))",
             example={"opened": "%d.%m.%Y"},
         ),
     ] = None
@@ -331,9 +367,10 @@ class TableSettings(Checked):
         ),
     ] = None
     decimal: Annotated[
-        Decimal | None,
+        Decimals | None,
         _table(
-            "Decimal mark of a CSV file: `.` or `,` (default: auto-detected).",
+            "Decimal mark of numbers, for all or by column: `.` or `,` (default: auto-detected).",
+            detail="It decides where `1,234` may be either ([data.md](data.md#amounts))",
             example=",",
         ),
     ] = None
@@ -347,8 +384,19 @@ class TableSettings(Checked):
     na_values: Annotated[
         Names | None,
         _table(
-            "Texts that mean a missing value in a CSV file, besides an empty field.",
-            detail="They replace the default list: NA, N/A, NaN, null and ?",
+            "Texts that mean a missing value, besides an empty field.",
+            detail="They replace the default list of CSV files and databases: NA, N/A, NaN, null "
+            "and ?",
             example=["NA", "unknown"],
+        ),
+    ] = None
+    duplicates: Annotated[
+        Duplicates | None,
+        _table(
+            "Rows that repeat an id: `error`, or keep the `first` or the `last` row of each id "
+            "(default: error).",
+            detail="In training, alignment and prediction; ids that are the same once normalised "
+            "count as repeated",
+            example="first",
         ),
     ] = None

@@ -234,7 +234,11 @@ class PeerEndpoint:
         return PeerAbsent(
             f"{self._peer} has not connected within {timeout:g} s{refused}",
             where=f"port {self._hub.port}",
-            hint="start the other party, and check its address and the firewall between",
+            hint="if that is the other party, correct [link] peer in this side's file, or its "
+            "certificate"
+            if refused
+            else "start the other party, and check its address and the firewall between; where "
+            "TLS fails, its screen says why",
         )
 
     def answer(

@@ -18,7 +18,13 @@ from hypothesis import strategies as st
 import taciturn.transport  # noqa: F401 - before anybody imports grpc: it says which ciphers
 from taciturn.__main__ import run
 from taciturn.engine import Callbacks
-from taciturn.errors import AgreementError, ConfigError, PeerRefused, SignatureError
+from taciturn.errors import (
+    AgreementError,
+    ConfigError,
+    PeerRefused,
+    PeerStopped,
+    SignatureError,
+)
 from taciturn.jobs import ResumableSide
 from taciturn.jobs.agreement import Review, proposal_text, review_page
 from taciturn.jobs.agreement import propose_agreement as propose
@@ -290,7 +296,21 @@ def test_two_files_of_an_agreement_are_noticed_when_the_sides_meet(folder, capsy
         lenient = file.read_text().replace("signed = true", "")
         file.write_text(lenient.replace("agreement.toml", f"{role}-agreement.toml"))
     met = run_both(folder, act=lambda party: party.dry_run())
-    all_refused(AgreementError, met.alice, names=("file_digest", *digests))
+    all_refused(AgreementError, met.alice, names=("file-digest", *digests))
+
+
+def test_a_side_that_refuses_the_agreement_tells_the_peer_so_and_no_more(folder, capsys):
+    proposed(folder, capsys)
+    assert sign(capsys, "bob") == [0]
+    for role in ("alice", "bob"):
+        name_agreement(folder / f"{role}.toml")
+    lenient = folder / "bob.toml"
+    lenient.write_text(lenient.read_text().replace("signed = true", ""))
+    ends = run_both(folder)
+    assert isinstance(ends.alice, SignatureError)
+    assert isinstance(ends.bob, PeerStopped)
+    assert ends.bob.code == SignatureError.exit_code
+    assert ends.alice.message not in ends.bob.message
 
 
 def test_a_session_that_began_in_time_may_be_finished_later(folder, capsys, monkeypatch):

@@ -39,7 +39,6 @@ from taciturn.party import (
     verified,
 )
 from taciturn.results import Level
-from tests import tampering
 from tests.certificates import issue_again, renew
 from tests.expected import refused
 from tests.modules import module_of
@@ -84,11 +83,6 @@ def test_a_signature_is_of_the_digest_the_role_the_name_and_the_time(scene):
         changed = [*parts]
         changed[place] = other
         assert statement(*changed) != statement(*parts)
-
-
-def test_the_page_has_the_table():
-    page = tampering.PAGE.read_text(encoding="utf-8")
-    assert page == tampering.render(page), "remake it: python -m tests.tampering"
 
 
 @given(place=st.floats(0, 1, exclude_max=True), sign=st.characters(codec="ascii"))

@@ -126,6 +126,21 @@ def test_spellings_that_normalise_alike_train_together(tmp_path):
     assert sides[0].tables.train.ids.digest() == sides[1].tables.train.ids.digest()
 
 
+def test_one_row_of_each_repeated_id_is_aligned_and_trained_on(tmp_path):
+    ids = [f"P{number}" for number in range(60)]
+    data = {"duplicates": "last"}
+    people(tmp_path, [*ids, "p7", "P7", "p8"], [*ids[:40], "P3"], data=data)
+    alice, bob = both(tmp_path, normalise_ids=("case", "case")).records
+    assert (alice["ids"], bob["ids"], alice["common"]) == (60, 40, 40)
+    hers, his = lists(tmp_path)
+    assert hers.common == his.common
+    assert {"P7", "p8"} < {*hers.own_ids.series}
+    for role in ROLES:
+        write_config(tmp_path, role, data={**data, "aligned": f"{role}.aligned.csv"})
+    sides = [alone(tmp_path, role).prepared() for role in ROLES]
+    assert sides[0].tables.train.ids.digest() == sides[1].tables.train.ids.digest()
+
+
 def test_the_list_goes_where_it_was_asked_to(tmp_path):
     people(tmp_path, ["a", "b"], ["b", "c"])
     write_config(tmp_path, "alice", data={"aligned": "common/rows.csv"})

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.data import DEFAULTS, Normalisation, RowIds, TableSource, fit
+from taciturn.data import DEFAULTS, Dialect, Normalisation, RowIds, TableSource, fit
 from taciturn.engine import Callbacks
 from taciturn.errors import (
     AgreementError,
@@ -499,6 +499,19 @@ def test_rows_that_are_not_fit_are_named_with_their_file(tmp_path, text, kind, n
     with refused(kind, names=names) as caught:
         rows_of(tmp_path / "new.csv", text)
     assert "new.csv" in caught.value.where
+
+
+def test_one_of_the_rows_of_a_repeated_id_is_scored(tmp_path):
+    path = tmp_path / "new.csv"
+    path.write_text("id,age,town,grade\na,1,A,1\nb,5,A,1\nA,2,B,1\na,3,B,1\n")
+    normalisation = Normalisation.parse("case")
+    ways = {Dialect(duplicates="first"): ["a", "b"], Dialect(duplicates="last"): ["b", "a"]}
+    for dialect, rows in ways.items():
+        source = TableSource.at(path, dialect)
+        taken = new_rows(source, "id", town_share(), normalisation=normalisation)
+        assert taken.own_ids.series.to_list() == rows
+    with refused(RowIdError):
+        new_rows(TableSource.at(path), "id", town_share(), normalisation=normalisation)
 
 
 def test_the_other_sides_share_is_refused_before_the_peer_is_called(plain):

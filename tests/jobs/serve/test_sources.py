@@ -131,6 +131,20 @@ def test_numbers_are_read_as_a_file_has_them(folder):
     assert {*preparer.rows([f"r{n}" for n in range(5)], rows).unfit} == {0, 1, 2}
 
 
+@pytest.mark.parametrize("texts", [["€ 1.834,51", "1,234 €"], ["1.834,51", "1,834.52"]])
+def test_amounts_may_come_as_text_or_as_numbers(texts):
+    """As the training rows were written, and as JSON and databases have numbers."""
+    plan = fit(pl.DataFrame({"x": [*texts, "-0,5"]}), PrepareSettings())
+    preparer = Preparer(share_of(plan, "bob"))
+    numbers: list[float | Decimal] = [1834.51, 1.234, -2, 5e-7, Decimal("7.000")]
+    taken = preparer.rows([*"abcde"], [{"x": number} for number in numbers])
+    assert not taken.unfit
+    frame = pl.DataFrame({"x": [float(number) for number in numbers]})
+    np.testing.assert_array_equal(taken.values, plan.apply(frame))
+    first = preparer.rows(["a"], [{"x": texts[0]}])
+    np.testing.assert_array_equal(first.values[0], taken.values[0])
+
+
 def test_ids_that_are_whole_numbers_in_a_database_are_asked_for_as_such(folder):
     write_sqlite(
         folder,

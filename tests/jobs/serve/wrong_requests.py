@@ -1,7 +1,7 @@
 """Requests that get no score, each with the name of the refusal that they get.
 
-The table of ``docs/serve.md`` is made from this one (``python -m tests.jobs.serve.
-wrong_requests``); a test compares the two, and another sends every one of them.
+A test sends every one of them. ``python -m tests.jobs.serve.wrong_requests`` writes the table of
+refusals into ``docs/how-to/score.md``; another test compares the two.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from pathlib import Path
 
 from taciturn.jobs.serve import REASONS
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "serve.md"
-HEAD = "| what is sent | status | code | the answer |\n|---|---|---|---|\n"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "score.md"
+HEAD = "| code | status | meaning |\n|---|---|---|\n"
 COLUMNS = ("mean_concavity", "mean_concave_points", "mean_symmetry")
 ROW = dict.fromkeys(COLUMNS, 0.1)
 
@@ -131,20 +131,16 @@ def case(name: str) -> Wrong:
 
 def table() -> str:
     """The table of the documentation."""
-    lines = []
-    for name in WRONG:
-        wrong = case(name)
-        reason = REASONS[wrong.code]
-        status = "200" if wrong.inside else str(reason.status)
-        lines.append(f"| {name} | {status} | `{wrong.code}` | {reason.meaning}; {reason.hint} |\n")
-    return HEAD + "".join(lines)
+    return HEAD + "".join(
+        f"| `{code}` | {reason.status} | {reason.meaning}; {reason.hint} |\n"
+        for code, reason in REASONS.items()
+    )
 
 
 def render(text: str) -> str:
-    """The page with its table made anew."""
-    before, _, rest = text.partition(HEAD)
-    _, _, after = rest.partition("\n\n")
-    return f"{before}{table()}\n{after}"
+    """The page with its table, at its end, written again."""
+    before, _, _ = text.partition(HEAD)
+    return before + table()
 
 
 if __name__ == "__main__":

@@ -88,10 +88,10 @@ class AlignJob(Job[AlignmentResult]):
         chosen = self.normalisation or config.normalisation
         file = list_file(config, self.out, self.rows)
         table = config.table(self.rows)
-        ids = table.ids(config.data.id)
-        require_room(file, ids)
+        ids = table.ids(config.data.id, chosen)
+        require_room(file, ids.own_ids)
         requirement = MatchRequirement(
-            chosen.apply(ids),
+            ids.common,
             chosen,
             config.data.min_overlap if self.rows is None else 0.0,
             f"column {config.data.id!r} of {table.where}",
@@ -99,7 +99,7 @@ class AlignJob(Job[AlignmentResult]):
         parties = config.parties
         terms = terms_among(chosen, parties) if parties else chosen.canonical()
         task = IntersectionTask(config.role, [*parties], requirement, terms)
-        return AlignSide(self, config, ids, file, task)
+        return AlignSide(self, config, ids.own_ids, file, task)
 
 
 @dataclass(slots=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from taciturn.data.ids import NONE, Normalisation, RowIds
+from taciturn.data.csv_files import Dialect
+from taciturn.data.ids import NONE, Duplicates, Normalisation, RowIds
 from taciturn.data.source import TableSource
 from taciturn.engine.callbacks import Observer, noop
 from taciturn.engine.driver import Tap
@@ -123,12 +124,19 @@ def _task(
 
 
 def align_tables(
-    alices: Sequence[object], bob: object, *, alice_id: str, bob_id: str, normalise_ids: str = NONE
+    alices: Sequence[object],
+    bob: object,
+    *,
+    alice_id: str,
+    bob_id: str,
+    normalise_ids: str = NONE,
+    duplicates: Duplicates = "error",
 ) -> tuple[list[pl.DataFrame], pl.DataFrame]:
     """The rows that all tables have in common, in the same order.
 
     A table is a path to a CSV or Parquet file, or a pandas or polars frame. ``normalise_ids`` is
-    none, or any of trim, case, nfkc and zeros, separated by commas.
+    none, or any of trim, case, nfkc and zeros, separated by commas; ``duplicates`` which of several
+    rows with one id is taken.
 
     >>> hers = pl.DataFrame({"id": ["cy", "ann", "bea"], "age": [30, 40, 50]})
     >>> his = pl.DataFrame({"who": ["bea", "dan", "cy"], "paid": [1, 0, 0]})
@@ -137,14 +145,22 @@ def align_tables(
     ([('bea', 50), ('cy', 30)], [('bea', 1), ('cy', 0)])
     """
     chosen = Normalisation.parse(normalise_ids)
-    alice_frames = [TableSource.at(table).frame(text=[alice_id]) for table in alices]
-    bob_frame = TableSource.at(bob).frame(text=[bob_id])
-    lists = [TableSource(frame).ids(alice_id) for frame in alice_frames]
-    bobs = TableSource(bob_frame).ids(bob_id)
+    dialect = Dialect(duplicates=duplicates)
+    alice_rows = [_once(TableSource.at(table, dialect), alice_id, chosen) for table in alices]
+    bob_frame, bobs = _once(TableSource.at(bob, dialect), bob_id, chosen)
+    lists = [ids for _, ids in alice_rows]
     if len(lists) == 1:
         pair = align_ids(lists[0], bobs, normalisation=chosen)
-        return [alice_frames[0][pair.alice.rows]], bob_frame[pair.bob.rows]
+        return [alice_rows[0][0][pair.alice.rows]], bob_frame[pair.bob.rows]
     named = {f"alice-{number}": ids for number, ids in enumerate(lists, start=1)}
     aligned = align_lists(named, bobs, normalisation=chosen)
-    ends = zip(alice_frames, aligned.alices.values(), strict=True)
-    return [frame[end.rows] for frame, end in ends], bob_frame[aligned.bob["alice-1"].rows]
+    ends = zip(alice_rows, aligned.alices.values(), strict=True)
+    return [frame[end.rows] for (frame, _), end in ends], bob_frame[aligned.bob["alice-1"].rows]
+
+
+def _once(
+    source: TableSource, id_column: str, normalisation: Normalisation
+) -> tuple[pl.DataFrame, RowIds]:
+    frame = source.frame(text=[id_column])
+    distinct = source.distinct(frame, id_column, normalisation)
+    return distinct.taken_from(frame), distinct.own_ids

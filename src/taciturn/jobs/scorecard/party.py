@@ -279,11 +279,13 @@ class _LabelSide:
 
     def _labels(self, ids: RowIds, path: Path) -> LabelArray:
         section, label = self.config.data, self.config.data.label or ""
-        frame = self.config.table(path).frame(text=[section.id])
+        table = self.config.table(path)
+        frame = table.frame(text=[section.id])
         for name in (section.id, label):
             require_column(frame.columns, name, where=str(path))
         try:
-            known = RowIds.from_values(frame[section.id])
+            distinct = table.distinct(frame, section.id)
+            frame, known = distinct.taken_from(frame), distinct.own_ids
             values = UserTable.from_settings(section).labels.values(frame[label], known).to_numpy()
         except DataError as problem:
             raise problem.at(str(path)) from None

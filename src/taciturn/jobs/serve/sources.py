@@ -21,6 +21,7 @@ from taciturn.data.csv_files import MISSING
 from taciturn.data.database import Database, DatabaseQuery, as_text
 from taciturn.data.ids import AS_THEY_ARE, RowIds
 from taciturn.data.prepare import prepared_table
+from taciturn.data.recognition import number_text
 from taciturn.data.source import TableSource
 from taciturn.errors import ColumnError, ConfigError, DataError, MissingValueError
 from taciturn.jobs.serve.rounds import HEADROOM_BITS
@@ -121,6 +122,7 @@ class Preparer:
         self._model, self._null = model, frozenset(na_values)
         rules = model.preparation.rules
         texts = {rule.column for rule in rules if is_text(rule)}
+        self._decimals = {rule.column: rule.reading.decimal for rule in rules}
         # A date and its parts come from one column.
         self.columns = tuple(dict.fromkeys(rule.column for rule in rules))
         self._texts = {column: column in texts for column in self.columns}
@@ -164,7 +166,8 @@ class Preparer:
         if value is None or (isinstance(value, str) and value.strip() in self._null):
             return None
         if self._texts[column]:
-            return as_text(value, column)
+            text, decimal = as_text(value, column), self._decimals[column]
+            return text if isinstance(value, str) else number_text(text, decimal)
         if isinstance(value, str) and not _NUMBER.fullmatch(value):
             raise _no_number(value, column)
         try:

@@ -36,6 +36,7 @@ from taciturn.arrays import FloatArray
 from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import ConfigError, FileError
 from taciturn.files import (
+    canonical_json,
     private_folder,
     reporting_write_errors,
     require_writable,
@@ -105,12 +106,14 @@ class TrainedModel:
     """Record of a trained model until the end of the study.
 
     ``scores`` are those of the rows that judge it, as an array store keeps them; None at Alice.
-    ``losses`` has the training loss of each pass, ``wraps`` how many scores may have wrapped.
+    ``losses`` has the training loss of each pass and ``row_changes`` the largest change of a row's
+    probability, unless penalties share the passes; ``wraps`` how many scores may have wrapped.
     """
 
     number: int
     scores: object = field(default=None, repr=False)
     losses: tuple[float, ...] = field(default=(), repr=False)
+    row_changes: tuple[float, ...] = field(default=(), repr=False)
     wraps: int | None = None
 
 
@@ -159,9 +162,11 @@ class StudySide(JournaledTraining[FinishedStudy, StudyRun]):
 
     def opening(self) -> Program[None]:
         """Compare the study, the training rows and the folds with the peer."""
-        config, study = self.config, self.plan.study.canonical()
+        config, study = self.config, json.loads(self.plan.study.canonical())
         peers = config.parties if config.link.peer is None else (ONLY,)
-        hello = greeting(config.role, study, self.tables.train)
+        # What decides which rows are trained on: where it differs, their number does too.
+        by_id = {name: config.agreed.get(name) for name in ("held_out", "split_seed")}
+        hello = greeting(config.role, canonical_json({**study, **by_id}), self.tables.train)
         yield from gather({peer: shake_hands(hello) for peer in peers})
 
     def run_task(self, session: JournaledSession) -> FinishedStudy:
@@ -343,13 +348,15 @@ class _Models:
         if result.held_out_scores is not None:
             array_store = self._session.state.results
             scores = array_store.put(f"scores-{model.number}", result.held_out_scores)
-        points = (point.get("train_loss") for point in self._losses.curve)
-        losses = tuple(float(loss) for loss in points if loss is not None)
+        losses, changes = (
+            tuple(float(point[name]) for point in self._losses.curve if name in point)
+            for name in ("train_loss", "row_change")
+        )
         if isinstance(trained, BobTrained) and trained.losses:
             # The curve of a search is that of all its penalties.
-            losses = trained.losses
+            losses, changes = trained.losses, ()
         wraps = suspected_wraps(model.terms, trained)
-        self._trained.append(TrainedModel(model.number, scores, losses, wraps))
+        self._trained.append(TrainedModel(model.number, scores, losses, changes, wraps))
         fold = "all rows" if model.fold is None else f"fold {model.fold + 1}"
         side.log("model trained", model=model.point.number, on=fold, number=model.number + 1)
         self._publish_stage()
@@ -391,7 +398,7 @@ def _evaluate(side: StudySide, finished: FinishedStudy, setting: StudiedSetting)
     trained = next(model for model in finished.trained if model.number == whole.number)
     labels = side.tables.labels
     bound = MOST_LOSS if labels is None else most_loss(labels)
-    arrived = assess_convergence(trained.losses, most_loss=bound)
+    arrived = assess_convergence(trained.losses, row_changes=trained.row_changes, most_loss=bound)
     figures = (_metrics(side, model) for model in folds)
     judged = setting.judged(
         tuple(

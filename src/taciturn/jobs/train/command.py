@@ -153,6 +153,6 @@ def _going_on(dry_run: bool) -> Iterator[None]:
         raise PeerStopped(
             problem.message,
             where=problem.where,
-            hint="fix what it reports, then run both sides again: the training resumes where it "
-            "stopped",
+            hint="settle with the other side what it reports, then run both sides again; a "
+            "training that had begun resumes",
         ) from None

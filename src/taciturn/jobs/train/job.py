@@ -50,7 +50,7 @@ from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.handshake import PROTOCOL_VERSION
 from taciturn.protocol.party import dry_run
 from taciturn.protocol.steps import Program
-from taciturn.protocol.terms import Terms, unused
+from taciturn.protocol.terms import Terms
 from taciturn.results.parties import Setup
 from taciturn.results.serialise import record_of
 from taciturn.rng import Entropy, KeyedEntropy
@@ -108,11 +108,7 @@ class JournaledTraining(ResumableSide[O, R]):
         self.log, self.callbacks, config = log, callbacks, self.config
         if self._signers:
             log("agreement verified", file=config.agreement_file_name, signed_by=[*self._signers])
-        for note in (
-            *self.tables.notes,
-            *unused(config.settings()),
-            *self.plan.consent.notes(),
-        ):
+        for note in (*self.tables.notes, *self.plan.consent.notes()):
             log("note", about=note)
 
     @contextmanager
@@ -191,7 +187,7 @@ LINGER_SECONDS = 60.0
 # What a model's file says beside the figures themselves.
 _VERDICT = (
     *("bob_alone", "partner_adds", "converged", "converged_reason", "diverged", "last_change"),
-    *("told_quality", "symmetry", "scores_beyond_range"),
+    *("last_row_change", "told_quality", "symmetry", "scores_beyond_range"),
 )
 
 

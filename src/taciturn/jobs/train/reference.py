@@ -21,13 +21,16 @@ from taciturn.arrays import FloatArray, IndexArray, IntArray
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable
 from taciturn.families.registry import BINOMIAL
+from taciturn.numerics.convergence import RowChanges
 from taciturn.numerics.likelihood import response_likelihood, weighted_likelihood
 from taciturn.numerics.logistic import train_centralised
 from taciturn.numerics.regression_metrics import ModelMetrics, evaluate_labels
+from taciturn.numerics.table_schedule import TableSchedule
 from taciturn.numerics.whole_table import fit_in_clear, fit_on_schedule, optimum, penalised_loss
 from taciturn.privacy.base import given
 from taciturn.privacy.model_release import ModelRelease
 from taciturn.privacy.registry import mechanism
+from taciturn.protocol.batches import block_order
 from taciturn.protocol.mutual_table import heaviest_of, usual_sigmoid
 from taciturn.protocol.outcome import BobTrained, Trained, WeightShare, model_release_of
 from taciturn.protocol.scales import Scales
@@ -58,18 +61,20 @@ def compare(
     terms: Terms,
     batches: Sequence[IndexArray],
     weights: FloatArray,
+    seed: bytes,
     wanted: bool | None = None,
 ) -> Comparison:
     """Trains centrally on the same batches with the true labels, and compares.
 
-    ``wanted`` is whether whole tables are compared; None for those that are not large.
+    ``seed`` is the parties' joint one, which blocks of rows are drawn from. ``wanted`` is whether
+    whole tables are compared; None for those that are not large.
     """
     if terms.whole_table:
         rows, columns = data.labels_train.rows, len(weights) - data.bob_train.free
         small = columns <= _COMPARED_COLUMNS and rows * columns <= _COMPARED_VALUES
         if not (small if wanted is None else wanted):
             return Comparison()
-        return _compare_optimum(data, terms, weights)
+        return _compare_optimum(data, terms, weights, seed)
     features = _joined(data.alice_train.values, data.bob_train.values)
     reference = train_centralised(
         features,
@@ -98,28 +103,37 @@ def compare(
     )
 
 
-def _compare_optimum(data: VerticalData, terms: Terms, weights: FloatArray) -> Comparison:
+def _compare_optimum(
+    data: VerticalData, terms: Terms, weights: FloatArray, seed: bytes
+) -> Comparison:
     """The same solver in clear, with the true labels; and how far the model is from the best."""
     agreed, free = terms.agreement, data.bob_train.free
     weighted = partial(weighted_likelihood, class_weight=agreed.class_weight)
     true = response_likelihood(data.labels_train, weighted)
     alice, bob = data.alice_train.values, data.bob_train.values
     if mechanism(agreed).shares_scores:
-        heaviest = heaviest_of(agreed)
-        fit = fit_on_schedule(alice, bob, true, agreed.l2, free, agreed.rounds, heaviest)
+        truth = data.labels_train
+        blocks = TableSchedule(truth.rows, len(weights), agreed.rounds).blocks
+        order = block_order(seed, blocks) if blocks else np.arange(truth.rows)
+        ordered = response_likelihood(truth.take(order), weighted)
+        sides, heaviest = (alice[order], bob[order]), heaviest_of(agreed)
+        fit = fit_on_schedule(*sides, ordered, agreed.l2, free, agreed.rounds, heaviest)
     else:
         family, sizes = data.labels_train.kind, (agreed.l2, free, agreed.rounds)
         fit = fit_in_clear(alice, bob, true, *sizes, data.widths, family)
     reference = np.concatenate([fit.alice, fit.own])
     joined = _joined(alice, bob)
     best = optimum(joined, true, agreed.l2, free)
-    loss = penalised_loss(joined @ weights, true, weights, agreed.l2, free)
+    own = joined @ weights
+    loss = penalised_loss(own, true, weights, agreed.l2, free)
+    rows = RowChanges(agreed.family)
+    rows.note(own)
     scores = _joined(data.alice_test.values, data.bob_test.values) @ reference
     return Comparison(
         centralised=_figures(scores, data, terms),
         max_weight_difference=float(np.max(np.abs(weights - reference))),
         weight_bound=None,
-        optimum=Optimum(best.loss, loss - best.loss),
+        optimum=Optimum(best.loss, loss - best.loss, rows.note(joined @ best.weights)),
     )
 
 
@@ -256,13 +270,13 @@ class SharedModel:
             shared_scores=(
                 None
                 if self.of_bob is None or agreed.family != BINOMIAL
-                else self._sigmoid(terms, bob.rows)
+                else self._sigmoid(terms, bob)
             ),
         )
 
-    def _sigmoid(self, terms: Terms, rows: int) -> SharedScores:
-        agreed = terms.agreement
-        whole = usual_sigmoid(terms, self.scales, rows)
+    def _sigmoid(self, terms: Terms, bob: FeatureTable) -> SharedScores:
+        agreed, columns = terms.agreement, len(self.bob.values) + len(bob.columns)
+        whole = usual_sigmoid(terms, self.scales, TableSchedule(bob.rows, columns, terms.rounds))
         return SharedScores(
             score_range=given(agreed, "score_range"),
             sigmoid_error=given(agreed, "sigmoid_error"),

@@ -133,6 +133,7 @@ def _worth(result: PartyRun) -> list[Block]:
             result.last_change,
             "pass" if once else "epoch",
             result.converged_reason,
+            result.last_row_change,
         )
     }
     if held_out is not None:

@@ -52,7 +52,8 @@ class PartyRun(Result):
     ``bob_alone`` has the figures of a model of his columns alone on the held-out rows, and
     ``partner_adds`` what the joint model's AUC has beyond its. There is no ``converged`` where
     it is not known, and ``converged_reason`` says why; ``last_change`` is by how much the last pass
-    lowered the training loss.
+    lowered the training loss, and ``last_row_change`` the largest change of a training row's
+    probability in one of the last two passes, where he sees scores.
     ``told_quality`` is what Bob told Alice of the model, where that was agreed: both have it.
     ``importance`` has Alice's columns, the most important first, where she has their weights.
     """
@@ -76,6 +77,7 @@ class PartyRun(Result):
     converged_reason: str | None = field(default=None, metadata=OMITTED)
     diverged: bool | None = field(default=None, metadata=OMITTED)
     last_change: float | None = field(default=None, metadata=OMITTED)
+    last_row_change: float | None = field(default=None, metadata=OMITTED)
     told_quality: ToldQuality | None = field(default=None, metadata=OMITTED)
     importance: tuple[ColumnImportance, ...] | None = field(default=None, metadata=OMITTED)
     peer_confirmed: bool | None = field(default=None, metadata=OMITTED)

@@ -34,7 +34,7 @@ from taciturn.errors import DivergenceError
 from taciturn.families.registry import BINOMIAL
 from taciturn.jobs.train.record import footer_of, header_of
 from taciturn.jobs.train.reference import Comparison, SharedModel, compare
-from taciturn.numerics.convergence import assess_convergence
+from taciturn.numerics.convergence import RowChanges, assess_convergence
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.logistic import row_products
 from taciturn.numerics.regression_metrics import (
@@ -54,6 +54,7 @@ from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.party import alice_program
 from taciturn.protocol.alice.score_noise import ScoreNoise
+from taciturn.protocol.batches import seed_of
 from taciturn.protocol.bob.baseline import LabelPartyBaseline
 from taciturn.protocol.bob.inputs import BobInputs, released_labels
 from taciturn.protocol.bob.party import bob_program
@@ -63,7 +64,7 @@ from taciturn.protocol.outcome import BobTrained, HeldOut
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.scores import at_scale, require_finite
 from taciturn.protocol.steps import ONLY, Program
-from taciturn.protocol.terms import Terms, agree, unused
+from taciturn.protocol.terms import Terms, agree
 from taciturn.results.cost_preview import Estimate
 from taciturn.results.training import FeatureParty, HiddenBatches, TrainingRun
 from taciturn.setting_syntax import Hint
@@ -223,7 +224,8 @@ class _Run:
             )
         test = train if bobs.held_out_scores is None else bobs.held_out_scores
         whole, wanted = np.concatenate([alice_weights, bob_weights]), self.settings.compare_optimum
-        comparison = compare(data, terms, batches.rows, whole, wanted)
+        seed = seed_of(self.entropy.alice, self.entropy.bob)
+        comparison = compare(data, terms, batches.rows, whole, seed, wanted)
         labels, held_out, shift = data.labels_train, data.labels_test, terms.log_odds_shift
         alone = LabelPartyBaseline.fit(data.bob_train, labels, terms, self.entropy.bob).scores(
             data.bob_test
@@ -231,7 +233,11 @@ class _Run:
         # Where no loss is seen on the way, a simulation still knows the end.
         end = labels_loss(train, labels, weights)
         losses = bob.losses or batches.losses()
-        arrived = assess_convergence(losses, self._gap(comparison), end, most_loss(labels))
+        gap = self._gap(comparison)
+        row_gap = None if gap is None or comparison.optimum is None else comparison.optimum.row_gap
+        arrived = assess_convergence(
+            losses, gap, end, batches.row_changes, row_gap, most_loss(labels)
+        )
         settings, agreed = self.settings, terms.agreement
         sgd = None if terms.whole_table else agreed.sgd
         result = TrainingRun(
@@ -278,6 +284,7 @@ class _Run:
             converged_reason=arrived.reason,
             diverged=bool(arrived.diverged),
             last_change=arrived.last_change,
+            last_row_change=arrived.row_change,
             opened_losses=bob.losses or None,
             scores_beyond_range=bob.scores_beyond_range,
             symmetry=None if bob.opened is None else bob.opened.symmetry(),
@@ -291,7 +298,6 @@ class _Run:
             preparation=tuple(data.preparation.describe()),
             notes=(
                 *data.notes,
-                *unused(settings),
                 *_weighing(weights),
                 *terms.mechanism.notes(),
                 *sums_alone(terms),
@@ -472,6 +478,8 @@ class _Batches:
         self._per_epoch = per_epoch
         self.rows: list[IndexArray] = []
         self._losses: dict[int, list[float]] = {}
+        self._changes = RowChanges(labels.family)
+        self.row_changes: list[float] = []
         self.meter: _Meter | None = None
 
     def __call__(self, event: Event) -> None:
@@ -482,6 +490,9 @@ class _Batches:
             if len(event.scores):
                 loss = labels_loss(event.scores, self._labels, self._class_weight, event.rows)
                 self._losses.setdefault(self._epoch(event), []).append(loss)
+                change = None if event.rows is not None else self._changes.note(event.scores)
+                if change is not None:
+                    self.row_changes.append(change)
         self._observe(event)
         if isinstance(event, Progress) and self.meter is not None:
             self._observe(self._step(event, self.meter))

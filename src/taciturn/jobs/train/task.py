@@ -153,7 +153,8 @@ def assess(
         return run
     shift = terms.log_odds_shift
     losses = [point.train_loss for point in run.run.curve if point.train_loss is not None]
-    arrived = assess_convergence(losses, most_loss=most_loss(labels))
+    changes = [point.row_change for point in run.run.curve if point.row_change is not None]
+    arrived = assess_convergence(losses, row_changes=changes, most_loss=most_loss(labels))
     run = replace(
         run,
         metrics=replace(run.metrics, train=_figures(finished.train_scores, labels, shift)),
@@ -161,6 +162,7 @@ def assess(
         converged_reason=arrived.reason,
         diverged=arrived.diverged,
         last_change=arrived.last_change,
+        last_row_change=arrived.row_change,
     )
     held_out, truth, scores = tables.held_out, tables.held_out_labels, finished.held_out_scores
     if held_out is None or truth is None or scores is None:

@@ -60,7 +60,7 @@ def alice_program(inputs: AliceInputs) -> Program[PartyResult]:
     """Alice's whole training: she learns her weights, or her share, and the agreed quality."""
     terms, held_out = inputs.terms, inputs.held_out
     if inputs.resume is None:
-        yield from compare_held_out("alice", held_out)
+        yield from compare_held_out("alice", terms, held_out)
     trained = yield from TRAININGS[terms.conversation](inputs)
     models = (trained, *trained.further)
     for number, model in enumerate(models):
@@ -92,7 +92,7 @@ def _answer_scores(inputs: AliceInputs, trained: Trained, model: str) -> Program
 
 def dry_run(inputs: AliceInputs) -> Program[TrainingState]:
     """The greetings of one of several Alices, without training; checks that all sides fit."""
-    yield from compare_held_out("alice", inputs.held_out)
+    yield from compare_held_out("alice", inputs.terms, inputs.held_out)
     table, terms = inputs.features, inputs.terms
     sizes = table_sizes(table.values, terms.means_of(table.values)) if terms.whole_table else ()
     return (yield from greet(inputs, *(sizes or (magnitude_bits(table.largest),))))

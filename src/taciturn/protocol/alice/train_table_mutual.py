@@ -35,7 +35,7 @@ from taciturn.crypto.base import (
     Wrapping,
 )
 from taciturn.errors import RemoteProtocolError, StateError
-from taciturn.numerics.shared_fraction import Carried, Carry, momentum
+from taciturn.numerics.shared_fraction import Carried, Carry
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import with_seed
 from taciturn.protocol.alice.sealed import revealed_share
@@ -65,6 +65,7 @@ from taciturn.protocol.mutual import (
     slot_blocks,
 )
 from taciturn.protocol.mutual_table import (
+    Anchor,
     OwnTable,
     Point,
     TablePlan,
@@ -196,26 +197,29 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     opened = yield from _opened(inputs)
     plan, state, mutual = opened.plan, opened.state, opened.mutual
     ring, fraction, count = plan.ring(plan.alice), plan.fraction(raises=True), plan.alice.count
-    # Beside centred columns Bob's intercept does not count.
-    others = plan.bob.count - terms.centred
-    table = OwnTable.from_features(inputs.features, plan, others, inputs.scratch)
-    asking = None if opened.own is None else (opened.own, plan.size(plan.bob))
+    schedule, order = plan.schedule, plan.row_order(state.seed)
+    table = OwnTable.from_features(inputs.features, plan, plan.alice, order, inputs.scratch)
+    asking = None if opened.own is None else (opened.own, plan.bob)
     tables = Tables(plan, asking, (table, opened.bobs), inputs.table_memory, entropy)
     answers = SigmoidResponder(plan, opened.waves, opened.narrow, ring, entropy)
     sums = SharedSums(plan.sums, fraction, answers.shared_products)
-    point = Point.from_state(state, mutual)
+    point, anchor = Point.from_state(state, mutual), Anchor.start(schedule, ring)
     try:
-        for number in range(state.iteration, plan.passes):
-            yield from emit(Boundary(point.kept(state, mutual, number)))
+        for number in range(schedule.first_step(state.iteration), plan.steps):
+            done = schedule.resumes_after(number)
+            if done is not None:
+                yield from emit(Boundary(point.kept(state, mutual, done)))
             own, other = point.ahead[:count], point.ahead[count:]
             scores = yield from tables.shared_scores(number, own, other)
             residues, even = yield from answers.residues(number, scores)
-            hers, his = yield from tables.shared_steps(number, residues, own, other)
+            rows, points = anchor.changes(number, residues, point.ahead)
+            hers, his = yield from tables.shared_steps(number, rows, points[:count], points[count:])
             products = np.concatenate([hers, his])
+            anchor, products = anchor.following(number, residues, point.ahead, products)
             divided = point.divided(fraction, products)
             carries = yield from answers.carries("weights", number, fraction.carry, divided)
             point = yield from point.summed(number, sums, products, carries, scores, even)
-            ahead = momentum(number, plan.passes)
+            ahead = schedule.momentum(number)
             point = point.following(fraction, ring, ahead, products, carries)
     finally:
         tables.close()
@@ -225,11 +229,11 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     if terms.agreement.reveal:
         whole = yield from revealed_share(ring, share.values)
         weights = table.whitening.weights(plan.scales.weights(whole))
-        yield from emit(ShareRevealed(plan.passes, weights))
+        yield from emit(ShareRevealed(terms.rounds, weights))
     if terms.agreement.reveal_bob:
         yield from send(GivenShare(ShareNumbers(revealed_part(bobs_share.values, plan.scales))))
     return Trained(
-        weights, plan.passes, share=share, bob_share=bobs_share, means=table.whitening.means
+        weights, terms.rounds, share=share, bob_share=bobs_share, means=table.whitening.means
     )
 
 

@@ -64,7 +64,7 @@ def bob_program(inputs: BobInputs[Mechanism]) -> Program[PartyResult]:
     held_out = None if inputs.held_out is None else inputs.held_out.features
     names, terms = inputs.partners, inputs.terms
     if inputs.resume is None:
-        yield from gather({name: compare_held_out("bob", held_out) for name in names})
+        yield from gather({name: compare_held_out("bob", terms, held_out) for name in names})
     trained = yield from TRAININGS[terms.conversation](inputs)
     results = []
     for number, model in enumerate((trained, *trained.further)):
@@ -98,5 +98,5 @@ def dry_run(
     entropy: Entropy,
 ) -> Program[TrainingState]:
     """The greetings of several Alices, without training; checks that all sides fit."""
-    yield from gather({name: compare_held_out("bob", held_out) for name in names})
+    yield from gather({name: compare_held_out("bob", terms, held_out) for name in names})
     return (yield from open_all(terms, features, peer, names, entropy))

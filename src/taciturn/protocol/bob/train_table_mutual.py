@@ -29,7 +29,7 @@ from taciturn.crypto.base import (
 )
 from taciturn.errors import RemoteProtocolError, StateError
 from taciturn.numerics.likelihood import response_likelihood
-from taciturn.numerics.shared_fraction import Carried, Carry, momentum
+from taciturn.numerics.shared_fraction import Carried, Carry
 from taciturn.privacy.base import EncryptedMechanism
 from taciturn.protocol.batches import key_seed
 from taciturn.protocol.bob.inputs import BobInputs
@@ -60,6 +60,7 @@ from taciturn.protocol.mutual import (
     slot_blocks,
 )
 from taciturn.protocol.mutual_table import (
+    Anchor,
     OwnTable,
     Point,
     TablePlan,
@@ -216,11 +217,12 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
     opened = yield from _opened(inputs)
     plan, state, mutual = opened.plan, opened.state, opened.mutual
     ring, fraction, count = plan.ring(plan.alice), plan.fraction(raises=False), plan.alice.count
+    schedule, order = plan.schedule, plan.row_order(state.seed)
     table, holding = None, None
     if opened.hers is not None:
-        table = OwnTable.from_features(features, plan, count, inputs.scratch)
+        table = OwnTable.from_features(features, plan, plan.bob, order, inputs.scratch)
         holding = table, opened.hers
-    asking = opened.own, plan.size(plan.alice)
+    asking = opened.own, plan.alice
     tables = Tables(plan, asking, holding, inputs.table_memory, entropy)
     questions = SigmoidRequester(plan, opened.waves, opened.narrow, ring, entropy)
     sums = SharedSums(plan.sums, fraction, questions.shared_products)
@@ -228,21 +230,29 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
     # A linear residue of a score of zero is the label itself.
     likelihood = response_likelihood(inputs.labels, inputs.mechanism.likelihood)
     halves = likelihood(np.zeros(features.rows)).slope
-    point = Point.from_state(state, mutual)
+    halves = halves if order is None else halves[order]
+    point, anchor = Point.from_state(state, mutual), Anchor.start(schedule, ring)
     try:
-        for number in range(state.iteration, plan.passes):
-            yield from emit(Boundary(point.kept(state, mutual, number)))
+        for number in range(schedule.first_step(state.iteration), plan.steps):
+            done = schedule.resumes_after(number)
+            if done is not None:
+                yield from emit(Boundary(point.kept(state, mutual, done)))
             other, own = point.ahead[:count], point.ahead[count:]
             scores = yield from tables.shared_scores(number, own, other)
-            residues, even = yield from questions.residues(number, scores, halves)
-            his, hers = yield from tables.shared_steps(number, residues, own, other)
+            residues, even = yield from questions.residues(
+                number, scores, halves[schedule.rows_of(number)]
+            )
+            rows, points = anchor.changes(number, residues, point.ahead)
+            his, hers = yield from tables.shared_steps(number, rows, points[count:], points[:count])
             products = np.concatenate([hers, his])
+            anchor, products = anchor.following(number, residues, point.ahead, products)
             divided = point.divided(fraction, products)
             carries = yield from questions.carries("weights", number, fraction.carry, divided)
             point = yield from point.summed(number, sums, products, carries, scores, even)
-            ahead = momentum(number, plan.passes)
+            ahead = schedule.momentum(number)
             point = point.following(fraction, ring, ahead, products, carries)
-            yield from emit(Progress(number + 1, plan.passes))
+            if schedule.passes_done(number + 1) > schedule.passes_done(number):
+                yield from emit(Progress(schedule.passes_done(number + 1), terms.rounds))
     finally:
         tables.close()
     figures = yield from sums.read_sums(point.sums, halves)
@@ -256,7 +266,7 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
         weights = weights if whitening is None else whitening.weights(weights)
     return BobTrained(
         weights,
-        plan.passes,
+        terms.rounds,
         share=share,
         bob_share=own_share,
         means=None if whitening is None else whitening.means,
