@@ -350,7 +350,7 @@ def test_a_prediction_with_other_scales_is_refused():
     hers, his = shared(run.alice), shared(run.bob)
     scales = replace(his.scales, feature_bits=his.scales.feature_bits - 1)
     other = replace(his, scales=scales)
-    with refused(AgreementError, names="feature_bits"):
+    with refused(AgreementError, names="feature-bits"):
         run_pair(
             answer_rows(SealedResponder(hers, NOISE_KEY, terms, ALICE), USUAL.alice),
             ask_rows(score_requester(run.bob.weights, other, None, terms, BOB), USUAL.bob),
