@@ -1,6 +1,6 @@
 """Parties that do not keep to the protocol, played against the real programs of the other side.
 
-``python -m tests.deviating`` prints the figures of ``docs/deviating.md`` and ``docs/sealed.md``.
+``python -m tests.deviating`` prints the figures of ``docs/threat_model.md`` and ``docs/sealed.md``.
 """
 
 from __future__ import annotations

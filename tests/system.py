@@ -38,7 +38,7 @@ def spu_python() -> Path:
     named = os.environ.get("TACITURN_SPU_PYTHON")
     if not named:
         pytest.skip(
-            f"{NOT_TESTED}a training under SPU; make a Python for it as in docs/spu.md, and set "
+            f"{NOT_TESTED}a training under SPU; make a Python for it as in docs/performance.md, and set "
             "TACITURN_SPU_PYTHON to its path"
         )
     return Path(named)

@@ -2,7 +2,7 @@
 
 Each is answered with the right score or refused by name, and the service goes on. What is inside a
 ciphertext of the right form is the peer's own affair, and so are the rows that Bob asks for
-(docs/deviating.md): a score is compared where neither was touched.
+(docs/threat_model.md): a score is compared where neither was touched.
 """
 
 from __future__ import annotations

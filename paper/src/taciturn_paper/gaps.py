@@ -144,7 +144,7 @@ def cases(names: list[str]) -> Iterator[tuple[str, str, pl.DataFrame]]:
 
 
 def main() -> None:
-    """Prints the table of ``docs/newton.md``."""
+    """Prints the table of ``docs/performance.md``."""
     print(f"| table | mechanism | gap | AUC | optimum's AUC | probability apart |\n|{'---|' * 6}")
     for name, alice, frame in cases(sys.argv[1:]):
         for mechanism in MECHANISMS:

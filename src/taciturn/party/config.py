@@ -459,7 +459,8 @@ class PrivacySection(Checked):
         _columns(
             "Alice: maximum number of scores per row that this peer ever receives.",
             detail="Counted over all trainings, held-out rows and predictions, new sessions too; "
-            "beyond it she refuses. Without it there is no limit ([deviating.md](deviating.md))",
+            "beyond it she refuses. Without it there is no limit "
+            "([threat model](threat_model.md#a-party-that-deviates))",
             example=20,
         ),
     ] = None

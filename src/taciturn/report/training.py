@@ -43,7 +43,7 @@ _ASYMMETRIC = (
     "The symmetry check failed: the scores of the passes do not come from one table (largest "
     "difference: {largest:,} units). Alice answered differently for some rows or in some passes, "
     "or a computation on her side was wrong. Do not use this model. Keep the outcome from Alice: "
-    "it depends on labels, so to tell her is a release. docs/deviating.md says what you may do."
+    "it depends on labels, so to tell her is a release. docs/threat_model.md says what you may do."
 )
 _SHARES = ("accuracy", "auc", "pr_auc", "ks")
 

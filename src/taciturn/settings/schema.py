@@ -595,7 +595,8 @@ class Settings(TableSettings, Protection):
             Scope.COMPUTE,
             Panel.RUN,
             detail="Each side chooses for itself, and may change it when it resumes: the weights "
-            "are the same, bit for bit, in `mutual` to the last places ([scale.md](scale.md))",
+            "are the same, bit for bit, in `mutual` to the last places "
+            "([performance.md](performance.md#a-cluster))",
         ),
     ] = "local"
     cores: Annotated[

@@ -20,7 +20,7 @@ gets the sum over all parts and of no part its own.
 and nothing else of T: the answer is flooded, or re-randomised, as the answers of ``sealed`` are.
 
 **Assumes.** IND-CPA, for the first. For the second that Bob's key and labels are made as
-prescribed: numbers other than 0 and 1 in their place would read more (``docs/deviating.md``).
+prescribed: numbers other than 0 and 1 in their place would read more (``docs/threat_model.md``).
 """
 
 from __future__ import annotations
