@@ -104,7 +104,6 @@ EXAMPLES = [
         "docs/estimator.md",
         "docs/tutorials/researcher.md",
         "docs/tutorials/data-scientist.md",
-        "docs/how-to/notebook.md",
     )
     for number, code in enumerate(blocks((ROOT / page).read_text(encoding="utf-8"), "python"))
 ]

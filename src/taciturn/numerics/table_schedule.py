@@ -20,7 +20,7 @@ the rows, the columns and the agreed passes, of which a round replaces seven.
 
 **No proof.** Steps over all rows are of safe length, and so is each block's alone
 (``Whitening.bounding``); that their sequence ends near the optimum is measured, not proven
-(docs/newton.md).
+(docs/performance.md).
 """
 
 from __future__ import annotations

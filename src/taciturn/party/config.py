@@ -351,7 +351,7 @@ class OutputSection(Checked):
         _scores(
             "Bob: model report, written at the end of a training (HTML, mode 600; default: "
             "`NAME.model.html`).",
-            detail="Beside the model; an empty text for none ([model_report.md](model_report.md))",
+            detail="Beside the model; an empty text for none ([models.md](models.md#model-report))",
             example="{role}.model.html",
         ),
     ] = None
