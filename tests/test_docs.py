@@ -39,19 +39,10 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("kind", "least"),
-    [
-        (("taciturn train ", "taciturn check", "taciturn doctor", "taciturn init"), 12),
-        # A minute together; other tests give audits and experiments less work.
-        pytest.param(("taciturn ",), 21, marks=pytest.mark.slow),
-    ],
-    ids=["trainings", "all"],
-)
-def test_readme_commands_run(kind, least, checkout, capsys):
+def test_readme_commands_run(checkout, capsys):
     """One after the other: some read what others have written."""
-    chosen = [line for line in commands(README) if line.startswith(kind)]
-    assert len(chosen) >= least
+    chosen = [line for line in commands(README) if line.startswith("taciturn ")]
+    assert len(chosen) >= 9
     for line in chosen:
         assert run(shlex.split(line)[1:]) == 0, f"{line}: {capsys.readouterr().err}"
         assert capsys.readouterr().out, line
@@ -132,7 +123,7 @@ def test_an_example_prints_what_its_page_says(page, code, checkout):
 
 
 def test_readme_has_its_examples():
-    assert len(blocks(README, "python")) == 2
+    assert len(blocks(README, "python")) == 1
 
 
 # Done, wrong usage, what the doctor found, interrupted: the others are an error's.
