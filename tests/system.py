@@ -38,8 +38,8 @@ def spu_python() -> Path:
     named = os.environ.get("TACITURN_SPU_PYTHON")
     if not named:
         pytest.skip(
-            f"{NOT_TESTED}a training under SPU; make a Python for it as in docs/performance.md, and set "
-            "TACITURN_SPU_PYTHON to its path"
+            f"{NOT_TESTED}a training under SPU; make a Python for it (docs/performance.md), and "
+            "set TACITURN_SPU_PYTHON to its path"
         )
     return Path(named)
 

@@ -1,6 +1,6 @@
 """A peer with a valid certificate that sends mutated frames: taken or refused by name, no more.
 
-What is inside a ciphertext of the right form is the peer's own affair (docs/threat_model.md): a side
+The content of a ciphertext of the right form is the peer's affair (docs/threat_model.md): a side
 that goes on has not done wrong. It may end with a named error, or with a model; it may not
 crash, hang, or be unable to begin anew with an honest peer.
 """

@@ -32,7 +32,7 @@ Disclosure statement: the messages that each side receives in a training.
 **Guarantee.** The sentences follow from the agreement and the tables' sizes, so that both sides
 have the same.
 
-**Assumes.** Both keep to the protocol. ``taciturn.engine.exposure`` and ``docs/threat_model.md`` say
+**Assumes.** Both keep to the protocol; ``docs/threat_model.md`` says
 what a party that deviates learns.
 """
 
