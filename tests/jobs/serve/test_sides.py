@@ -257,4 +257,4 @@ def test_sides_that_read_ids_in_another_way_do_not_meet(folder):
     with opened(folder, wire) as stand:
         with_line(folder, "data", 'normalise-ids = "case"')
         with calling(folder, wire):
-            wait_until(lambda: "normalise_ids" in stand.batcher.stats.reason)
+            wait_until(lambda: "normalise-ids" in stand.batcher.stats.reason)
