@@ -120,6 +120,7 @@ CHANGES = {
     "l1": 0.25,
     "l2": 0.75,
     "class_weight": [1.0, 0.5],
+    "family": "gaussian",
     "feature_bits": 17,
     "residue_bits": 21,
     "intercept": True,
