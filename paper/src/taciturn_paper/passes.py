@@ -127,7 +127,7 @@ def whole_training() -> tuple[float, float]:
 
 
 def main() -> None:
-    """Prints the table of ``docs/mechanisms/mutual.md``."""
+    """Print the cost of a pass of each mechanism."""
     print(f"| rows, columns at Alice and Bob | {' | '.join(MECHANISMS)} | `mutual` to `sealed` |")
     print("|---|" + "---|" * (len(MECHANISMS) + 1))
     for rows, alice, bob in SHAPES:
