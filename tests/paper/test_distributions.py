@@ -33,13 +33,28 @@ from tests.expected import refused
 from tests.seldom import seldom
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = ROOT / "docs" / "mechanisms"
+DOCS = ROOT / "docs"
+PICTURES = DOCS / "mechanisms"
+OWN_PAGES = {"sealed", "mutual"}
 UNIT = 1 << 20
 
 
 def page(name: str) -> str:
-    """A page in one line, so that a phrase may stand across two."""
-    return " ".join((PAGES / f"{name}.md").read_text(encoding="utf-8").split())
+    """A mechanism's page or section in one line, so that a phrase may stand across two."""
+    return " ".join(section(name).split())
+
+
+def section(name: str) -> str:
+    if name in OWN_PAGES:
+        return (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    return sections()[name]
+
+
+def sections() -> dict[str, str]:
+    """The sections of the page on mechanisms whose heading is a mechanism."""
+    text = (DOCS / "mechanisms.md").read_text(encoding="utf-8")
+    parts = re.split(r"^## `([a-z-]+)`$", text, flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
 def pinned(name: str) -> str:
@@ -55,17 +70,17 @@ def written(tmp_path_factory):
     return folder
 
 
-def test_every_mechanism_has_a_page_with_its_picture_and_nothing_else_has():
-    assert {path.stem for path in PAGES.glob("*.md")} == set(MECHANISMS)
-    assert set(subject.FIGURES) == {path.stem for path in PAGES.glob("*.svg")} == set(MECHANISMS)
+def test_every_mechanism_has_a_section_or_page_with_its_picture_and_nothing_else_has():
+    assert set(sections()) | OWN_PAGES == set(MECHANISMS)
+    assert set(subject.FIGURES) == {path.stem for path in PICTURES.glob("*.svg")} == set(MECHANISMS)
     for name in MECHANISMS:
-        assert f"]({name}.svg)" in page(name)
+        assert f"](mechanisms/{name}.svg)" in page(name)
 
 
 @pytest.mark.slow  # draws every picture: ten seconds
 @pytest.mark.parametrize("name", subject.FIGURES)
 def test_the_committed_picture_is_what_the_command_writes(name, written):
-    made, kept = (folder / f"{name}.svg" for folder in (written, PAGES))
+    made, kept = (folder / f"{name}.svg" for folder in (written, PICTURES))
     if version("matplotlib") == pinned("matplotlib"):
         assert made.read_bytes() == kept.read_bytes(), "remake it: see the module's docstring"
     assert words(made) == words(kept)
@@ -118,7 +133,7 @@ def test_the_gap_in_the_picture_of_mult_is_the_price_at_that_score():
     price = printed_label_price(event, subject.MULT_SCORE)
     assert math.log(one / zero) == pytest.approx(price, rel=1e-5)
     assert math.log(one / zero) == pytest.approx(math.log(9), rel=1e-5)
-    assert "ln 9 = 2.20" in words(PAGES / "mult.svg")
+    assert "ln 9 = 2.20" in words(PICTURES / "mult.svg")
 
 
 def test_the_best_guess_after_some_releases_is_as_good_as_said():
@@ -165,7 +180,7 @@ def test_the_sizes_of_a_hidden_batch_are_those_of_its_draws(dataset):
     short = np.mean([len(batch.asked) <= laws.columns for batch in drawn])
     assert short == pytest.approx(laws.redrawn, abs=5 * (laws.redrawn / 1000) ** 0.5)
     text = f"{dataset}: {100 * laws.redrawn:.1f} % redrawn"
-    assert text in words(PAGES / "hybrid.svg")
+    assert text in words(PICTURES / "hybrid.svg")
     sizes = (laws.design.subset, laws.design.marked, laws.columns)
     assert f"| {dataset} | {' | '.join(map(str, sizes))} |" in page("hybrid")
 
@@ -185,7 +200,7 @@ def test_what_a_gradient_determines_ends_at_her_columns_and_its_signs_do_not():
 
 def commands() -> list[str]:
     """The commands that the pages invite to try."""
-    texts = [path.read_text(encoding="utf-8") for path in sorted(PAGES.glob("*.md"))]
+    texts = [section(name) for name in sorted(MECHANISMS)]
     return [
         line for text in texts for line in re.findall(r"^\$ (taciturn .*)$", text, re.MULTILINE)
     ]
@@ -203,7 +218,7 @@ def test_the_commands_of_the_pages_run(line, capsys):
 def test_the_table_of_claims_has_the_true_prices(variant, epsilon):
     true = price(VARIANTS[variant](epsilon, B1, B2, 20).event)
     prices = ["∞" if math.isinf(total) else f"{total:.3f}" for total in (true.residue, true.label)]
-    text = (PAGES / "mult.md").read_text(encoding="utf-8")
+    text = section("mult")
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
     (row,) = (cells for cells in rows if cells[:2] == [f"mult {variant}", f"{epsilon:g}"])
     assert row[2:4] == prices
