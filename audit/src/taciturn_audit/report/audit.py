@@ -5,8 +5,6 @@ Of several runs, what they do not share is the first run's, and the words say so
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from taciturn.errors import counted
 from taciturn.report.argument import SIGNED
 from taciturn.report.blocks import (
@@ -22,16 +20,14 @@ from taciturn.report.blocks import (
 )
 from taciturn.report.formatting import NONE, data_size, epsilon, interval, printed_date, share
 from taciturn.report.training import training_blocks
-from taciturn_audit.report.columns import adversaries_blocks, adversary_blocks, look_tables
+from taciturn_audit.report.columns import adversary_blocks, look_tables
 from taciturn_audit.results.audit import (
-    AttackScore,
-    Control,
     Distinguisher,
     Evidence,
     Findings,
     Membership,
 )
-from taciturn_audit.results.runs import AuditResult, DemoResult
+from taciturn_audit.results.runs import AuditResult
 from taciturn_audit.verdict import (
     Conclusion,
     Status,
@@ -291,53 +287,3 @@ def proof_words(proof: Evidence, scope: str = "") -> tuple[str, ...]:
         if proof.violated
         else "The guesses do not contradict the claim. They do not prove it either.",
     )
-
-
-def demo_blocks(demo: DemoResult) -> list[Block]:
-    """Mechanisms side by side: the model, and what either side recovers of the other's data."""
-    first = demo.runs[0].first
-    canaries = [audit.canary or audit.findings for audit in demo.runs]
-    rows = [
-        (
-            audit.first.mechanism,
-            share(audit.means.test.get("accuracy")),
-            share(audit.means.centralised.get("accuracy")),
-            share(_best(canary).accuracy),
-            share(_best(audit.findings).accuracy),
-            _best(canary).name,
-        )
-        for audit, canary in zip(demo.runs, canaries, strict=True)
-    ]
-    headings = (
-        "mechanism",
-        "held-out accuracy",
-        "centralised model",
-        "labels recovered (shuffled)",
-        "labels recovered (real run)",
-        "best attack",
-    )
-    caption = (
-        f"{first.dataset}, {first.rows_train} training rows, "
-        f"{counted(first.alice_columns, 'column')} at Alice, labels at Bob"
-    )
-    chance = share(
-        max(control.accuracy for control in canaries[0].controls if control.name == "prior")
-    )
-    note = (
-        "Labels recovered: share of labels that the best attack guesses correctly. In the shuffled "
-        "run the features carry no information about the labels, so anything above the "
-        f"{chance} baseline was leaked by the protocol."
-    )
-    report = f"The report on {demo.runs[-1].first.mechanism}: {demo.html}"
-    seats = {audit.first.mechanism: seat for audit in demo.runs if (seat := audit.bob_seat)}
-    return [
-        table(headings, rows, words=(0, 5), caption=caption),
-        Paragraph(note, "muted"),
-        *(adversaries_blocks(seats) if seats else []),
-        Paragraph(report, "muted"),
-    ]
-
-
-def _best(findings: Findings) -> AttackScore | Control:
-    entries: Sequence[AttackScore | Control] = findings.attacks or findings.controls
-    return max(entries, key=lambda entry: entry.accuracy)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from taciturn.report.blocks import (
     Block,
@@ -14,19 +13,15 @@ from taciturn.report.blocks import (
     Words,
     table,
 )
-from taciturn.report.formatting import NONE, interval, share
+from taciturn.report.formatting import interval, share
 from taciturn.results.columns import (
     ABOVE,
     TITLE,
     BobSeat,
-    ColumnControl,
-    ColumnFindings,
-    ColumnScore,
     Fault,
     Look,
     Separation,
     column_scores,
-    r_squared,
 )
 
 PERMUTED = "The same with her rows permuted before training: what the protocol alone leaks"
@@ -107,41 +102,3 @@ def adversary_section(seat: BobSeat) -> Section:
     return Section(
         TITLE, "columns", (Paragraph(COLUMN_WORDS, "muted"), *adversary_blocks(seat)), "Columns"
     )
-
-
-def adversaries_blocks(seats: Mapping[str, BobSeat]) -> list[Block]:
-    """Mechanisms side by side: how well Bob's best attack reconstructs her columns."""
-    rows = []
-    for name, seat in seats.items():
-        plain = seat.canary or seat.findings
-        best, true = _best(plain), _best(seat.findings)
-        known = f"{best.known_rows:.0f}" if isinstance(best, ColumnScore) else NONE
-        rows.append(
-            (name, r_squared(best.r2), r_squared(true.r2), share(best.recovered), known, best.name)
-        )
-    first = next(iter(seats.values())).findings
-    unseen = r_squared(max(first.controls, key=_rank).r2)
-    note = (
-        "Rows permuted: her rows against his before training, so that anything above an R2 of 0 "
-        "was leaked by the protocol. R2 is 1 where every column is reconstructed and 0 where only "
-        f"its mean is known; without messages {unseen} in the real run. Values recovered: share "
-        "within a tenth of a standard deviation."
-    )
-    headings = (
-        "mechanism",
-        "R2 (rows permuted)",
-        "R2 (real run)",
-        "values recovered (rows permuted)",
-        "known rows",
-        "best attack",
-    )
-    return [table(headings, rows, words=(0, 5), caption=TITLE), Paragraph(note, "muted")]
-
-
-def _best(findings: ColumnFindings) -> ColumnScore | ColumnControl:
-    entries: Sequence[ColumnScore | ColumnControl] = findings.attacks or findings.controls
-    return max(entries, key=_rank)
-
-
-def _rank(score: ColumnScore | ColumnControl) -> tuple[float, float]:
-    return (-math.inf if score.r2 is None else score.r2, score.recovered)

@@ -17,6 +17,7 @@ from matplotlib.ticker import (
 from taciturn.report.blocks import printable
 from taciturn.report.formatting import share
 from taciturn.report.plots import (
+    CALM,
     COLOURS,
     DASHES,
     INK,
@@ -84,6 +85,36 @@ def _attack(axes: Axes, place: int, attack: AttackScore, verdict: Verdict, lowes
     plot(axes, _inside(lowest, value_of(attack, by)), [place], **dot)
     other = f"\n{above} {share(value_of(attack, above))}" if above and above != by else ""
     _beside(axes, place, f"{share(value_of(attack, by))}{other}")
+
+
+def bars_svg(
+    names: Sequence[str],
+    values: Sequence[float | None],
+    leaks: Sequence[bool] | None,
+    baseline: float | None,
+    name: str,
+) -> str:
+    """One bar for each mechanism; red where an attack leaks, grey where ``leaks`` is None."""
+    with style():
+        figure = Figure((300 / POINTS, (30 * len(names) + 40) / POINTS), layout="constrained")
+        axes = figure.add_subplot(xlim=(0, 1), ylim=(len(names) - 0.4, -0.6))
+        count_shares(axes, "x", ticks=3)
+        for place, value in enumerate(values):
+            colour = MUTED if leaks is None else LEAK if leaks[place] else CALM
+            if value is None:
+                # Clear of the baseline, which is dashed through all rows.
+                start = 0.02 if baseline is None or baseline > 0.5 else baseline + 0.03
+                axes.text(start, place, "no attack", va="center", fontsize=12, color=CALM)
+            else:
+                bar = {"color": colour, "linewidth": 14, "solid_capstyle": "butt"}
+                plot(axes, [0, value], [place] * 2, **bar)
+                _beside(axes, place, share(value))
+        if baseline is not None:
+            ends = [-0.5, len(names) - 0.5]
+            plot(axes, [baseline] * 2, ends, color=INK, linestyle=DASHES[1])
+        axes.set_yticks(range(len(names)), [_short(entry) for entry in names])
+        axes.tick_params(axis="y", labelcolor=INK)
+        return to_svg(figure, name)
 
 
 def compare_svg(comparison: Comparison, name: str) -> str:
