@@ -90,7 +90,7 @@ def in_plain_words(weighed: Weighed, *, shuffled: bool = False, family: str | No
 def decision(audited: str | None) -> Section:
     """Empty lines, to be filled in on paper."""
     made = f" made on {printed_date(audited)}" if audited else ""
-    words = f"This report{made} is what was decided on. It is no proof of safety."
+    words = f"Decision based on this report{made}, which is not a proof of safety."
     blocks = (Paragraph(words, "muted"), Blanks(SIGNED))
     return Section("Decision", "decision", blocks, "Decision")
 
@@ -98,8 +98,8 @@ def decision(audited: str | None) -> Section:
 SHUFFLED = "Labels shuffled before training"
 ABOVE = "▲"
 ABOVE_WORDS = (
-    f"{ABOVE} the lower end of its interval, or of its AUC's, lies above every control; with "
-    "shuffled labels that of an interval which holds for all attacks together"
+    f"{ABOVE} significantly above every control, by accuracy or AUC (95 % interval; with shuffled "
+    "labels corrected for the number of attacks)"
 )
 
 
@@ -112,7 +112,7 @@ def audit_blocks(audit: AuditResult) -> list[Block]:
     lines += [f"{skip.name}: skipped, {skip.reason}" for skip in run.findings.skipped]
     lines += [_membership(audit.membership)] if audit.membership is not None else []
     lines += evidence_words(audit, conclusion)
-    shuffled = f"{SHUFFLED}: what the protocol alone tells"
+    shuffled = f"{SHUFFLED}: what the protocol alone leaks"
     bob = _bob_seat(audit)
     if audit.runs[0].seat == "bob":
         return [*training_blocks(audit), *bob]
@@ -133,7 +133,7 @@ def _bob_seat(audit: AuditResult) -> list[Block]:
         return []
     return [
         *adversary_blocks(seat),
-        *([Paragraph(f"Bob's seat: {means}", "muted")] if means else []),
+        *([Paragraph(f"Bob as the adversary: {means}", "muted")] if means else []),
     ]
 
 
@@ -192,13 +192,13 @@ def apart_blocks(look: Distinguisher) -> list[Block]:
     """Guesses from ciphertexts, and the faults that would have been detected."""
     caption = "Trainings whose labels were all 1 or all 0, distinguished by what Alice received"
     words = (
-        f"Learnt on {look.trained} trainings with {counted(look.batch, 'row')} and "
-        f"{counted(look.columns, 'column')}, judged "
+        f"Fitted on {look.trained} trainings with {counted(look.batch, 'row')} and "
+        f"{counted(look.columns, 'column')}, tested "
         f"on {look.judged} others. "
-        f"Of {data_size(look.bytes)} of ciphertext {look.repeated:,} blocks of 16 bytes occur "
-        f"again; a byte has {look.entropy:.2f} bits of entropy. Where nothing depends on labels, "
-        f"something is noticed with probability {look.false_alarm:g} at most; what tells "
-        f"{share(look.detectable, 0)} of the trainings is noticed in 95 of 100 audits. "
+        f"{look.repeated:,} blocks of 16 bytes repeat in {data_size(look.bytes)} of ciphertext; a "
+        f"byte has {look.entropy:.2f} bits of entropy. A leak that reveals "
+        f"{share(look.detectable, 0)} of trainings would be detected with 95\u00a0% power; the "
+        f"false-alarm rate is at most {look.false_alarm:g}. "
         "Times are those of a simulation in one process; a recorded run has none."
     )
     return [
@@ -262,7 +262,7 @@ def remarks(weighed: Weighed) -> dict[str, str]:
 
 def _membership(guesses: Membership) -> str:
     return (
-        f"who is in the batch: precision {share(guesses.precision)}, recall "
+        f"batch membership: precision {share(guesses.precision)}, recall "
         f"{share(guesses.recall)}, its size right in {share(guesses.k_exact)} of "
         f"{guesses.iterations:.0f} iterations; {share(guesses.base_rate)} of the scored rows are "
         "in it"

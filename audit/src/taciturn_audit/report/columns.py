@@ -43,9 +43,9 @@ def adversary_blocks(seat: BobSeat) -> list[Block]:
     lines = [
         Paragraph(f"{skip.name}: skipped, {skip.reason}", "muted") for skip in seat.findings.skipped
     ]
-    verdicts = [Paragraph(f"Bob's seat: {seat.findings.verdict}")]
+    verdicts = [Paragraph(f"Bob as the adversary: {seat.findings.verdict}")]
     if seat.canary is not None:
-        verdicts.insert(0, Paragraph(f"Bob's seat, rows permuted: {seat.canary.verdict}"))
+        verdicts.insert(0, Paragraph(f"Bob as the adversary, rows permuted: {seat.canary.verdict}"))
     return [
         *([column_scores(seat.canary, PERMUTED)] if seat.canary is not None else []),
         column_scores(seat.findings, TITLE),
@@ -58,15 +58,15 @@ def adversary_blocks(seat: BobSeat) -> list[Block]:
 def separation_blocks(tried: Separation) -> list[Block]:
     """Whether Bob recovers single Alices' scores from the sum that he is given."""
     verdict = (
-        "A single Alice's scores show in her answers: the masks do not hide them."
+        "A single Alice's scores leak from her answers: the masks do not hide them."
         if tried.noticed
         else "No single Alice's scores were recovered from her answers: no proof of safety."
     )
     words = (
-        f"Which half of her scores are the higher ones, guessed from {tried.numbers:,} numbers "
-        "under masks; learnt on the first half of the training. With uniform masks something is "
-        f"noticed with probability {tried.false_alarm:g} at most; what tells "
-        f"{share(tried.detectable, 0)} of the scores is noticed in 95 of 100 audits."
+        f"A classifier guessed from {tried.numbers:,} masked numbers which half of her scores is "
+        "higher; it was fitted on the first half of the training. A leak that reveals "
+        f"{share(tried.detectable, 0)} of the scores would be detected with 95\u00a0% power; the "
+        f"false-alarm rate is at most {tried.false_alarm:g}."
     )
     return [
         *look_tables(tried.looks, tried.faults, "right", SINGLE),
@@ -89,11 +89,11 @@ def look_tables(
         for look in looks
     ]
     noticed = [
-        (fault.words, fault.by, "noticed" if fault.noticed else "not noticed") for fault in faults
+        (fault.words, fault.by, "detected" if fault.noticed else "not detected") for fault in faults
     ]
     return [
         table(("guessed from", heading, "share", "95 % interval"), rows, caption=caption),
-        table(("fault put in on purpose", "looked at", ""), noticed, words=(0, 1, 2)),
+        table(("deliberate fault", "test", ""), noticed, words=(0, 1, 2)),
     ]
 
 
