@@ -346,8 +346,8 @@ def test_demo_recovers_every_label_with_real_keys(tmp_path):
     runs = json.loads(done.stdout)["runs"]
     require_demo(runs)
     for result in runs:
-        told = [attack["accuracy"] for attack in result["canary"]["attacks"]]
-        assert (max(told, default=0.0) > 0.9) == (result["mechanism"] in ("none", "hybrid"))
+        accuracies = [attack["accuracy"] for attack in result["canary"]["attacks"]]
+        assert (max(accuracies, default=0.0) > 0.9) == (result["mechanism"] in ("none", "hybrid"))
     columns = [attack["recovered"] for attack in runs[2]["bob_seat"]["attacks"]]
     assert max(columns) > 0.99
 

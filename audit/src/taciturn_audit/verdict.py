@@ -55,7 +55,7 @@ FALSE_ALARM, RISK_ALARM = 1e-4, 0.05
 _LEAK_SHARE = 0.75
 # A smaller share right is not called a risk, unless it is as far beyond chance as a leak must be.
 _RISK_SHARE = 0.55
-# Where the commoner label is a larger share of the rows than this, attacks are ranked by AUC.
+# Where the commonest label is a larger share of the rows than this, attacks are ranked by AUC.
 _UNBALANCED = 2 / 3
 # Rows called certain count where they are this share of all, and nine of ten of them right.
 _CERTAIN_SHARE = 0.02
@@ -138,7 +138,7 @@ def interval_of(attack: AttackScore, figure: Measure) -> tuple[float, float]:
 def ranking_figure(controls: Sequence[Control]) -> Measure:
     """The figure by which attacks compare: the AUC where one label is rare.
 
-    Always guessing the commoner label is then hard to beat, and an attack that ranks every row
+    Always guessing the commonest label is then hard to beat, and an attack that ranks every row
     rightly can lie below it by its accuracy.
 
     >>> ranking_figure([Control("prior", 0.93, 0.5)]), ranking_figure([Control("prior", 0.6, 0.5)])

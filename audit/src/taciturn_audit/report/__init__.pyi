@@ -1,6 +1,5 @@
 from taciturn_audit.report.audit import audit_blocks as audit_blocks
 from taciturn_audit.report.audit import evidence_words as evidence_words
-from taciturn_audit.report.audit import in_plain_words as in_plain_words
 from taciturn_audit.report.compare import compare_blocks as compare_blocks
 from taciturn_audit.report.compare import compare_page as compare_page
 from taciturn_audit.report.demo import demo_blocks as demo_blocks

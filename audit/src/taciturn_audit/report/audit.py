@@ -35,17 +35,8 @@ from taciturn_audit.verdict import (
     Weighed,
     apart_sentence,
     conclude,
-    value_of,
 )
 
-_KNOWN = {
-    "prior": "guessing the commonest label",
-    "model-only": "the model that Alice ends up with",
-}
-
-
-# What an attack recovers, by the family of the labels; and what the AUC tells apart.
-_NOUNS = {"poisson": "counts", "gamma": "amounts", "gaussian": "values"}
 _RECOVERED = {
     "poisson": "Recovered: the exact count.",
     **dict.fromkeys(
@@ -61,30 +52,6 @@ def recovered_words(family: str | None) -> list[str]:
     if family is None:
         return []
     return [f"{_RECOVERED[family]} AUC: of telling labels above the median from the others"]
-
-
-def in_plain_words(weighed: Weighed, *, shuffled: bool = False, family: str | None = None) -> str:
-    """Sentences on the best attack of a run, or of the mean of several, and on its controls."""
-    verdict = weighed.verdict
-    controls = " and ".join(
-        f"{_KNOWN.get(control.name, control.name)} {share(value_of(control, verdict.figure))}"
-        for control in verdict.controls
-    )
-    lead = "With labels shuffled before training: " if shuffled else ""
-    if verdict.attack is None:
-        claim = "no attack we know recovers labels from the messages Alice received"
-    else:
-        name = verdict.attack.name
-        attack = _KNOWN.get(name, f"the best attack, {name},")
-        value = share(value_of(verdict.attack, verdict.figure))
-        claim = f"{attack} recovers {value} of the {_NOUNS.get(family or '', 'labels')}"
-        if verdict.figure == "AUC":
-            pair = "a row labelled 1 above a row labelled 0"
-            if family is not None:
-                pair = "a row with a label above the median above one without"
-            claim = f"{attack} ranks {pair} in {value} of all pairs"
-    sentence = f"{lead}{claim}. Without any message: {controls}."
-    return sentence[:1].upper() + sentence[1:]
 
 
 def decision(audited: str | None) -> Section:
@@ -140,10 +107,7 @@ def _bob_seat(audit: AuditResult) -> list[Block]:
 def verdict_section(audit: AuditResult, conclusion: Conclusion, *blocks: Block) -> Section:
     """Verdict of an audit: on the canary run, on the run, and its qualifications."""
     means = f" ({several(audit)})" if several(audit) else ""
-    lines = [
-        *_seat_words(audit),
-        *plain_words(conclusion, audit.first.permute_labels, audit.first.family),
-    ]
+    lines = [*_seat_words(audit), *recovered_words(audit.first.family)]
     return concluding_section(conclusion, lines, run_title(audit), *blocks, means=means)
 
 
@@ -151,7 +115,10 @@ def concluding_section(
     conclusion: Conclusion, lines: list[str], title: str, *blocks: Block, means: str = ""
 ) -> Section:
     """The headline of an audit, and the sentences about its canary run, its run and ciphertexts."""
-    parts = [(SHUFFLED, conclusion.canary), (title, conclusion.run)]
+    canary = conclusion.canary
+    # Where no attack applies to either run, one sentence says it.
+    both = canary is not None and (canary.verdict.attack or conclusion.run.verdict.attack)
+    parts = [(SHUFFLED, canary if both else None), (title, conclusion.run)]
     lines += [f"{name}{means}: {part.sentence}" for name, part in parts if part is not None]
     lines += [conclusion.caveat] if conclusion.caveat else []
     lines += [apart_sentence(conclusion.apart)] if conclusion.apart is not None else []
@@ -173,19 +140,6 @@ def _seat_words(audit: AuditResult) -> list[str]:
         return [f"Alice stands for {names[0]} alone, one of several."]
     together = f"{', '.join(names[:-1])} and {names[-1]}"
     return [f"Alice stands for {together}, who pool what they have."]
-
-
-def plain_words(
-    conclusion: Conclusion, permuted: bool = False, family: str | None = None
-) -> list[str]:
-    """Findings in a sentence for each run; empty if the audit only checks itself."""
-    if conclusion.status is Status.CHECK:
-        return []
-    lines = [in_plain_words(conclusion.run, shuffled=permuted, family=family)]
-    canary = conclusion.canary
-    if canary is not None and canary.verdict.attack is not None:
-        lines.append(in_plain_words(canary, shuffled=True, family=family))
-    return lines
 
 
 def apart_blocks(look: Distinguisher) -> list[Block]:

@@ -17,6 +17,7 @@ from matplotlib.ticker import (
 from taciturn.report.blocks import printable
 from taciturn.report.formatting import share
 from taciturn.report.plots import (
+    AMBER,
     CALM,
     COLOURS,
     DASHES,
@@ -135,10 +136,12 @@ def compare_svg(comparison: Comparison, name: str) -> str:
         count_shares(axes, "x", ticks=6)
         count_shares(axes, "y", ticks=6)
         axes.tick_params(pad=9)
-        looks = {"color": INK, "linestyle": DASHES[1], "label": f"known: {share(known)}"}
+        looks = {"color": INK, "linestyle": DASHES[1], "label": f"baseline {share(known)}"}
         plot(axes, [known, known], [low, 1.0], **looks)
         for place, (compared, (x, y)) in enumerate(zip(comparison.compared, spots, strict=True)):
-            colour = COLOURS[place % len(COLOURS)]
+            colour = outcome_colour(compared)
+            near = [other for other in spots[:place] if abs(other[0] - x) < 0.01]
+            x += 0.03 * (1.0 - left) * sum(abs(other[1] - y) < 0.02 for other in near)
             leak = compared.shuffled.leak
             epsilon = "" if compared.epsilon is None else f" ε {compared.epsilon:g}"
             mark = {"marker": _SHAPES[place % len(_SHAPES)], "markersize": 12, "linestyle": "none"}
@@ -147,6 +150,13 @@ def compare_svg(comparison: Comparison, name: str) -> str:
             plot(axes, _inside(left, x), _inside(low, y), color=colour, label=label, **mark, **fill)
         figure.legend(loc="outside lower center", ncols=5, handlelength=2.5)
         return to_svg(figure, name)
+
+
+def outcome_colour(compared: ComparedMechanism) -> str:
+    """Red for a leak without bound, amber for one that the ledger bounds, green for none."""
+    if not compared.shuffled.leak:
+        return CALM
+    return LEAK if math.isinf(compared.label_epsilon_total) else AMBER
 
 
 def _recovered(compared: ComparedMechanism) -> float:
