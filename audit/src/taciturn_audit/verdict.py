@@ -177,7 +177,7 @@ def weigh(
     above |= {attack.name: "accuracy" for attack in right}
     by, used = ranking_figure(controls), tuple(controls)
     kind = "shuffled labels" if shuffled else "labels"
-    without = "the prior" if shuffled else "the better control"
+    without = "guessing the commoner label" if shuffled else "the better control"
     if right:
         best = max(right, key=lambda attack: attack.accuracy)
         sentence = (
@@ -191,7 +191,7 @@ def weigh(
         sentence = (
             f"{best.name} ranks the {kind} with AUC {_percent(best.auc)} "
             f"({_interval(best.auc_low, best.auc_high)}, {best.rows:.0f} rows); "
-            f"{without}'s AUC is {_percent(ranked.auc)}."
+            f"{without} has {_percent(ranked.auc)}."
         )
         return Verdict(Status.LEAK, "AUC", best, ranked, above, sentence, "AUC", used)
     status, sentence = _nothing_shown(attacks, known.accuracy, ranked.auc)

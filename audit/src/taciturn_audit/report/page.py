@@ -240,8 +240,9 @@ def attacks_section(
 ) -> b.Section:
     """Attacks and controls; ``over`` names the intervals and what they are of, in words."""
     tables = [block for _, title, weighed in parts for block in _figures(title, weighed)]
+    drawn = tuple(_drawn(*part) for part in parts if part[2].findings.attacks)
     figures = b.Figures(
-        tuple(_drawn(*part) for part in parts),
+        drawn,
         caption=f"Dots are the figure that the axis names, bars {over}, vertical lines the "
         "controls. A filled dot: the whole interval, of the accuracy or of the AUC, lies above "
         f"every control. A hollow one: it does not. {_RANKED}",
@@ -258,10 +259,16 @@ def attacks_section(
     )
     title = f"Attacks that were skipped: {len(skipped)}"
     folded = b.Details(title, (reasons if skipped else none,))
-    blocks = (b.Paragraph(words), figures, folded)
+    # A chart without attacks would be empty.
+    shown = (b.Paragraph(words), figures) if drawn else (b.Paragraph(_NO_ATTACKS), *tables)
+    blocks = (*shown, folded)
     return b.Section("Attacks against the controls", "attacks", blocks, "Attacks")
 
 
+_NO_ATTACKS = (
+    "No attack we know applies to what Alice received. The controls see no message; they show what "
+    "can be guessed anyway."
+)
 _RANKED = (
     "The AUC is drawn where one label is more than twice as common, or where it alone shows a "
     "leak: always guessing the commonest label is then hard to beat by accuracy."
@@ -556,7 +563,11 @@ def _configuration(audit: AuditResult) -> dict[str, str]:
     for title, part in parts.items():
         value, scope = audit.shared(part)
         for name, item in (record_of(value) if value is not None else {}).items():
-            facts[f"{title}: {name.replace('_', ' ')}"] = f"{plain(item)}{whose(scope)}"
+            # A part of a part is listed with its own names; what is not set is left out.
+            parts_of = item if isinstance(item, dict) else {name: item}
+            for key, entry in parts_of.items():
+                if entry is not None:
+                    facts[f"{title}: {key.replace('_', ' ')}"] = f"{plain(entry)}{whose(scope)}"
     iterations, scope = audit.shared(lambda run: run.training.iterations)
     means = audit.means
     return facts | {
