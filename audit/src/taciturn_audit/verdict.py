@@ -177,7 +177,7 @@ def weigh(
     above |= {attack.name: "accuracy" for attack in right}
     by, used = ranking_figure(controls), tuple(controls)
     kind = "shuffled labels" if shuffled else "labels"
-    without = "guessing the commoner label" if shuffled else "the better control"
+    without = "guessing the commonest label" if shuffled else "the better control"
     if right:
         best = max(right, key=lambda attack: attack.accuracy)
         sentence = (

@@ -153,7 +153,7 @@ _READING = (
     "together. An honest party follows the protocol and then analyses what it received.",
     "Labels recovered: share of Bob's labels that Alice's best attack guesses correctly. The "
     "labels were shuffled before training, so the columns carry no information about them, and "
-    "anything above the baseline (always guessing the commoner label) was leaked by the protocol.",
+    "anything above the baseline (always guessing the commonest label) was leaked by the protocol.",
     "Values reconstructed: share of Alice's values that Bob's best attack finds to within a tenth "
     "of the column's standard deviation. Her rows were permuted against his before training, so "
     "anything above the baseline (the best constant of each column) was leaked by the protocol.",
