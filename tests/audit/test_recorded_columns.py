@@ -121,7 +121,7 @@ def test_without_alices_table_estimates_are_made_and_not_judged(folder):
     assert gram.explains == pytest.approx(1.0, abs=1e-6)
     assert {one.name for one in audit.skipped} == {"anchored", "prediction"}
     verdict = conclude_columns_of(audit)
-    assert verdict.status is Status.NOT_TESTED
+    assert verdict.status is Status.UNJUDGED
     assert "6" in verdict.sentence
     assert shown(session_blocks(audit))
 

@@ -15,7 +15,6 @@ from taciturn.results import LEAKS
 from taciturn_audit import Guesses, Status, conclude, prior, weigh
 from taciturn_audit import judge_guess as judge
 from taciturn_audit.attacks import LabelGuess
-from taciturn_audit.report import in_plain_words
 from taciturn_audit.results import AttackScore, AuditResult, Control
 from tests.seldom import seldom
 
@@ -49,7 +48,8 @@ def test_a_model_that_ranks_shuffled_labels_is_a_leak(audited):
     assert conclusion.status is Status.LEAK
     canary, run = conclusion.canary, conclusion.run
     assert canary is not None
-    assert in_plain_words(canary, shuffled=True).count("model") == 1
+    assert canary.verdict.attack is not None
+    assert canary.verdict.attack.name == "model-only"
     assert canary.verdict.above["model-only"] == "AUC"
     assert [one.name for one in canary.verdict.controls] == ["prior"]
     # On the labels themselves the model is a control, as it is for whoever has the model.

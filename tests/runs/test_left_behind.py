@@ -61,7 +61,7 @@ def test_a_command_leaves_what_it_prints(name, request, tmp_path, monkeypatch, c
     monkeypatch.setattr(sys, "argv", ["taciturn", *words])
     # Two of its audits, and short ones.
     short = {"mechanism": "none", "solver": "sgd", "epochs": 1}
-    monkeypatch.setattr(module_of(demo), "DEMO", (("alice", short),) * 2)
+    monkeypatch.setattr(module_of(demo), "DEMO", (short,) * 2)
     assert run([*words, "--json", "--out", str(tmp_path / "run")]) == 0, capsys.readouterr().err
     out, err = capsys.readouterr()
     assert str(tmp_path / "run") in err

@@ -421,8 +421,8 @@ def _unencrypted(view: AliceView, entropy: KeyedEntropy, trainings: int) -> Faul
     received = challenge(view, scheme("clear"), entropy, trainings)
     look = _look(BYTES, _byte_features(received), received.secret_bits)
     # A share is uniform in clear too: it tells a label to who takes her own part off, not here.
-    sent = "shares of residues" if view.mechanism.shares_scores else "residues"
-    words = f"{sent} sent without encryption ({look.right} of {look.judged} secret bits right)"
+    sent = "random shares" if view.mechanism.shares_scores else "residues"
+    words = f"{sent} sent without encryption ({look.right} of {look.judged} correct)"
     return Fault(UNENCRYPTED, words, BYTES, look.noticed)
 
 

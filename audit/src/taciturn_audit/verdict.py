@@ -44,6 +44,7 @@ from taciturn_audit.results.audit import (
     Control,
     Distinguisher,
     Evidence,
+    Fault,
     Findings,
 )
 from taciturn_audit.results.runs import AuditResult, mean_findings
@@ -54,7 +55,7 @@ FALSE_ALARM, RISK_ALARM = 1e-4, 0.05
 _LEAK_SHARE = 0.75
 # A smaller share right is not called a risk, unless it is as far beyond chance as a leak must be.
 _RISK_SHARE = 0.55
-# Where the commoner label is a larger share of the rows than this, attacks are ranked by AUC.
+# Where the commonest label is a larger share of the rows than this, attacks are ranked by AUC.
 _UNBALANCED = 2 / 3
 # Rows called certain count where they are this share of all, and nine of ten of them right.
 _CERTAIN_SHARE = 0.02
@@ -68,11 +69,12 @@ class Status(Enum):
     """Outcome of an audit, the gravest first: a word for style sheets, a sign, a label."""
 
     REFUTED = ("refuted", "▲", "Claim refuted")
-    LEAK = ("leak", "▲", "Leak shown")
+    LEAK = ("leak", "▲", "Leak found")
     CERTAIN = ("certain", "◆", "Leak possible")
-    NOT_SHOWN = ("not-shown", "○", "No leak shown; not a proof of safety")
-    NOT_TESTED = ("not-tested", "○", "Nothing tested; not a proof of safety")
-    CHECK = ("check", "■", "A check of the audit, not of the protocol")
+    UNJUDGED = ("unjudged", "◆", "Not judged yet")
+    NOT_SHOWN = ("not-shown", "○", "No leak found; not a proof of safety")
+    NOT_TESTED = ("not-tested", "○", "No attack applies; not a proof of safety")
+    CHECK = ("check", "■", "Self-test of the audit, not of the protocol")
 
     def __init__(self, word: str, sign: str, label: str) -> None:
         self.word, self.sign, self.label = word, sign, label
@@ -136,7 +138,7 @@ def interval_of(attack: AttackScore, figure: Measure) -> tuple[float, float]:
 def ranking_figure(controls: Sequence[Control]) -> Measure:
     """The figure by which attacks compare: the AUC where one label is rare.
 
-    Always guessing the commoner label is then hard to beat, and an attack that ranks every row
+    Always guessing the commonest label is then hard to beat, and an attack that ranks every row
     rightly can lie below it by its accuracy.
 
     >>> ranking_figure([Control("prior", 0.93, 0.5)]), ranking_figure([Control("prior", 0.6, 0.5)])
@@ -159,7 +161,7 @@ def weigh(
     >>> prior = Control("prior", 0.93, 0.5)
     >>> blind = AttackScore("x", 455, 0.84, 0.80, 0.87, 0.52, 0.43, 0.61, 0.0, None, 0.1, "")
     >>> print(weigh([prior], [blind]).sentence)  # doctest: +NORMALIZE_WHITESPACE
-    No attack of ours recovered more than the controls: best accuracy 84.00 % against 93.00 %, best
+    No attack we know recovered more than the controls: best accuracy 84.00 % against 93.00 %, best
     AUC 52.00 % against 50.00 %. That is not a proof of safety.
     """
     if shuffled:
@@ -175,7 +177,7 @@ def weigh(
     above |= {attack.name: "accuracy" for attack in right}
     by, used = ranking_figure(controls), tuple(controls)
     kind = "shuffled labels" if shuffled else "labels"
-    without = "the prior" if shuffled else "the better control"
+    without = "guessing the commonest label" if shuffled else "the better control"
     if right:
         best = max(right, key=lambda attack: attack.accuracy)
         sentence = (
@@ -189,7 +191,7 @@ def weigh(
         sentence = (
             f"{best.name} ranks the {kind} with AUC {_percent(best.auc)} "
             f"({_interval(best.auc_low, best.auc_high)}, {best.rows:.0f} rows); "
-            f"{without}'s AUC is {_percent(ranked.auc)}."
+            f"{without} has {_percent(ranked.auc)}."
         )
         return Verdict(Status.LEAK, "AUC", best, ranked, above, sentence, "AUC", used)
     status, sentence = _nothing_shown(attacks, known.accuracy, ranked.auc)
@@ -219,13 +221,13 @@ def _nothing_shown(
 ) -> tuple[Status, str]:
     if not attacks:
         return Status.NOT_TESTED, (
-            "No attack of ours applies to what Alice has; the controls recover "
-            f"{_percent(accuracy)} of the labels. That is not a proof of safety."
+            "No attack we know applies to what Alice received; without any message the controls "
+            f"recover {_percent(accuracy)} of the labels. That is not a proof of safety."
         )
     sure = max(attacks, key=lambda attack: attack.decided)
     if sure.decided_correct is not None:
         return Status.CERTAIN, (
-            "Over all rows no attack of ours recovered more than the controls (accuracy "
+            "Over all rows no attack we know recovered more than the controls (accuracy "
             f"{_percent(accuracy)}, AUC {_percent(auc)}), but {sure.name} calls "
             f"{_count(sure.decided * sure.rows)} of {sure.rows:.0f} labels certain and is right on "
             f"{_percent(sure.decided_correct)} of those. A canary run (--permute-labels) shows "
@@ -234,7 +236,7 @@ def _nothing_shown(
     best = max(attack.accuracy for attack in attacks)
     area = max((attack.auc for attack in attacks), key=_or_none)
     return Status.NOT_SHOWN, (
-        f"No attack of ours recovered more than the controls: best accuracy {_percent(best)} "
+        f"No attack we know recovered more than the controls: best accuracy {_percent(best)} "
         f"against {_percent(accuracy)}, best AUC {_percent(area)} against {_percent(auc)}. "
         f"{_unfinished(attacks)}That is not a proof of safety."
     )
@@ -346,10 +348,10 @@ class Weighed:
             part = f"The {source} information about the labels"
             return "Alice can recover every label" if whole else part
         if self.status is Status.CERTAIN:
-            return "Some runs show a leak" if self.leaking else "Some labels may be given away"
+            return "Some runs leak labels" if self.leaking else "Some labels may leak"
         if self.status is Status.NOT_SHOWN:
-            return "No attack of ours succeeded"
-        return "No attack of ours applies to what Alice has"
+            return _NO_SUCCESS
+        return _NO_ATTACK
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,18 +374,21 @@ class Conclusion:
 
 
 _HIDDEN = (
-    "On the real labels no attack stands out from the controls. The leak is there all the same: "
-    "shuffled labels show it."
+    "On the real labels no attack recovers more than the controls; the run with shuffled labels "
+    "shows the leak."
 )
 _ALONE = (
-    "There is no canary run beside this run: what the columns predict and what the messages leak "
-    "are not told apart."
+    "Without a run on shuffled labels, this audit cannot separate what the columns predict from "
+    "what the messages leak."
 )
-_SHUFFLED = "The labels were shuffled before training, so that the columns say nothing about them."
+_SHUFFLED = "The labels were shuffled before training: the columns carry no information about them."
 _CHECK = (
-    "Here every attack must sit at chance. The figures say whether the audit can be trusted, and "
-    "nothing about the protocol."
+    "In this self-test every attack must be at chance. It says whether the audit can be trusted, "
+    "and nothing about the protocol."
 )
+_NO_SUCCESS = "No attack we know succeeded"
+_NO_ATTACK = "No attack we know applies to what Alice received"
+_ENCRYPTED = "No attack applies: Alice received only ciphertexts"
 
 
 def conclude(audit: AuditResult) -> Conclusion:
@@ -399,7 +404,7 @@ def conclude(audit: AuditResult) -> Conclusion:
         permuted=shuffled,
         check=any(run.shuffle_truth for run in audit.runs),
     )
-    return _beside_ciphertexts(conclusion, looks)
+    return _beside_ciphertexts(conclusion, looks, encrypted=audit.first.encrypted)
 
 
 def conclude_session(audit: SessionAudit) -> Conclusion | None:
@@ -415,7 +420,9 @@ def conclude_session(audit: SessionAudit) -> Conclusion | None:
         permuted=False,
         check=audit.shuffle_truth,
     )
-    return _beside_ciphertexts(conclusion, [audit.distinguisher] if audit.distinguisher else [])
+    looks = [audit.distinguisher] if audit.distinguisher else []
+    encrypted = audit.recording.agreement["scheme"] != "clear"
+    return _beside_ciphertexts(conclusion, looks, encrypted=encrypted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,21 +443,21 @@ def before_judgement(audit: SessionAudit) -> Summary:
     if sure is not None and sure.certain:
         return Summary(
             Status.CERTAIN,
-            "Some labels may be given away",
-            f"{sure.name} calls {sure.certain:,} of {rows:,} labels certain. Whether it is right, "
-            "Bob can say, who has them.",
+            "Some labels may leak",
+            f"{sure.name} calls {sure.certain:,} of {rows:,} labels certain. Only Bob, who has the "
+            "labels, can check them.",
         )
     if audit.guesses:
         return Summary(
-            Status.NOT_TESTED,
-            "Guesses were made, and nobody has judged them",
-            f"{counted(len(audit.guesses), 'attack')} guessed at {rows:,} labels. How right they "
-            "are, Bob can say, who has the labels.",
+            Status.UNJUDGED,
+            "Attacks guessed labels; the guesses have not been checked",
+            f"{counted(len(audit.guesses), 'attack')} guessed {rows:,} labels. Only Bob, who has "
+            "the labels, can check them.",
         )
     tested = look is not None and _would_notice(look)
     return Summary(
         Status.NOT_SHOWN if tested else Status.NOT_TESTED,
-        "No attack of ours applies to what Alice has",
+        _NO_ATTACK,
         "That is not a proof of safety." if look is None else apart_sentence(look),
     )
 
@@ -463,26 +470,30 @@ def conclude_columns_of(audit: SessionAudit) -> Summary:
             headline = "The scores leak Alice's columns to Bob"
             return Summary(Status.LEAK, headline, seat.findings.verdict)
         if seat.findings.attacks:
-            headline = "No attack of ours succeeded"
+            headline = _NO_SUCCESS
             return Summary(Status.NOT_SHOWN, headline, seat.findings.verdict)
         return Summary(Status.NOT_TESTED, _NOTHING_OPENED, seat.findings.verdict)
     best = max(audit.estimates or (), key=lambda estimate: estimate.explains, default=None)
     if best is None:
         return Summary(Status.NOT_TESTED, _NOTHING_OPENED, "That is not a proof of safety.")
     return Summary(
-        Status.NOT_TESTED,
-        "Estimates were made, and nobody has judged them",
+        Status.UNJUDGED,
+        "Attacks estimated Alice's columns; the estimates have not been checked",
         f"{best.name} explains {_percent(max(0.0, best.explains))} of the variance of the scores "
         f"of rows that it was not fitted on, with {counted(best.columns, 'column')}; Alice has "
-        f"{audit.recording.peer_columns}. Whether the values are hers, she can say, who has them.",
+        f"{audit.recording.peer_columns}. Only Alice, who has the values, can check them.",
     )
 
 
-_NOTHING_OPENED = "No attack of ours applies to what Bob has"
+_NOTHING_OPENED = "No attack we know applies to what Bob received"
 _DEPENDS = "What Alice receives depends on the labels"
 
 
-def _beside_ciphertexts(conclusion: Conclusion, looks: Sequence[Distinguisher]) -> Conclusion:
+def _beside_ciphertexts(
+    conclusion: Conclusion, looks: Sequence[Distinguisher], *, encrypted: bool
+) -> Conclusion:
+    if encrypted and conclusion.headline == _NO_ATTACK:
+        conclusion = replace(conclusion, headline=_ENCRYPTED)
     if not looks:
         return conclusion
     apart = next((look for look in looks if look.noticed), looks[0])
@@ -490,15 +501,19 @@ def _beside_ciphertexts(conclusion: Conclusion, looks: Sequence[Distinguisher]) 
     if apart.noticed and conclusion.status is not Status.REFUTED:
         return replace(conclusion, status=Status.LEAK, headline=_DEPENDS)
     if conclusion.status is Status.NOT_TESTED and _would_notice(apart):
-        headline = "No attack of ours succeeded"
-        return replace(conclusion, status=Status.NOT_SHOWN, headline=headline)
+        return replace(conclusion, status=Status.NOT_SHOWN)
     return conclusion
 
 
 def _would_notice(look: Distinguisher) -> bool:
     """Whether it noticed the faults that it must on any machine, and so tested something."""
     must = (UNENCRYPTED, REUSED_SEED)
-    return all(fault.noticed for fault in look.faults if fault.name in must)
+    return all(f.noticed or _is_share(f) for f in look.faults if f.name in must)
+
+
+def _is_share(fault: Fault) -> bool:
+    """Whether a share was sent unencrypted: it is uniform, so that nothing is to be noticed."""
+    return fault.name == UNENCRYPTED and "shares" in fault.words
 
 
 def apart_sentence(look: Distinguisher) -> str:
@@ -509,23 +524,26 @@ def apart_sentence(look: Distinguisher) -> str:
         f"{attempt.name} {attempt.right} of {attempt.judged}" for attempt in look.looks
     )
     seen = "; ".join(fault.words for fault in look.faults if fault.noticed) or "nothing"
-    unseen = "; ".join(fault.words for fault in look.faults if not fault.noticed)
-    blind = f" Not even this would have been noticed: {unseen}." if unseen else ""
+    missed = [fault for fault in look.faults if not fault.noticed]
+    unseen = "; ".join(fault.words for fault in missed if not _is_share(fault))
+    blind = f" It would not detect: {unseen}." if unseen else ""
+    if any(map(_is_share, missed)):
+        blind += " As expected, random shares reveal nothing even unencrypted."
     return (
-        "Trainings on labels 1 were not told from trainings on labels 0 by what Alice receives "
-        f"(guessed right from {counts}): chance. This would have been noticed: {seen}.{blind} "
-        "That is not a proof of safety."
+        "A classifier could not distinguish label-1 from label-0 trainings by their ciphertexts "
+        f"(correct by {counts}: chance). It would detect: {seen}.{blind} That is not a proof of "
+        "safety."
     )
 
 
 def _noticed(look: Distinguisher) -> list[str]:
     parts = [
-        f"from {attempt.name} {attempt.right} of {attempt.judged} trainings were told"
+        f"{attempt.right} of {attempt.judged} trainings were recognised by {attempt.name}"
         for attempt in look.looks
         if attempt.noticed
     ]
     if look.repeated:
-        parts.append(f"{look.repeated:,} blocks of 16 bytes occur again")
+        parts.append(f"{look.repeated:,} blocks of 16 bytes are repeated")
     # What is neither told nor repeated was noticed by its entropy.
     if not parts:
         parts.append(f"a byte has {look.entropy:.2f} bits of entropy, unlike one of a ciphertext")
@@ -548,7 +566,7 @@ def _conclude_attacks(
     evidence, refuted_by = claim
     rest = (canary, run, evidence, refuted_by)
     if check:
-        headline = "Judged against labels shuffled after the run"
+        headline = "Self-test: labels shuffled after the run"
         return Conclusion(Status.CHECK, headline, *rest, _CHECK)
     if refuted_by is not None:
         return Conclusion(Status.REFUTED, "The claimed protection does not hold", *rest)

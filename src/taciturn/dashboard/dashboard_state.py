@@ -476,7 +476,7 @@ def _opened(news: ScoresOpened) -> PrivacyCost:
 def _ledger(news: LedgerPlanned) -> PrivacyCost:
     statement = news.statement
     return PrivacyCost(
-        "Label privacy ledger at the end of the training",
+        "Privacy cost at completion",
         (
             ("label epsilon", epsilon(statement.label_epsilon_total)),
             (f"at delta {statement.delta:g}", epsilon(statement.label_epsilon_total_delta)),

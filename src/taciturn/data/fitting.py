@@ -213,7 +213,7 @@ def fit_column(
         edges = of_column(settings.bins, name)
         if isinstance(edges, tuple):
             return _given_edges(NumericRule(name, 0.0, clip=settings.clip), series, edges, settings)
-        note = f"column {name} is entirely missing on the training rows: kept as zeros"
+        note = f"column {name} is entirely missing on the training rows: ignored"
         return Fitted((NumericRule(name, impute=0.0, scale=0.0, clip=settings.clip),), (note,))
     taken = _recognised(series, settings, ids, usual_mark)
     if taken.kind == "number":
@@ -476,7 +476,7 @@ def _fit_numeric(
     if isinstance(bins, tuple):
         return _given_edges(rule, series, bins, settings)
     if inside.min() == inside.max():
-        note = f"column {rule.name} is constant on the training rows: kept as zeros"
+        note = f"column {rule.name} is constant on the training rows: ignored"
         return Fitted((replace(rule, center=float(inside[0]), scale=0.0),), (note,))
     if edges := _edges(inside, bins):
         return Fitted((_binned(rule, series, edges, settings),), remarks)
@@ -542,9 +542,7 @@ def _scaled(rule: NumericRule, filled: FloatArray, remarks: tuple[str, ...]) -> 
     center = _finite_statistic(float(values.mean()), rule.name)
     scale = _finite_statistic(float(values.std()), rule.name)
     # A spread too small for float64 to hold counts as none.
-    notes = (
-        [] if scale else [f"column {rule.name} hardly varies on the training rows: kept as zeros"]
-    )
+    notes = [] if scale else [f"column {rule.name} hardly varies on the training rows: ignored"]
     return Fitted((replace(rule, center=center, scale=scale),), (*remarks, *notes))
 
 
@@ -714,11 +712,11 @@ def _one_hot(
 
 def _one_level(rule: CategoricalRule, settings: PrepareSettings) -> str:
     if rule.unknown is None:
-        return f"column {rule.name} has one level on the training rows: kept as zeros"
+        return f"column {rule.name} is constant on the training rows: ignored"
     way = spelled(Hint("{min_frequency}", min_frequency=settings.min_frequency / 10))
     return (
         f"column {rule.name}: each of its levels has less than {settings.min_frequency:.2%} of the "
-        f"training rows: kept as zeros ({way} keeps more of them)"
+        f"training rows: ignored ({way} keeps more of them)"
     )
 
 
@@ -737,7 +735,7 @@ def _scaled_levels(rule: CategoricalRule, text: pl.Series, settings: PrepareSett
     shares = _means(rule, text)
     scales = tuple(math.sqrt(share * (1.0 - share)) for share in shares)
     notes = [
-        f"column {output} is constant on the training rows: kept as zeros"
+        f"column {output} is constant on the training rows: ignored"
         for output, scale in zip(rule.outputs, scales, strict=True)
         if scale == 0
     ]
@@ -748,4 +746,4 @@ def _scaled_levels(rule: CategoricalRule, text: pl.Series, settings: PrepareSett
 def _no_column(rule: CategoricalRule) -> tuple[str, ...]:
     if rule.outputs:
         return ()
-    return (f"column {rule.column} has one level on the training rows: it gives no column",)
+    return (f"column {rule.column} is constant on the training rows: ignored",)

@@ -167,7 +167,7 @@ def check_table(config: PartyConfig, report: Report = lambda price: None) -> lis
         *_alignment(config),
     ]
     for note in dict.fromkeys(tables.notes):
-        findings.append(Finding.warning("data", note, "look at the column, or leave it out"))
+        findings.append(Finding.warning("data", note, "leave the column out"))
     try:
         require_fit(config, tables)
         preview = (

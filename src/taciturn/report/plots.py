@@ -23,11 +23,19 @@ from matplotlib.ticker import (
 from taciturn.numerics.metrics import Metrics
 from taciturn.numerics.regression_metrics import ModelMetrics
 
-INK, MUTED, LINE, SURFACE, LEAK = "#1a1f28", "#59626f", "#d9dde4", "#ffffff", "#b3261e"
+INK, MUTED, LINE, SURFACE = "#1a1f28", "#59626f", "#d9dde4", "#ffffff"
+LEAK, AMBER, CALM = "#b3261e", "#8a5a00", "#2b6a3d"
 
 COLOURS = ("#1f6fb2", "#c2410c", "#4d7c0f", "#7c3aed", "#0f766e", "#be185d")
 
-_NAMES = {MUTED: "muted", LINE: "line", SURFACE: "surface", LEAK: "leak"}
+_NAMES = {
+    MUTED: "muted",
+    LINE: "line",
+    SURFACE: "surface",
+    LEAK: "leak",
+    AMBER: "amber",
+    CALM: "calm",
+}
 
 _NAMES |= {colour: f"s{number}" for number, colour in enumerate(COLOURS, start=1)}
 

@@ -91,8 +91,8 @@ def partner_adds(added: Added | None) -> str:
     >>> from taciturn.numerics.metrics import AddedAuc
     >>> partner_adds(AddedAuc(0.04, 0.03, 0.05)).replace(NO_BREAK, " ")
     '+4.00 points of AUC (95 % interval +3.00 to +5.00)'
-    >>> partner_adds(AddedAuc(0.001, -0.01, 0.012)).replace(NO_BREAK, " ")
-    '+0.10 points of AUC (95 % interval -1.00 to +1.20): not significant on these rows'
+    >>> partner_adds(AddedAuc(0.001, -0.01, 0.012)).partition(": ")[2]
+    'not statistically significant on these rows'
     """
     if added is None:
         return ""
@@ -105,7 +105,7 @@ def partner_adds(added: Added | None) -> str:
         words += f" (95{NO_BREAK}% interval {_points(added.low)} to {_points(added.high)})"
     if added.high < 0:
         return f"{words}: the joint model is worse than Bob's columns alone"
-    return words if added.low > 0 else f"{words}: not significant on these rows"
+    return words if added.low > 0 else f"{words}: not statistically significant on these rows"
 
 
 def arrived(
@@ -506,7 +506,7 @@ def _sigmoid(runs: Runs[R]) -> dict[str, str]:
 def _encryption(runs: Runs[R]) -> str:
     first = runs.first
     if first.noise:
-        return "none: residues travel in clear, with noise"
+        return "none: residues are sent unencrypted, with noise"
     hidden = f", {first.key_bits} bits" if first.encrypted else " (hides nothing)"
     return f"{first.scheme}{hidden}"
 
@@ -554,7 +554,7 @@ def label_epsilon(value: float) -> str:
     return "epsilon is infinite" if math.isinf(value) else f"epsilon {value:.4g}"
 
 
-_EXPOSED = Span("Columns are exposed.", "bad")
+_EXPOSED = Span("Alice's columns are exposed.", "bad")
 
 
 def outlook_blocks(price: Outlook) -> list[Block]:
@@ -594,11 +594,13 @@ def _over_time(price: Outlook) -> dict[str, Words]:
 def _statement(ledger: Statement) -> dict[str, Words]:
     releases = counted(ledger.releases_per_row, "release")
     return {
-        "a release": f"of a label, {label_epsilon(ledger.label_epsilon_per_release)}",
-        "a row": f"at most {releases}" if ledger.releases_per_row else "no release in clear",
-        "in all": f"of a label, {label_epsilon(ledger.label_epsilon_total)}"
+        "per release": f"of a label, {label_epsilon(ledger.label_epsilon_per_release)}",
+        "per row": f"at most {releases}"
+        if ledger.releases_per_row
+        else "nothing is released unencrypted",
+        "in total": f"of a label, {label_epsilon(ledger.label_epsilon_total)}"
         + (f", with delta {ledger.label_delta_total:g}" if ledger.label_delta_total else ""),
-        "this rests on": ledger.assumption,
+        "assumption": ledger.assumption,
     }
 
 
@@ -612,7 +614,7 @@ def exposure_facts(exposed: ColumnExposure) -> Facts:
     warning: Words = (_EXPOSED, f" {exposed.warning}") if opens else exposed.warning
     return Facts(
         {
-            "scores of a row": f"up to {exposed.scores_per_row:,}; {exposed.opened_values:,} "
+            "scores per row": f"up to {exposed.scores_per_row:,}; {exposed.opened_values:,} "
             "values in all",
             **(deviating if opens else {}),
             "for Alice": warning,
@@ -622,18 +624,17 @@ def exposure_facts(exposed: ColumnExposure) -> Facts:
 
 def threshold_words(threshold: Threshold) -> str:
     """Classification threshold, and how it was chosen."""
-    where = f"above {share(threshold.probability)}"
     rules = {
         GIVEN: "as given",
-        YOUDEN: f"by Youden's index on {threshold.rows:,} held-out rows",
-        COST: f"at which {threshold.rows:,} held-out rows cost least, a missed 1 costing "
-        f"{threshold.false_negative_cost or 0:g} false alarms",
+        YOUDEN: f"Youden, on {threshold.rows:,} held-out rows",
+        COST: f"least cost on {threshold.rows:,} held-out rows, a false negative costing "
+        f"{threshold.false_negative_cost or 0:g} false positives",
     }
-    how = rules.get(threshold.rule, "even odds, for there were no held-out rows to choose on")
+    how = rules.get(threshold.rule, "even odds: no held-out rows")
+    words = f"{share(threshold.probability)} ({how})"
     if threshold.sensitivity is None:
-        return f"{where}, {how}"
-    reached = (
-        f"{share(threshold.sensitivity, 1)} of their ones lie above it, "
-        f"{share(threshold.specificity, 1)} of their zeros do not"
+        return words
+    return (
+        f"{words}: sensitivity {share(threshold.sensitivity, 1)}, specificity "
+        f"{share(threshold.specificity, 1)}"
     )
-    return f"{where}, {how}: {reached}"

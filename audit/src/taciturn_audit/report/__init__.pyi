@@ -1,9 +1,8 @@
 from taciturn_audit.report.audit import audit_blocks as audit_blocks
-from taciturn_audit.report.audit import demo_blocks as demo_blocks
 from taciturn_audit.report.audit import evidence_words as evidence_words
-from taciturn_audit.report.audit import in_plain_words as in_plain_words
 from taciturn_audit.report.compare import compare_blocks as compare_blocks
 from taciturn_audit.report.compare import compare_page as compare_page
+from taciturn_audit.report.demo import demo_blocks as demo_blocks
 from taciturn_audit.report.page import MOST_LINES as MOST_LINES
 from taciturn_audit.report.page import audit_page as audit_page
 from taciturn_audit.report.plots import attacks_svg as attacks_svg

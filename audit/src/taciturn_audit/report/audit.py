@@ -5,8 +5,6 @@ Of several runs, what they do not share is the first run's, and the words say so
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from taciturn.errors import counted
 from taciturn.report.argument import SIGNED
 from taciturn.report.blocks import (
@@ -22,16 +20,14 @@ from taciturn.report.blocks import (
 )
 from taciturn.report.formatting import NONE, data_size, epsilon, interval, printed_date, share
 from taciturn.report.training import training_blocks
-from taciturn_audit.report.columns import adversaries_blocks, adversary_blocks, look_tables
+from taciturn_audit.report.columns import adversary_blocks, look_tables
 from taciturn_audit.results.audit import (
-    AttackScore,
-    Control,
     Distinguisher,
     Evidence,
     Findings,
     Membership,
 )
-from taciturn_audit.results.runs import AuditResult, DemoResult
+from taciturn_audit.results.runs import AuditResult
 from taciturn_audit.verdict import (
     Conclusion,
     Status,
@@ -39,17 +35,8 @@ from taciturn_audit.verdict import (
     Weighed,
     apart_sentence,
     conclude,
-    value_of,
 )
 
-_KNOWN = {
-    "prior": "guessing the commonest label",
-    "model-only": "the model that Alice ends up with",
-}
-
-
-# What an attack recovers, by the family of the labels; and what the AUC tells apart.
-_NOUNS = {"poisson": "counts", "gamma": "amounts", "gaussian": "values"}
 _RECOVERED = {
     "poisson": "Recovered: the exact count.",
     **dict.fromkeys(
@@ -67,34 +54,10 @@ def recovered_words(family: str | None) -> list[str]:
     return [f"{_RECOVERED[family]} AUC: of telling labels above the median from the others"]
 
 
-def in_plain_words(weighed: Weighed, *, shuffled: bool = False, family: str | None = None) -> str:
-    """Sentences on the best attack of a run, or of the mean of several, and on its controls."""
-    verdict = weighed.verdict
-    controls = " and ".join(
-        f"{_KNOWN.get(control.name, control.name)} {share(value_of(control, verdict.figure))}"
-        for control in verdict.controls
-    )
-    lead = "With labels shuffled before training: " if shuffled else ""
-    if verdict.attack is None:
-        claim = "no attack we know recovers labels from the messages Alice received"
-    else:
-        name = verdict.attack.name
-        attack = _KNOWN.get(name, f"the best attack, {name},")
-        value = share(value_of(verdict.attack, verdict.figure))
-        claim = f"{attack} recovers {value} of the {_NOUNS.get(family or '', 'labels')}"
-        if verdict.figure == "AUC":
-            pair = "a row labelled 1 above a row labelled 0"
-            if family is not None:
-                pair = "a row with a label above the median above one without"
-            claim = f"{attack} ranks {pair} in {value} of all pairs"
-    sentence = f"{lead}{claim}. Without any message: {controls}."
-    return sentence[:1].upper() + sentence[1:]
-
-
 def decision(audited: str | None) -> Section:
     """Empty lines, to be filled in on paper."""
     made = f" made on {printed_date(audited)}" if audited else ""
-    words = f"This report{made} is what was decided on. It is no proof of safety."
+    words = f"Decision based on this report{made}, which is not a proof of safety."
     blocks = (Paragraph(words, "muted"), Blanks(SIGNED))
     return Section("Decision", "decision", blocks, "Decision")
 
@@ -102,8 +65,8 @@ def decision(audited: str | None) -> Section:
 SHUFFLED = "Labels shuffled before training"
 ABOVE = "▲"
 ABOVE_WORDS = (
-    f"{ABOVE} the lower end of its interval, or of its AUC's, lies above every control; with "
-    "shuffled labels that of an interval which holds for all attacks together"
+    f"{ABOVE} significantly above every control, by accuracy or AUC (95 % interval; with shuffled "
+    "labels corrected for the number of attacks)"
 )
 
 
@@ -116,7 +79,7 @@ def audit_blocks(audit: AuditResult) -> list[Block]:
     lines += [f"{skip.name}: skipped, {skip.reason}" for skip in run.findings.skipped]
     lines += [_membership(audit.membership)] if audit.membership is not None else []
     lines += evidence_words(audit, conclusion)
-    shuffled = f"{SHUFFLED}: what the protocol alone tells"
+    shuffled = f"{SHUFFLED}: what the protocol alone leaks"
     bob = _bob_seat(audit)
     if audit.runs[0].seat == "bob":
         return [*training_blocks(audit), *bob]
@@ -137,17 +100,14 @@ def _bob_seat(audit: AuditResult) -> list[Block]:
         return []
     return [
         *adversary_blocks(seat),
-        *([Paragraph(f"Bob's seat: {means}", "muted")] if means else []),
+        *([Paragraph(f"Bob as the adversary: {means}", "muted")] if means else []),
     ]
 
 
 def verdict_section(audit: AuditResult, conclusion: Conclusion, *blocks: Block) -> Section:
     """Verdict of an audit: on the canary run, on the run, and its qualifications."""
     means = f" ({several(audit)})" if several(audit) else ""
-    lines = [
-        *_seat_words(audit),
-        *plain_words(conclusion, audit.first.permute_labels, audit.first.family),
-    ]
+    lines = [*_seat_words(audit), *recovered_words(audit.first.family)]
     return concluding_section(conclusion, lines, run_title(audit), *blocks, means=means)
 
 
@@ -155,7 +115,10 @@ def concluding_section(
     conclusion: Conclusion, lines: list[str], title: str, *blocks: Block, means: str = ""
 ) -> Section:
     """The headline of an audit, and the sentences about its canary run, its run and ciphertexts."""
-    parts = [(SHUFFLED, conclusion.canary), (title, conclusion.run)]
+    canary = conclusion.canary
+    # Where no attack applies to either run, one sentence says it.
+    both = canary is not None and (canary.verdict.attack or conclusion.run.verdict.attack)
+    parts = [(SHUFFLED, canary if both else None), (title, conclusion.run)]
     lines += [f"{name}{means}: {part.sentence}" for name, part in parts if part is not None]
     lines += [conclusion.caveat] if conclusion.caveat else []
     lines += [apart_sentence(conclusion.apart)] if conclusion.apart is not None else []
@@ -179,30 +142,17 @@ def _seat_words(audit: AuditResult) -> list[str]:
     return [f"Alice stands for {together}, who pool what they have."]
 
 
-def plain_words(
-    conclusion: Conclusion, permuted: bool = False, family: str | None = None
-) -> list[str]:
-    """Findings in a sentence for each run; empty if the audit only checks itself."""
-    if conclusion.status is Status.CHECK:
-        return []
-    lines = [in_plain_words(conclusion.run, shuffled=permuted, family=family)]
-    canary = conclusion.canary
-    if canary is not None and canary.verdict.attack is not None:
-        lines.append(in_plain_words(canary, shuffled=True, family=family))
-    return lines
-
-
 def apart_blocks(look: Distinguisher) -> list[Block]:
     """Guesses from ciphertexts, and the faults that would have been detected."""
     caption = "Trainings whose labels were all 1 or all 0, distinguished by what Alice received"
     words = (
-        f"Learnt on {look.trained} trainings with {counted(look.batch, 'row')} and "
-        f"{counted(look.columns, 'column')}, judged "
+        f"Fitted on {look.trained} trainings with {counted(look.batch, 'row')} and "
+        f"{counted(look.columns, 'column')}, tested "
         f"on {look.judged} others. "
-        f"Of {data_size(look.bytes)} of ciphertext {look.repeated:,} blocks of 16 bytes occur "
-        f"again; a byte has {look.entropy:.2f} bits of entropy. Where nothing depends on labels, "
-        f"something is noticed with probability {look.false_alarm:g} at most; what tells "
-        f"{share(look.detectable, 0)} of the trainings is noticed in 95 of 100 audits. "
+        f"{look.repeated:,} blocks of 16 bytes repeat in {data_size(look.bytes)} of ciphertext; a "
+        f"byte has {look.entropy:.2f} bits of entropy. A leak that reveals "
+        f"{share(look.detectable, 0)} of trainings would be detected with 95\u00a0% power; the "
+        f"false-alarm rate is at most {look.false_alarm:g}. "
         "Times are those of a simulation in one process; a recorded run has none."
     )
     return [
@@ -266,7 +216,7 @@ def remarks(weighed: Weighed) -> dict[str, str]:
 
 def _membership(guesses: Membership) -> str:
     return (
-        f"who is in the batch: precision {share(guesses.precision)}, recall "
+        f"batch membership: precision {share(guesses.precision)}, recall "
         f"{share(guesses.recall)}, its size right in {share(guesses.k_exact)} of "
         f"{guesses.iterations:.0f} iterations; {share(guesses.base_rate)} of the scored rows are "
         "in it"
@@ -291,53 +241,3 @@ def proof_words(proof: Evidence, scope: str = "") -> tuple[str, ...]:
         if proof.violated
         else "The guesses do not contradict the claim. They do not prove it either.",
     )
-
-
-def demo_blocks(demo: DemoResult) -> list[Block]:
-    """Mechanisms side by side: the model, and what either side recovers of the other's data."""
-    first = demo.runs[0].first
-    canaries = [audit.canary or audit.findings for audit in demo.runs]
-    rows = [
-        (
-            audit.first.mechanism,
-            share(audit.means.test.get("accuracy")),
-            share(audit.means.centralised.get("accuracy")),
-            share(_best(canary).accuracy),
-            share(_best(audit.findings).accuracy),
-            _best(canary).name,
-        )
-        for audit, canary in zip(demo.runs, canaries, strict=True)
-    ]
-    headings = (
-        "mechanism",
-        "held-out accuracy",
-        "centralised model",
-        "labels recovered (shuffled)",
-        "labels recovered (real run)",
-        "best attack",
-    )
-    caption = (
-        f"{first.dataset}, {first.rows_train} training rows, "
-        f"{counted(first.alice_columns, 'column')} at Alice, labels at Bob"
-    )
-    chance = share(
-        max(control.accuracy for control in canaries[0].controls if control.name == "prior")
-    )
-    note = (
-        "Labels recovered: share of labels that the best attack guesses correctly. In the shuffled "
-        "run the features carry no information about the labels, so anything above the "
-        f"{chance} baseline was leaked by the protocol."
-    )
-    report = f"The report on {demo.runs[-1].first.mechanism}: {demo.html}"
-    seats = {audit.first.mechanism: seat for audit in demo.runs if (seat := audit.bob_seat)}
-    return [
-        table(headings, rows, words=(0, 5), caption=caption),
-        Paragraph(note, "muted"),
-        *(adversaries_blocks(seats) if seats else []),
-        Paragraph(report, "muted"),
-    ]
-
-
-def _best(findings: Findings) -> AttackScore | Control:
-    entries: Sequence[AttackScore | Control] = findings.attacks or findings.controls
-    return max(entries, key=lambda entry: entry.accuracy)

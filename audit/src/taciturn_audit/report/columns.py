@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from taciturn.report.blocks import (
     Block,
@@ -14,19 +13,15 @@ from taciturn.report.blocks import (
     Words,
     table,
 )
-from taciturn.report.formatting import NONE, interval, share
+from taciturn.report.formatting import interval, share
 from taciturn.results.columns import (
     ABOVE,
     TITLE,
     BobSeat,
-    ColumnControl,
-    ColumnFindings,
-    ColumnScore,
     Fault,
     Look,
     Separation,
     column_scores,
-    r_squared,
 )
 
 PERMUTED = "The same with her rows permuted before training: what the protocol alone leaks"
@@ -48,9 +43,9 @@ def adversary_blocks(seat: BobSeat) -> list[Block]:
     lines = [
         Paragraph(f"{skip.name}: skipped, {skip.reason}", "muted") for skip in seat.findings.skipped
     ]
-    verdicts = [Paragraph(f"Bob's seat: {seat.findings.verdict}")]
+    verdicts = [Paragraph(f"Bob as the adversary: {seat.findings.verdict}")]
     if seat.canary is not None:
-        verdicts.insert(0, Paragraph(f"Bob's seat, rows permuted: {seat.canary.verdict}"))
+        verdicts.insert(0, Paragraph(f"Bob as the adversary, rows permuted: {seat.canary.verdict}"))
     return [
         *([column_scores(seat.canary, PERMUTED)] if seat.canary is not None else []),
         column_scores(seat.findings, TITLE),
@@ -63,15 +58,15 @@ def adversary_blocks(seat: BobSeat) -> list[Block]:
 def separation_blocks(tried: Separation) -> list[Block]:
     """Whether Bob recovers single Alices' scores from the sum that he is given."""
     verdict = (
-        "A single Alice's scores show in her answers: the masks do not hide them."
+        "A single Alice's scores leak from her answers: the masks do not hide them."
         if tried.noticed
         else "No single Alice's scores were recovered from her answers: no proof of safety."
     )
     words = (
-        f"Which half of her scores are the higher ones, guessed from {tried.numbers:,} numbers "
-        "under masks; learnt on the first half of the training. With uniform masks something is "
-        f"noticed with probability {tried.false_alarm:g} at most; what tells "
-        f"{share(tried.detectable, 0)} of the scores is noticed in 95 of 100 audits."
+        f"A classifier guessed from {tried.numbers:,} masked numbers which half of her scores is "
+        "higher; it was fitted on the first half of the training. A leak that reveals "
+        f"{share(tried.detectable, 0)} of the scores would be detected with 95\u00a0% power; the "
+        f"false-alarm rate is at most {tried.false_alarm:g}."
     )
     return [
         *look_tables(tried.looks, tried.faults, "right", SINGLE),
@@ -94,11 +89,11 @@ def look_tables(
         for look in looks
     ]
     noticed = [
-        (fault.words, fault.by, "noticed" if fault.noticed else "not noticed") for fault in faults
+        (fault.words, fault.by, "detected" if fault.noticed else "not detected") for fault in faults
     ]
     return [
         table(("guessed from", heading, "share", "95 % interval"), rows, caption=caption),
-        table(("fault put in on purpose", "looked at", ""), noticed, words=(0, 1, 2)),
+        table(("deliberate fault", "test", ""), noticed, words=(0, 1, 2)),
     ]
 
 
@@ -107,41 +102,3 @@ def adversary_section(seat: BobSeat) -> Section:
     return Section(
         TITLE, "columns", (Paragraph(COLUMN_WORDS, "muted"), *adversary_blocks(seat)), "Columns"
     )
-
-
-def adversaries_blocks(seats: Mapping[str, BobSeat]) -> list[Block]:
-    """Mechanisms side by side: how well Bob's best attack reconstructs her columns."""
-    rows = []
-    for name, seat in seats.items():
-        plain = seat.canary or seat.findings
-        best, true = _best(plain), _best(seat.findings)
-        known = f"{best.known_rows:.0f}" if isinstance(best, ColumnScore) else NONE
-        rows.append(
-            (name, r_squared(best.r2), r_squared(true.r2), share(best.recovered), known, best.name)
-        )
-    first = next(iter(seats.values())).findings
-    unseen = r_squared(max(first.controls, key=_rank).r2)
-    note = (
-        "Rows permuted: her rows against his before training, so that anything above an R2 of 0 "
-        "was leaked by the protocol. R2 is 1 where every column is reconstructed and 0 where only "
-        f"its mean is known; without messages {unseen} in the real run. Values recovered: share "
-        "within a tenth of a standard deviation."
-    )
-    headings = (
-        "mechanism",
-        "R2 (rows permuted)",
-        "R2 (real run)",
-        "values recovered (rows permuted)",
-        "known rows",
-        "best attack",
-    )
-    return [table(headings, rows, words=(0, 5), caption=TITLE), Paragraph(note, "muted")]
-
-
-def _best(findings: ColumnFindings) -> ColumnScore | ColumnControl:
-    entries: Sequence[ColumnScore | ColumnControl] = findings.attacks or findings.controls
-    return max(entries, key=_rank)
-
-
-def _rank(score: ColumnScore | ColumnControl) -> tuple[float, float]:
-    return (-math.inf if score.r2 is None else score.r2, score.recovered)

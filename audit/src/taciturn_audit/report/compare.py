@@ -14,7 +14,7 @@ from taciturn_audit.results.compare import BestAttack, ComparedMechanism, Compar
 _NOTE = (
     "Trained and attacked without encryption, which changes none of these figures; time and "
     "traffic are estimated with {scheme}, both parties on this machine. Ciphertexts were not "
-    "looked at: taciturn audit does that, one mechanism at a time."
+    "tested: taciturn audit does that, one mechanism at a time."
 )
 
 
@@ -45,8 +45,9 @@ def compare_page(comparison: Comparison) -> b.Page:
         (drawn,),
         caption=f"To the right: how well the best attack recovers labels that were shuffled before "
         f"training, by {by}; the dashed line is the baseline without any message. Upwards: the "
-        "model's AUC on held-out rows. Filled: an attack recovers more than every control. Hollow: "
-        "none does, or none of ours applies. The best place is the upper left.",
+        "model's AUC on held-out rows. Red, filled: an attack recovers labels without any bound. "
+        "Amber, filled: an attack recovers labels within the ledger's bound. Green, hollow: no "
+        "attack we know does. Marks that coincide are drawn side by side. Upper left is best.",
         wide=True,
     )
     table = b.Section(
@@ -59,7 +60,7 @@ def compare_page(comparison: Comparison) -> b.Page:
         ),
         "Table",
     )
-    findings = b.Section("What was found", "found", (_facts(comparison),), "Findings")
+    findings = b.Section("Findings", "found", (_facts(comparison),), "Findings")
     picture = b.Section(title, "picture", (figures,), "Picture")
     silent = [row for row in comparison.compared if not row.label_epsilon_total]
     names = [row.mechanism for row in silent if comparison.scheme != "clear"]
@@ -73,6 +74,7 @@ def compare_page(comparison: Comparison) -> b.Page:
         title="Mechanisms side by side",
         subject=_subject(comparison),
         blocks=(
+            _verdict(comparison),
             table,
             picture,
             findings,
@@ -82,6 +84,36 @@ def compare_page(comparison: Comparison) -> b.Page:
         ),
         footer=footer(comparison.version, comparison.audited),
     )
+
+
+def _verdict(comparison: Comparison) -> b.Section:
+    leaking = [name_of(row) for row in comparison.compared if row.shuffled.leak]
+    kept = [name_of(row) for row in comparison.compared if not row.shuffled.leak]
+    lines = []
+    if leaking:
+        worst = max(
+            (row for row in comparison.compared if row.shuffled.leak),
+            key=lambda row: row.shuffled.value or 0.0,
+        )
+        lines.append(
+            f"Labels leak to Alice with {', '.join(leaking)}. The worst, {name_of(worst)}, on "
+            f"shuffled labels: {worst.verdict}"
+        )
+    if kept:
+        lines.append(f"No attack we know recovers labels with {', '.join(kept)}.")
+    lines.append("Not tested here: what Bob learns about Alice's columns. Not a proof of safety.")
+    headline = (
+        f"{len(leaking)} of {len(comparison.compared)} mechanisms leak labels"
+        if leaking
+        else "No mechanism leaked labels to any attack we know"
+    )
+    badge = b.Badge("leak", "▲", "Every mechanism leaks labels")
+    if kept:
+        badge = b.Badge("certain", "◆", "Some mechanisms leak labels")
+    if not leaking:
+        badge = b.Badge("not-shown", "○", "No leak found; not a proof of safety")
+    blocks = tuple(map(b.Paragraph, lines))
+    return b.Section(headline, "verdict", blocks, "Verdict", badge)
 
 
 def name_of(compared: ComparedMechanism) -> str:
@@ -109,9 +141,9 @@ def _table(comparison: Comparison, digits: int) -> b.Table:
         "mechanism",
         "AUC",
         "label \u03b5",
-        "shuffled",
+        "recovered (shuffled)",
         "baseline",
-        "real",
+        "recovered (real)",
         "baseline",
         "time",
     )
@@ -136,7 +168,7 @@ def _row(compared: ComparedMechanism, digits: int) -> tuple[b.Words, ...]:
 
 def _attack(best: BestAttack, digits: int) -> b.Words:
     if best.attack is None:
-        return "nothing"
+        return b.Span("no attack", "good")
     shown = share(best.value, digits)
     return (b.Span(ABOVE, "bad"), f" {shown}") if best.leak else shown
 
@@ -148,10 +180,10 @@ def _reading(comparison: Comparison) -> Iterable[str]:
     scheme = comparison.scheme
     yield f"AUC: of the model on held-out rows; {', '.join(beside)}."
     yield (
-        "Shuffled: labels shuffled before training, so that the columns carry no information about "
-        "them; real: the training itself, whose columns predict labels by themselves. Baseline: "
-        f"the best control, without any message. {ABOVE}: an attack recovers more than every "
-        "control. Nothing: no attack of ours applies, which is not a proof of safety."
+        "Shuffled: labels shuffled before training, so anything above the baseline was leaked by "
+        "the protocol. Real: the training itself, whose columns predict labels by themselves. "
+        f"Baseline: the best control, without any message. {ABOVE}: an attack recovers more than "
+        "every control. No attack: none we know applies, which is not a proof of safety."
     )
     yield _NOTE.format(scheme=scheme if scheme != "clear" else "no encryption, as asked for")
 
@@ -181,7 +213,7 @@ def _said(compared: ComparedMechanism) -> str:
     cost = traffic(compared.estimate.bytes_to_alice, compared.estimate.bytes_to_bob)
     return (
         f"Labels shuffled: {compared.verdict} {real} "
-        f"The ledger rests on: {compared.assumption or NONE}. "
+        f"Assumption of the ledger: {compared.assumption or NONE}. "
         f"Solver {compared.solver}; about {duration(compared.estimate.seconds)}, {cost}."
     )
 

@@ -52,6 +52,7 @@ from taciturn_audit.results.runs import AuditResult
 from taciturn_audit.verdict import (
     Conclusion,
     Measure,
+    Status,
     Weighed,
     conclude,
     interval_of,
@@ -72,13 +73,14 @@ def audit_page(audit: AuditResult) -> b.Page:
         audit,
         conclusion,
         *map(b.Paragraph, (*refuted, permits(ledger.label_epsilon_total))),
+        *(b.Paragraph(line, "strong") for line in _for_the_reader(audit, conclusion)),
         cards(conclusion, ledger, shared.run_title(audit), permuted=audit.first.permute_labels),
     )
     skipped = audit.shared(lambda run: run.findings.skipped)
     subject = _subject(audit.first)
     return b.Page(
         window=f"{conclusion.headline} – Taciturn audit of {subject}",
-        title="How well Alice can recover the labels",
+        title="What Alice can learn about the labels",
         subject=" · ".join(filter(None, (subject, shared.several(audit)))),
         blocks=(
             verdict,
@@ -96,6 +98,33 @@ def audit_page(audit: AuditResult) -> b.Page:
         ),
         footer=footer(audit.version, audit.audited),
     )
+
+
+_FOR_BOB = {
+    Status.REFUTED: "your labels are less protected than the privacy ledger claims; do not use "
+    "this mechanism.",
+    Status.LEAK: "assume that Alice learns labels from this training; taciturn compare lists "
+    "mechanisms that leak less.",
+    Status.CERTAIN: "some of your labels may become known to Alice; audit more seeds before you "
+    "train.",
+    Status.NOT_SHOWN: "no attack we know recovers your labels.",
+    Status.NOT_TESTED: "no attack we know recovers your labels.",
+}
+
+
+def _for_the_reader(audit: AuditResult, conclusion: Conclusion) -> list[str]:
+    lines = []
+    if conclusion.status in _FOR_BOB:
+        lines.append(f"What this means for Bob: {_FOR_BOB[conclusion.status]}")
+    if audit.bob_seat is not None:
+        exposed = (
+            "Bob can reconstruct values of your columns."
+            if audit.bob_seat.findings.leaks
+            or (audit.bob_seat.canary is not None and audit.bob_seat.canary.leaks)
+            else "no attack we know reconstructs your columns."
+        )
+        lines.append(f"What this means for Alice: {exposed}")
+    return lines
 
 
 def _argument(training: TrainingRun) -> list[b.Section]:
@@ -136,25 +165,25 @@ def _costliest_ledger(audit: AuditResult) -> tuple[Statement, str]:
 def permits(total: float) -> str:
     """Meaning of a total epsilon, in words."""
     if math.isinf(total):
-        return "The ledger guarantees nothing: a label's epsilon is infinite."
+        return "The privacy ledger guarantees nothing: a label's epsilon is infinite."
     if total == 0:
-        return "By the ledger nothing about a label is released, under the assumption it states."
+        return (
+            "By the privacy ledger nothing about a label is released, under its stated assumption."
+        )
     return (
-        f"By the ledger a label's epsilon is {epsilon(total)} in all: someone at even odds before "
-        f"could be {most_sure(total)} afterwards."
+        f"By the privacy ledger a label's total epsilon is {epsilon(total)}: someone at even odds "
+        f"before could be {most_sure(total)} afterwards."
     )
 
 
 # --- the cards --------------------------------------------------------------------------------
 
 _CANARY = (
-    "A canary run: the columns carry no information about its labels, so whatever is recovered "
-    "beyond the prior, from the messages or the model, was leaked by the protocol."
+    "The columns carry no information about shuffled labels: anything recovered beyond the prior "
+    "was leaked by the protocol."
 )
-_RUN = (
-    "A good model tells much by itself. Only what lies beyond the controls comes from the messages."
-)
-_OWN_CANARY = "Its labels were shuffled before training: it is a canary run itself."
+_RUN = "A good model predicts many labels by itself. Only what exceeds the controls was leaked."
+_OWN_CANARY = "The labels of this run were shuffled before training."
 
 
 def cards(
@@ -166,12 +195,12 @@ def cards(
     if conclusion.canary is not None:
         drawn.insert(0, _card(shared.SHUFFLED, conclusion.canary, _CANARY))
     claim = b.Card(
-        "What the ledger claims",
+        "Claim of the privacy ledger",
         epsilon(ledger.label_epsilon_total),
-        ("epsilon of a label, in all", "0: nothing is released", "infinite: nothing is hidden"),
+        ("total epsilon of a label", "0: nothing is released", "infinite: nothing is hidden"),
         {
-            "releases of a row": str(ledger.releases_per_row),
-            "against evidence": _tested(conclusion),
+            "releases per row": str(ledger.releases_per_row),
+            "test of the claim": _tested(conclusion),
         },
         ledger.assumption,
     )
@@ -184,7 +213,7 @@ def _card(title: str, weighed: Weighed, meaning: str) -> b.Card:
     auc = verdict.figure == "AUC"
     beside = {control.name: share(control.auc if auc else control.accuracy) for control in known}
     if verdict.attack is None:
-        return b.Card(title, "no attack", ("none of ours applies here",), beside, meaning)
+        return b.Card(title, "no attack", ("none we know applies",), beside, meaning)
     lines = (
         f"{verdict.figure} of {verdict.attack.name}",
         "95\u00a0% interval",
@@ -211,8 +240,9 @@ def attacks_section(
 ) -> b.Section:
     """Attacks and controls; ``over`` names the intervals and what they are of, in words."""
     tables = [block for _, title, weighed in parts for block in _figures(title, weighed)]
+    drawn = tuple(_drawn(*part) for part in parts if part[2].findings.attacks)
     figures = b.Figures(
-        tuple(_drawn(*part) for part in parts),
+        drawn,
         caption=f"Dots are the figure that the axis names, bars {over}, vertical lines the "
         "controls. A filled dot: the whole interval, of the accuracy or of the AUC, lies above "
         f"every control. A hollow one: it does not. {_RANKED}",
@@ -229,13 +259,19 @@ def attacks_section(
     )
     title = f"Attacks that were skipped: {len(skipped)}"
     folded = b.Details(title, (reasons if skipped else none,))
-    blocks = (b.Paragraph(words), figures, folded)
-    return b.Section("Attacks beside the controls", "attacks", blocks, "Attacks")
+    # A chart without attacks would be empty.
+    shown = (b.Paragraph(words), figures) if drawn else (b.Paragraph(_NO_ATTACKS), *tables)
+    blocks = (*shown, folded)
+    return b.Section("Attacks against the controls", "attacks", blocks, "Attacks")
 
 
+_NO_ATTACKS = (
+    "No attack we know applies to what Alice received. The controls see no message; they show what "
+    "can be guessed anyway."
+)
 _RANKED = (
-    "The AUC is drawn where more than two thirds of the labels are alike, or where it alone shows "
-    "a leak: always guessing the commonest label is then hard to beat by accuracy."
+    "The AUC is drawn where one label is more than twice as common, or where it alone shows a "
+    "leak: always guessing the commonest label is then hard to beat by accuracy."
 )
 
 
@@ -270,12 +306,12 @@ def _apart(audit: AuditResult, conclusion: Conclusion) -> list[b.Section]:
 def apart_section(look: Distinguisher, scope: str = "") -> b.Section:
     """Guesses from ciphertexts."""
     words = (
-        "All that Alice receives about labels is encrypted, so that no attack has a number to "
-        "begin with. A learner therefore looked at the messages themselves, of small trainings "
-        f"whose labels were all 1 or all 0, by the toss of a coin{whose(scope)}."
+        "All that Alice receives about labels is encrypted, so no attack has numbers to work on. A "
+        "classifier therefore tried to tell, by the ciphertexts themselves, small trainings whose "
+        f"labels are all 1 from those whose labels are all 0{whose(scope)}."
     )
     blocks = (b.Paragraph(words), *shared.apart_blocks(look))
-    return b.Section("Ciphertexts, seen from outside", "apart", blocks, "Ciphertexts")
+    return b.Section("Can ciphertexts be distinguished?", "apart", blocks, "Ciphertexts")
 
 
 def _epochs(audit: AuditResult, conclusion: Conclusion) -> list[b.Section]:
@@ -351,21 +387,19 @@ def ledger_section(
             "muted",
         ),
         *([b.Paragraph(scope, "muted")] if scope else []),
-        b.Paragraph(f"Rests on: {ledger.assumption or 'no stated assumption'}.", "muted"),
-        b.Heading(
-            ("Claim against evidence: ", b.Span(outcome, "bad" if outcome == "violated" else ""))
-        ),
+        b.Paragraph(f"Assumption: {ledger.assumption or 'no stated assumption'}.", "muted"),
+        b.Heading(("Test of the claim: ", b.Span(outcome, "bad" if outcome == "violated" else ""))),
         *map(b.Paragraph, proof or (_untested(ledger),)),
     )
-    return b.Section("The ledger", "ledger", blocks, "Ledger")
+    return b.Section("Privacy ledger", "ledger", blocks, "Ledger")
 
 
 def _untested(ledger: Statement) -> str:
     if math.isinf(ledger.label_epsilon_total):
         return "The ledger claims no bound, so there is no claim to test."
     return (
-        "The claim was not set against evidence: no attack had a signal to guess from, or the "
-        "audit was asked to make no further run."
+        "The claim was not tested: no attack had a signal to guess from, or the audit was asked to "
+        "make no further run."
     )
 
 
@@ -390,7 +424,7 @@ def messages_section(messages: Sequence[MessageSeen], scope: str = "") -> b.Sect
 
 def _protected(message: MessageSeen) -> str:
     if not message.encrypted:
-        return "in clear"
+        return "unencrypted"
     bits = f", {message.key_bits} bits" if message.key_bits else ""
     return f"encrypted: {message.scheme or 'unnamed scheme'}{bits}"
 
@@ -402,24 +436,24 @@ def _membership(audit: AuditResult) -> list[b.Section]:
     facts = {
         "precision": share(guesses.precision),
         "recall": share(guesses.recall),
-        "its size right": share(guesses.k_exact),
+        "batch size correct": share(guesses.k_exact),
         "iterations looked at": f"{guesses.iterations:.0f}",
         "precision of calling every row a member": share(guesses.base_rate),
         "iterations called certain": share(guesses.certified),
     }
     words = (
-        "The mechanism means to hide which rows a batch holds. This is how well Alice tells it, "
-        "beside what she would get by guessing."
+        "The mechanism hides which rows a batch holds. This is how well Alice finds them, compared "
+        "with guessing."
     )
     blocks = (b.Paragraph(words), b.Facts(facts))
-    return [b.Section("Who is in the batch", "membership", blocks, "Membership")]
+    return [b.Section("Batch membership", "membership", blocks, "Membership")]
 
 
 def _utility(audit: AuditResult) -> b.Section:
     words = (
-        "Held-out rows, beside a model of Bob's columns alone and beside the same solver in one "
-        "place, in clear, on the same batches with the true labels and no noise. Intervals are of "
-        "the held-out rows, 95 %."
+        "Held-out rows, compared with a model of Bob's columns alone and with centralised training "
+        "(the same solver on pooled data, with the true labels, unencrypted, without noise). 95 % "
+        "intervals over the held-out rows."
     )
     apart = b.Paragraph(
         f"Largest weight difference to centralised training: {distance(audit)}.", "muted"
@@ -434,13 +468,13 @@ def _utility(audit: AuditResult) -> b.Section:
 MEANINGS = {
     "Alice, Bob": "Alice holds columns and is curious. Bob holds the labels, and perhaps columns "
     "of his own.",
-    "canary run": "The same training on labels shuffled beforehand. Columns cannot tell such "
-    "labels; only the protocol can.",
+    "canary run": "The same training on labels shuffled beforehand. Columns carry no "
+    "information about such labels; only the protocol can leak them.",
     "prior": "Always guessing the commonest label.",
     "model-only": "Guessing with the model that Alice has in the end, and no message: a control on "
     "real labels, an attack on shuffled ones.",
-    "called certain": "The share of labels that an attack says it has solved; beside it, how many "
-    "of those are right.",
+    "called certain": "The share of labels that an attack claims to have solved, and how many of "
+    "those are correct.",
     "AUC": "How often a row labelled 1 ranks above a row labelled 0, or a label above the median "
     "above another; 50 % is chance.",
     "epsilon": "The most by which the odds of a label can shift, as a power of e: 0 not at all, 1 "
@@ -450,10 +484,10 @@ MEANINGS = {
     "of their mean.",
 }
 LIMITS = (
-    "Attacks that are not built in. That none of ours succeeds is not a proof of safety.",
+    "Attacks that are not built in. That none we know succeeds is not a proof of safety.",
     "An Alice who breaks the rules: she is assumed to follow the protocol and to keep everything "
     "she sees.",
-    "What Bob learns about Alice's columns, where his seat was not audited, or if he breaks the "
+    "What Bob learns about Alice's columns, where he was not audited as adversary, or breaks the "
     "rules.",
 )
 
@@ -529,7 +563,11 @@ def _configuration(audit: AuditResult) -> dict[str, str]:
     for title, part in parts.items():
         value, scope = audit.shared(part)
         for name, item in (record_of(value) if value is not None else {}).items():
-            facts[f"{title}: {name.replace('_', ' ')}"] = f"{plain(item)}{whose(scope)}"
+            # A part of a part is listed with its own names; what is not set is left out.
+            parts_of = item if isinstance(item, dict) else {name: item}
+            for key, entry in parts_of.items():
+                if entry is not None:
+                    facts[f"{title}: {key.replace('_', ' ')}"] = f"{plain(entry)}{whose(scope)}"
     iterations, scope = audit.shared(lambda run: run.training.iterations)
     means = audit.means
     return facts | {

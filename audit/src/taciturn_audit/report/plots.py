@@ -17,6 +17,8 @@ from matplotlib.ticker import (
 from taciturn.report.blocks import printable
 from taciturn.report.formatting import share
 from taciturn.report.plots import (
+    AMBER,
+    CALM,
     COLOURS,
     DASHES,
     INK,
@@ -86,6 +88,36 @@ def _attack(axes: Axes, place: int, attack: AttackScore, verdict: Verdict, lowes
     _beside(axes, place, f"{share(value_of(attack, by))}{other}")
 
 
+def bars_svg(
+    names: Sequence[str],
+    values: Sequence[float | None],
+    leaks: Sequence[bool] | None,
+    baseline: float | None,
+    name: str,
+) -> str:
+    """One bar for each mechanism; red where an attack leaks, grey where ``leaks`` is None."""
+    with style():
+        figure = Figure((300 / POINTS, (30 * len(names) + 40) / POINTS), layout="constrained")
+        axes = figure.add_subplot(xlim=(0, 1), ylim=(len(names) - 0.4, -0.6))
+        count_shares(axes, "x", ticks=3)
+        for place, value in enumerate(values):
+            colour = MUTED if leaks is None else LEAK if leaks[place] else CALM
+            if value is None:
+                # Clear of the baseline, which is dashed through all rows.
+                start = 0.02 if baseline is None or baseline > 0.5 else baseline + 0.03
+                axes.text(start, place, "no attack", va="center", fontsize=12, color=CALM)
+            else:
+                bar = {"color": colour, "linewidth": 14, "solid_capstyle": "butt"}
+                plot(axes, [0, value], [place] * 2, **bar)
+                _beside(axes, place, share(value))
+        if baseline is not None:
+            ends = [-0.5, len(names) - 0.5]
+            plot(axes, [baseline] * 2, ends, color=INK, linestyle=DASHES[1])
+        axes.set_yticks(range(len(names)), [_short(entry) for entry in names])
+        axes.tick_params(axis="y", labelcolor=INK)
+        return to_svg(figure, name)
+
+
 def compare_svg(comparison: Comparison, name: str) -> str:
     """Each mechanism's model against how well the best attack recovers shuffled labels.
 
@@ -104,10 +136,12 @@ def compare_svg(comparison: Comparison, name: str) -> str:
         count_shares(axes, "x", ticks=6)
         count_shares(axes, "y", ticks=6)
         axes.tick_params(pad=9)
-        looks = {"color": INK, "linestyle": DASHES[1], "label": f"known: {share(known)}"}
+        looks = {"color": INK, "linestyle": DASHES[1], "label": f"baseline {share(known)}"}
         plot(axes, [known, known], [low, 1.0], **looks)
         for place, (compared, (x, y)) in enumerate(zip(comparison.compared, spots, strict=True)):
-            colour = COLOURS[place % len(COLOURS)]
+            colour = outcome_colour(compared)
+            near = [other for other in spots[:place] if abs(other[0] - x) < 0.01]
+            x += 0.03 * (1.0 - left) * sum(abs(other[1] - y) < 0.02 for other in near)
             leak = compared.shuffled.leak
             epsilon = "" if compared.epsilon is None else f" ε {compared.epsilon:g}"
             mark = {"marker": _SHAPES[place % len(_SHAPES)], "markersize": 12, "linestyle": "none"}
@@ -116,6 +150,13 @@ def compare_svg(comparison: Comparison, name: str) -> str:
             plot(axes, _inside(left, x), _inside(low, y), color=colour, label=label, **mark, **fill)
         figure.legend(loc="outside lower center", ncols=5, handlelength=2.5)
         return to_svg(figure, name)
+
+
+def outcome_colour(compared: ComparedMechanism) -> str:
+    """Red for a leak without bound, amber for one that the ledger bounds, green for none."""
+    if not compared.shuffled.leak:
+        return CALM
+    return LEAK if math.isinf(compared.label_epsilon_total) else AMBER
 
 
 def _recovered(compared: ComparedMechanism) -> float:

@@ -136,7 +136,7 @@ def _guessed(audit: SessionAudit) -> list[b.Section]:
 
 
 def _verdict(conclusion: Conclusion, *blocks: b.Block) -> b.Section:
-    return shared.concluding_section(conclusion, shared.plain_words(conclusion), RUN, *blocks)
+    return shared.concluding_section(conclusion, [], RUN, *blocks)
 
 
 def _columns(audit: SessionAudit) -> list[b.Section]:

@@ -255,7 +255,7 @@ def _attack_values(labels: str, findings: Findings | None) -> Values:
 
 @dataclass(frozen=True, slots=True)
 class DemoResult(Result):
-    """Audits of several mechanisms, and where the report on the last of them lies."""
+    """Audits of several mechanisms, and the path of their report."""
 
     kind: ClassVar[str] = "demo"
     runs: tuple[AuditResult, ...] = field(repr=False)
@@ -288,13 +288,15 @@ class DemoResult(Result):
 
     def blocks(self) -> list[Block]:
         """Report blocks for the terminal."""
-        from taciturn_audit.report.audit import demo_blocks
+        from taciturn_audit.report.demo import demo_blocks
 
         return demo_blocks(self)
 
     def page(self, made: str = "") -> Page:
-        """The report on the last audit."""
-        return self.runs[-1].page(made)
+        """The mechanisms side by side."""
+        from taciturn_audit.report.demo import demo_page
+
+        return demo_page(self)
 
     def subject(self) -> Subject:
         """The data of all audits; their mechanisms differ."""

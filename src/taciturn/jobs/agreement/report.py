@@ -49,7 +49,7 @@ _ANSWERS: dict[Level, b.Words] = {
         " Alice can guess labels better than by chance: an attack in the rehearsal did.",
     ),
     CLEAR: (
-        b.Span("No leak was seen.", "strong"),
+        b.Span("No leak found.", "strong"),
         " No attack we know recovered labels in the rehearsal. That is not a proof of safety.",
     ),
 }
@@ -59,16 +59,16 @@ _NOT_RUN: b.Words = (
     "statement is shown.",
 )
 _BOB_RECONSTRUCTS: b.Words = (
-    b.Span("Columns are exposed.", "bad"),
+    b.Span("Alice's columns are exposed.", "bad"),
     " Bob can reconstruct Alice's columns from the training scores that this mechanism opens to "
     "him.",
 )
 _BOB_TELLS: b.Words = (
-    b.Span("Columns leak.", "bad"),
+    b.Span("Alice's columns leak.", "bad"),
     " Bob can estimate values of Alice's columns: an attack in the rehearsal did.",
 )
 _BOB_CLEAR: b.Words = (
-    b.Span("No leak was seen.", "strong"),
+    b.Span("No leak found.", "strong"),
     " No attack we know recovered values of Alice's columns in the rehearsal. That is not a proof "
     "of safety.",
 )
@@ -82,12 +82,12 @@ _GLOSSARY: dict[str, b.Words] = {
     "Label": "What the model learns to predict: 0 or 1 for each row.",
     "Row": "A person or thing that both sides know, under one id.",
     "Held-out rows": "Rows that no training step uses. Bob measures the model on them.",
-    "Mechanism": "What decides what may leave Bob, and at which price.",
+    "Mechanism": "The protection. It decides what Bob may send, and at which privacy cost.",
     "Pass, epoch": "Going through all training rows once.",
     "Score": "A number of a row: the model's columns times its weights, added up. Many scores of "
     "one row give its columns away.",
-    "Release": "A value that depends on labels and leaves Bob readable.",
-    "Ledger": "Bob's account of all releases. Each is charged before it is sent.",
+    "Release": "A label-dependent value that Bob sends unencrypted.",
+    "Ledger": "Bob's record of all releases. Each is charged before it is sent.",
     "Epsilon": "Bound on what a release discloses about a label: 0 is nothing, 1 moves even odds "
     "to at most 73 %, 5 to 99 %, and infinite means that there is no bound.",
     "Rehearsal": "A small training on this side's own table, by the real programs, with made-up "
@@ -104,8 +104,8 @@ _GLOSSARY: dict[str, b.Words] = {
     "Digest": "A short text that changes with every letter of the agreement.",
 }
 _MEANS = (
-    "Signing says: this side has read this agreement and will train by it, as it stands, until the "
-    "day that it names.",
+    "By signing, this side confirms that it has read this agreement and will train under it, "
+    "unchanged, until the date in it.",
     "The signature is made with the key of this side's certificate and covers every line of the "
     "agreement, this side's role and the time. A changed agreement is refused by both programs.",
     "Both programs compare the agreement again when they meet, and talk only to the key that "
@@ -128,9 +128,9 @@ def review_blocks(result: Review) -> list[b.Block]:
     """The review for a terminal: the same sections, nothing folded away."""
     title = b.Paragraph(_title(result), "strong")
     closing = (
-        "This side would refuse to begin: see what stands in the way."
+        "This side would refuse to start: see Blocking issues."
         if result.obstacles
-        else "Nothing stands in this side's way. Whether to sign is for a person to decide."
+        else "No blocking issues on this side. Whether to sign is for a person to decide."
     )
     return [title, *_sections(result), b.Paragraph(closing, "strong")]
 
@@ -223,7 +223,7 @@ def _in_short(result: Review) -> b.Section:
         "Alice's columns": _columns_in_short(result),
         "price": _price_in_short(result),
         "signatures": f"{signed}; valid until {printed_date(agreed.valid_until)}",
-        "in the way": counted(len(result.obstacles), "obstacle") if result.obstacles else "nothing",
+        "blocking issues": str(len(result.obstacles)) if result.obstacles else "none",
     }
     blocks: tuple[b.Block, ...] = (*([purpose] if agreed.purpose else []), b.Facts(facts))
     return b.Section("Summary of this agreement", "short", blocks, "In short", _badge(result))
@@ -233,18 +233,23 @@ def _badge(result: Review) -> b.Badge:
     check = result.check
     seat = None if check is None else check.bob_seat
     if result.obstacles:
-        return b.Badge("leak", "✗", "not ready: something stands in the way")
+        return b.Badge("leak", "✗", "Not ready: there are blocking issues")
     if check is not None and check.verdict == LEAKS:
-        return b.Badge("leak", "▲", "to be weighed: labels leak to Alice")
+        return b.Badge("leak", "▲", f"Warning: Alice can recover {_own(result, 'bob')} labels")
     if result.role == "alice" and result.price.learns.columns is not None:
-        return b.Badge("leak", "▲", "to be weighed: Bob can reconstruct Alice's columns")
+        return b.Badge("leak", "▲", f"Warning: Bob can reconstruct {_own(result, 'alice')} columns")
     if check is not None and check.verdict == AT_RISK:
-        return b.Badge("certain", "▲", "to be weighed: labels are at risk")
+        return b.Badge("certain", "▲", f"Warning: {_own(result, 'bob')} labels are at risk")
     if seat is not None and seat.level == LEAKS:
-        return b.Badge("certain", "▲", "to be weighed: Bob can estimate Alice's columns")
+        return b.Badge("certain", "▲", f"Warning: Bob can estimate {_own(result, 'alice')} columns")
     if check is None:
-        return b.Badge("certain", "▲", "no attack was run")
-    return b.Badge("not-shown", "○", "no leak was seen in the rehearsal")
+        return b.Badge("certain", "▲", "No attack was run")
+    return b.Badge("not-shown", "○", "No leak found in the rehearsal; not a proof of safety")
+
+
+def _own(result: Review, role: str) -> str:
+    """Whose data: the reader's, or the other side's."""
+    return "your" if result.role == role else f"{role.capitalize()}'s"
 
 
 def _columns_in_short(result: Review) -> b.Words:
@@ -263,7 +268,7 @@ def _price_in_short(result: Review) -> str:
     if ledger is not None:
         total = ledger.label_epsilon_total
         if math.isinf(total):
-            return "a label's epsilon is infinite: there is no bound to what it tells"
+            return "a label's epsilon is infinite: nothing limits what is disclosed"
         return (
             f"a label's {label_epsilon(total)}: somebody at even odds about a label is then "
             f"{most_sure(total)} of it"
@@ -275,18 +280,18 @@ def _price_in_short(result: Review) -> str:
 
 
 def _obstacles(result: Review) -> b.Section:
-    title = "What stands in the way"
+    title = "Blocking issues"
     block: b.Block = b.Paragraph(
-        "Nothing: this side's certificate, table, own file and limits fit the agreement, and "
-        "every signature that is there is right."
+        "None: this side's certificate, table, settings and limits fit the agreement, and every "
+        "signature so far is valid."
     )
     if result.obstacles:
         # Words that stand out are never broken: only the sign does.
         rows = [
             (b.Span("✗", "bad"), obstacle.why, obstacle.way_out) for obstacle in result.obstacles
         ]
-        block = b.table(("", "what", "way out"), rows, words=range(3), label=title)
-    return b.Section(title, "obstacles", (block,), "Obstacles")
+        block = b.table(("", "issue", "what to do"), rows, words=range(3), label=title)
+    return b.Section(title, "obstacles", (block,), "Blocking issues")
 
 
 def _trained(result: Review) -> b.Section:
@@ -364,7 +369,7 @@ def _rehearsed(check: CheckResult) -> list[b.Block]:
         _verdicts(check.verdicts),
     ]
     if check.verdict != CLEAR:
-        blocks += [b.Heading("What to use in its place"), advice_facts(check)]
+        blocks += [b.Heading("Alternatives"), advice_facts(check)]
     if check.bob_seat is not None:
         heading, *rest = rehearsal_blocks(check.bob_seat)
         answer = _BOB_TELLS if check.bob_seat.level == LEAKS else _BOB_CLEAR
@@ -407,10 +412,10 @@ def _price(result: Review) -> b.Section:
         ledger, total = price.ledger, price.ledger_book
         facts: dict[str, b.Words] = {
             "this training": f"of a label, {label_epsilon(ledger.label_epsilon_total)}",
-            "in releases": f"at most {counted(ledger.releases_per_row, 'release')} of a row"
+            "releases": f"at most {counted(ledger.releases_per_row, 'release')} per row"
             if ledger.releases_per_row
-            else "none: nothing about a label leaves Bob readable",
-            "this rests on": ledger.assumption,
+            else "none: nothing about a label is released unencrypted",
+            "assumption": ledger.assumption,
         }
         if total is not None:
             facts |= {
@@ -434,10 +439,12 @@ def _price(result: Review) -> b.Section:
         limit = "none is set (scores-per-row)" if opened.limit is None else f"{opened.limit:,}"
         counts = {"so far": opened.so_far, "this training": opened.this, "then": opened.then}
         blocks += [
-            b.Heading("What it costs Alice's columns: scores of one row that Bob has"),
+            b.Heading("What it costs Alice's columns: scores per row that Bob receives"),
             b.Facts({**{name: f"up to {n:,}" for name, n in counts.items()}, "limit": limit}),
         ]
-    return b.Section("The ledger: so far, this training, then", "price", tuple(blocks), "Ledger")
+    return b.Section(
+        "Privacy cost: so far, this training, afterwards", "price", tuple(blocks), "Privacy cost"
+    )
 
 
 def _cost(result: Review) -> b.Section:
@@ -455,7 +462,7 @@ def _cost(result: Review) -> b.Section:
     notes = ["The network's own time comes on top."]
     if result.assumed_columns is not None:
         stood = counted(result.assumed_columns, "random column")
-        notes.insert(0, f"{stood} stood in for Alice's, which may take longer.")
+        notes.insert(0, f"Estimated with {stood} in place of Alice's, which may take longer.")
     blocks: tuple[b.Block, ...] = (b.Facts(facts), *(b.Paragraph(note, "muted") for note in notes))
     return b.Section("Time and traffic", "cost", blocks, "Time")
 

@@ -32,7 +32,7 @@ def prediction_blocks(result: PredictionResult) -> list[Block]:
     subject = "The mean is" if means else "The probability is that"
     blocks.append(Paragraph(f"{subject} {result.meaning}."))
     if result.threshold is not None:
-        blocks.append(Paragraph(f"The class is 1 {threshold_words(result.threshold)}."))
+        blocks.append(Paragraph(f"Decision threshold {threshold_words(result.threshold)}."))
     if result.suspected_wraps:
         words = (
             f"{result.suspected_wraps:,} scores lie near the end of their range, and may have "

@@ -213,7 +213,7 @@ class FeatureConsent:
             refused = given + exposed.scores_per_row > limit
             bound = f"the limit is {limit:,}"
             bound += " and a new training of these rows is refused" if refused else ""
-        so_far = f"So far {self.config.peer} was given up to {given:,} of a row; {bound}"
+        so_far = f"{self.config.peer} has received up to {given:,} scores per row so far; {bound}"
         return replace(exposed, warning=f"{exposed.warning}. {so_far}")
 
     def columns_exposed(self) -> ColumnExposure:

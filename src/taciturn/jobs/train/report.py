@@ -36,8 +36,8 @@ from taciturn.results.serialise import record_of
 
 MOST_SHOWN = 10
 _FOR_ALICE = (
-    "Whether the model converged, and how good it is, depends on labels: only Bob knows it, and to "
-    "tell it would be a release (share-metrics)."
+    "Convergence and quality of the model depend on labels: only Bob knows them, unless he "
+    "releases them (share-metrics)."
 )
 _UNCONFIRMED = "the peer has not confirmed the last message; if it lacks it, run both sides again"
 
@@ -65,9 +65,9 @@ def party_blocks(result: PartyRun | DryRun) -> list[Block]:
     facts["peer's columns"] = str(result.peer_columns)
     facts["dry run"] = "the two sides fit; nothing was trained"
     sizes = result.agreement
-    facts["to pin"] = (
-        f"alice-columns = {sizes.alice_columns} and rows = {sizes.rows}, as two lines of "
-        "[agreement] on both sides, hold them to these sizes"
+    facts["to fix these sizes"] = (
+        f"add to [agreement] on both sides: alice-columns = {sizes.alice_columns} and rows = "
+        f"{sizes.rows}"
     )
     if result.estimate is not None:
         facts["estimate"] = _estimate(result.estimate)
@@ -110,19 +110,19 @@ def _metrics(result: PartyRun) -> list[Block]:
     parts = {
         "training rows": metrics.train,
         "held-out rows": metrics.held_out,
-        "the same, Bob alone": result.bob_alone,
+        "held-out rows, Bob alone": result.bob_alone,
     }
     rows = own_metrics(parts)
     blocks: list[Block] = [rows] if rows.rows else []
     if metrics.threshold is not None:
-        blocks.append(Paragraph(f"class 1 of a new row: {threshold_words(metrics.threshold)}"))
+        blocks.append(Paragraph(f"Decision threshold {threshold_words(metrics.threshold)}"))
     return blocks
 
 
 def _worth(result: PartyRun) -> list[Block]:
     quality = result.told_quality
     if result.identity.role == "alice":
-        made = "" if result.stopped else "All passes over the rows that were agreed were made. "
+        made = "" if result.stopped else "All agreed passes were completed. "
         return [Paragraph(f"{made}{_for_alice(result)}")]
     held_out, run = result.metrics.held_out, result.run
     # Where losses are opened after the last pass, the curve has the last two.
@@ -186,7 +186,7 @@ def _importance(result: PartyRun) -> list[Block]:
         table(
             ("column", "weight", "importance"),
             rows,
-            caption="her columns by importance: the size of a weight times the column's deviation",
+            caption="her columns by importance: absolute weight times standard deviation",
         )
     ]
     if len(columns) > MOST_SHOWN:
@@ -216,6 +216,6 @@ def _ledger(result: PartyRun) -> list[Block]:
     if result.ledger is not None:
         total = result.ledger.label_epsilon_total
         words = "infinite: no protection" if math.isinf(total) else f"{total:g}"
-        blocks.append(Paragraph(f"a label's epsilon in all: {words}"))
+        blocks.append(Paragraph(f"total epsilon of a label: {words}"))
         blocks.append(Paragraph(result.ledger.assumption, "muted"))
     return blocks if result.peer_confirmed else [*blocks, Paragraph(_UNCONFIRMED, "warning")]
