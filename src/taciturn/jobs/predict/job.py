@@ -80,7 +80,7 @@ class PredictJob(Job[Answer]):
         if self.threshold is not None and not used.has_classes:
             raise ConfigError(
                 f"a threshold parts two classes, and {used.model.family.name} has none",
-                where="--threshold",
+                setting="threshold",
                 hint="leave it out",
             )
         if self.threshold is None:
