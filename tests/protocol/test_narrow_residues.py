@@ -64,6 +64,17 @@ def test_the_first_pass_needs_no_sigmoid_and_the_last_two_and_few_rows_the_large
     assert not opened_at_once.at_zero(0)
 
 
+def test_a_light_class_has_the_large_prime_whose_digits_it_needs():
+    assert plan_of(400, epochs=6, class_weight=(0.25, 1.0)).is_narrow(2)
+    assert not plan_of(400, epochs=6, class_weight=(0.01, 1.0)).is_narrow(2)
+
+
+def test_linear_scores_have_twice_the_ring():
+    """The carry that scales them down is exact in half of it."""
+    plan = plan_of(400, epochs=6, family="gaussian")
+    assert plan.scales.score_bound / 2 > plan.sums.score_range
+
+
 def residues(plan: TablePlan, scores: np.ndarray, factor: float) -> np.ndarray:
     """Both sides' integers, from random shares of scores to the sum of shares of residues."""
     coins, sigmoid, bits = KeyedEntropy.from_seed(4), plan.sigmoid_in(1), plan.scales.modulus_bits

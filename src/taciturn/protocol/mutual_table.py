@@ -197,7 +197,8 @@ class TablePlan:
 
     def is_narrow(self, number: int) -> bool:
         """Whether a pass exchanges its sigmoid modulo the small prime."""
-        return not self.linear and self.rows >= NARROW_ROWS and 0 < number < self.steps - LOSSES
+        usual = 0 < number < self.steps - LOSSES
+        return usual and not self.linear and narrow_fits(self.terms.agreement, self.rows)
 
     def at_zero(self, number: int) -> bool:
         """Whether a pass has no exchange of the sigmoid: all scores are zero, and no loss opens."""
@@ -308,6 +309,13 @@ def shared_sigmoid(scales: Scales, agreed: Agreement, rows: int) -> SharedSigmoi
 _NARROW_PART = 3 / 8
 NARROW_ROWS = 256
 """With fewer rows a row's roundings weigh more than its bytes."""
+NARROW_WEIGHT = 0.25
+"""Of a lighter class Bob's numbers have too few digits: rounding would change its sigmoid."""
+
+
+def narrow_fits(agreed: Agreement, rows: int) -> bool:
+    """Whether most passes exchange residues modulo a small prime."""
+    return rows >= NARROW_ROWS and min(agreed.class_weight or (1.0,)) >= NARROW_WEIGHT
 
 
 def narrow_slots(terms: Terms, schedule: TableSchedule, entries: int) -> SlotScheme:
@@ -335,7 +343,7 @@ def row_count(schedule: TableSchedule, number: int) -> int:
 def usual_sigmoid(terms: Terms, scales: Scales, schedule: TableSchedule) -> SharedSigmoid:
     """The sigmoid of most steps: of many rows residues fill half of the small prime."""
     wide = shared_sigmoid(scales, terms.agreement, schedule.rows)
-    if schedule.rows < NARROW_ROWS:
+    if not narrow_fits(terms.agreement, schedule.rows):
         return wide
     modulus = narrow_slots(terms, schedule, wide.entries).modulus
     return replace(wide, step=_NARROW_PART * modulus / heaviest_of(terms.agreement))

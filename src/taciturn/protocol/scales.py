@@ -69,6 +69,9 @@ class Scales:
         Its rounding is as often up as down, and averages out over the rows.
         """
         reach = half_range(given(agreed, "score_range"), given(agreed, "sigmoid_error"))
+        if agreed.family == "gaussian":
+            # Scores are scaled down by a carry, which is exact in half of the ring.
+            reach *= 2
         bits = MODULI[-1]
         free = bits - 1 - math.log2(reach)
         spare = free - SHARED_ROOM - SHARED_ROW_DIGITS - math.log2(rows)

@@ -268,7 +268,7 @@ class BfvParameters:
 
         >>> ring = Wrapping.with_modulus(59, 20, 10_000_000)
         >>> round(SHARED.share_error(ring, (40_000, 41), (2048, 2)))
-        124
+        117
         """
         noise = max(
             self.table_noise(capacity, size[0], tile[1], _TAIL),
