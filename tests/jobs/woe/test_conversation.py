@@ -248,7 +248,7 @@ def test_the_modulus_has_no_room_beside_the_counts():
     ("changes", "named"),
     [
         ({"key_bits": 512, "scheme": PaillierScheme((512,))}, "scheme"),
-        ({"agreed": '{"held_out":0.2}'}, "held_out"),
+        ({"agreed": '{"held_out":0.2}'}, "held-out"),
     ],
 )
 def test_other_terms_are_named(changes, named):

@@ -156,7 +156,7 @@ def test_a_second_table_is_refused_before_anything_is_sent(tmp_path):
 def test_sides_that_are_not_set_up_alike_hear_in_what(tmp_path):
     folder = furnished(tmp_path)
     write_config(folder, "bob", agreement={"mechanism": "sealed", "split-seed": "other"})
-    all_refused(AgreementError, meet(folder).alice, names="split_seed")
+    all_refused(AgreementError, meet(folder).alice, names="split-seed")
     # The handshake comes before her count.
     assert not (folder / "alice.consent.sqlite").exists()
 
