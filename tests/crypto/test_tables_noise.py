@@ -79,7 +79,8 @@ def test_the_noise_of_both_products_is_within_its_bounds(size):
     signs = 2 * COINS.integers(2, size.rows * size.columns).astype(np.int64) - 1
     whole = signs.reshape(size.rows, size.columns) << RING.matrix_bits
     held = TileRows.from_table(whole, tiling.rows)
-    worker = OneAnswer(bob.key.public.server_ops, RING, tiling, held, 0)
+    public = bob.key.public
+    worker = OneAnswer(public.server_ops, public.to_bytes(), RING, tiling, held, 0)
     rows, columns = RING.draw(size.rows, COINS), RING.draw(size.columns, COINS)
     sent = bob.key.encrypt_rows(rows, size, COINS)
     tiles = range(tiling.rows.tiles)

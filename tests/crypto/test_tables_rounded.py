@@ -20,10 +20,12 @@ from taciturn.crypto.bfv import (
     BfvScheme,
     BfvSecretKey,
     ByteReader,
+    KeySeeds,
     PublicHalf,
     Seal,
     Tiling,
     rounded_fractions,
+    ternary,
 )
 from taciturn.errors import CryptoError
 from taciturn.rng import KeyedEntropy, SystemEntropy
@@ -241,4 +243,66 @@ def test_the_phase_of_an_honest_answer_is_the_mask_the_product_and_a_small_error
     phases = bob.phase(cipher, (Q,)) - masks.values.astype(object)
     error = (phases - (12345 << 16) * Q // (1 << 59)) % Q
     assert np.minimum(error, Q - error).max() < 250
+    table.close()
+
+
+# --- a crafted answer, and the key that decrypts it -----------------------------------------------
+
+DIGITS = 30
+UNIT = 64
+"""Above the sum of the roundings of the answer's coefficients."""
+
+
+def crafted_answer(size: TableSize) -> EncryptedAnswer:
+    """First polynomial zero, second a sum of powers of 3: entries are digits of the secret."""
+    second = np.zeros(DEGREE, dtype=np.uint64)
+    second[:DIGITS] = [(UNIT * 3**power * Q) >> 59 for power in range(DIGITS)]
+    return EncryptedAnswer(bytes(8 * size.columns) + second.tobytes(), size.columns)
+
+
+def digits_read(shares: IntArray) -> list[list[int]]:
+    """Balanced ternary digits of each entry, the lowest first."""
+    read = list[list[int]]()
+    for value in np.rint(shares / UNIT).astype(np.int64).tolist():
+        digits, rest = list[int](), value
+        for _ in range(DIGITS):
+            digits.append((rest + 1) % 3 - 1)
+            rest = (rest - digits[-1]) // 3
+        read.append(digits)
+    return read
+
+
+def test_a_crafted_answer_reads_coefficients_of_the_key_that_decrypts_it():
+    """The attack for which Alice has a new key in each step of ``mutual`` (docs/mutual.md)."""
+    size = TableSize(40, 3)
+    places = range(DEGREE)[Tiling.for_size(size, DEGREE).columns.answered(size.columns)]
+    secret = key()
+    read = digits_read(secret.decrypt_columns(crafted_answer(size), size))
+    coefficients = ternary(KeySeeds.from_bytes(secret.to_bytes())._entropy.fork("secret"), DEGREE)
+    expected = [coefficients[place - np.arange(DIGITS)].tolist() for place in places]
+    assert read == expected
+    # 90 of 90 coefficients; of another key they are right as often as by chance.
+    other = digits_read(key().decrypt_columns(crafted_answer(size), size))
+    assert np.mean(np.array(other) == np.array(expected)) < 0.6
+
+
+def test_under_a_new_key_a_table_answers_that_key_alone():
+    first, second = key(), key()
+    whole = COINS.integers(2001, 50 * 3).astype(np.int64).reshape(50, 3) - 1000
+    size, vector = TableSize(50, 3), RING.draw(50, COINS)
+    table = first.public.table(whole)
+    products = RING.transposed_product(whole, vector)
+    for secret in (first, second, first):
+        table.use_key(secret.public)
+        masks = secret.public.table_masks(3, COINS)
+        total = table.sum_over_rows(masks.values, COINS)
+        total.add(secret.encrypt_rows(vector, size, COINS))
+        answer = total.result()
+        missed = RING.centred(secret.decrypt_columns(answer, size) + masks.shares - products)
+        assert np.abs(missed).max() < MOST_SHARE_ERROR
+        other = second if secret is first else first
+        wrong = RING.centred(other.decrypt_columns(answer, size) + masks.shares - products)
+        assert np.abs(wrong).max() > 1 << 40
+    with refused(CryptoError):
+        table.use_key(key(Wrapping.with_modulus(59, 10, DEGREE)).public)
     table.close()

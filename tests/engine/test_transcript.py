@@ -63,7 +63,7 @@ def chained(header: bytes, records: list[bytes], footer: bytes) -> bytes:
     link = hashlib.sha256(link + footer).digest()
     return b"".join(
         [
-            b"TACITURN-TRANSCRIPT\n\x06",
+            b"TACITURN-TRANSCRIPT\n\x07",
             struct.pack("<I", len(header)),
             header,
             *records,

@@ -26,9 +26,11 @@ from taciturn.numerics import (
     weighted_likelihood,
 )
 from taciturn.protocol import (
+    Boundary,
     Columns,
     GivenShare,
     Hello,
+    KeyOffer,
     Observation,
     PartDone,
     RevealedShare,
@@ -103,6 +105,26 @@ def test_what_bob_ends_with_is_uniform():
     expected = counts.sum() / 8
     # Chi-squared with 7 degrees of freedom: above 30 once in 10,000 times.
     assert ((counts - expected) ** 2 / expected).sum() < 30
+
+
+@pytest.mark.sampled(1)
+def test_alice_has_a_new_key_in_each_step_and_none_is_kept():
+    """What a crafted answer reads of a key is of one step's; see the test of tables that do."""
+    tables, passes = SPLITS["halves-and-intercept"], 3
+    spoken = talk(tables, newton(BFV, epochs=passes), BFV)
+    sent = [
+        message
+        for message in spoken.said_by("alice")
+        if isinstance(message, KeyOffer | SharedVector)
+    ]
+    # In the first step there are no scores; in each other a vector of scores, and one of steps.
+    kinds = [type(message) for message in sent]
+    assert kinds == [KeyOffer, SharedVector] + [KeyOffer, SharedVector, SharedVector] * (passes - 1)
+    keys = {message.public_key for message in sent if isinstance(message, KeyOffer)}
+    assert len(keys) == passes
+    for boundary in spoken.seen(Boundary):
+        kept = boundary.state.to_bytes()
+        assert not any(key.hex().encode() in kept for key in keys)
 
 
 def test_each_side_s_weights_can_be_revealed_to_it():

@@ -335,6 +335,9 @@ class Table(Protocol):
     ) -> EncryptedAnswer:
         """``table @ vector + mask`` modulo t for one part of the rows, re-randomised."""
 
+    def use_key(self, key: PublicKey) -> None:
+        """Answer under another key of the same sizes from now on."""
+
     def close(self) -> None:
         """Free the memory and end the worker processes."""
 

@@ -26,6 +26,7 @@ from taciturn.crypto.base import (
     EncryptedVector,
     Mask,
     PreparedMatrix,
+    PublicKey,
     TableMasks,
     TableSize,
     Wrapping,
@@ -98,6 +99,9 @@ class ClearTable:
     ring: Wrapping
     whole: IntArray
     parts: list[slice]
+
+    def use_key(self, key: PublicKey) -> None:
+        """Nothing changes: nothing is encrypted."""
 
     @property
     def size(self) -> TableSize:

@@ -1,8 +1,9 @@
 """A party's key in a session: one for all of its vectors, or a fresh one for each.
 
-Who encrypts *offers* (KeyOffer), who computes *receives*. With ``fresh_keys`` a KeyOffer stands
-before each vector, and nothing that was decrypted with a key goes out under it again:
-``docs/sealed.md`` has why. All keys of a ring have the uniform half of one joint seed.
+Who encrypts *offers* (KeyOffer), who computes *receives*. With ``fresh_keys``, and for each of
+Alice's steps in ``mutual``, a KeyOffer precedes a vector, and nothing that was decrypted with a key
+is sent under it again: ``docs/sealed.md`` and ``docs/mutual.md`` have why. All keys of a ring have
+the uniform half of one joint seed.
 """
 
 from __future__ import annotations
@@ -94,17 +95,26 @@ class PeerKeys:
         return b"" if self._key is None else self._key.to_bytes()
 
 
-def own_keys(terms: Terms, ring: Wrapping, seed: bytes) -> OwnKeys:
-    """One key for all products with the peer's columns; ``seed`` makes its uniform half."""
+def own_keys(
+    terms: Terms, ring: Wrapping, seed: bytes, *, single_use: bool = False, saved_key: bytes = b""
+) -> OwnKeys:
+    """Keys for products with the peer's columns; ``seed`` makes their uniform half."""
     scheme, bits = terms.scheme, terms.agreement.key_bits
     return OwnKeys(
         lambda entropy: scheme.generate(bits, ring, entropy.fork("key"), seed),
         lambda data: scheme.read_secret(data, bits, ring),
-        single_use=False,
+        single_use=single_use,
+        saved_key=saved_key,
     )
 
 
-def peer_keys(terms: Terms, ring: Wrapping, seed: bytes) -> PeerKeys:
+def peer_keys(
+    terms: Terms, ring: Wrapping, seed: bytes, *, single_use: bool = False, saved_key: bytes = b""
+) -> PeerKeys:
     """The same as the peer has it."""
     scheme, bits = terms.scheme, terms.agreement.key_bits
-    return PeerKeys(lambda data: scheme.read_public(data, bits, ring, seed), single_use=False)
+    return PeerKeys(
+        lambda data: scheme.read_public(data, bits, ring, seed),
+        single_use=single_use,
+        saved_key=saved_key,
+    )

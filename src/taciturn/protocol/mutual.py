@@ -73,11 +73,9 @@ from taciturn.crypto.bfv.modular import block_sums, lowered, products
 from taciturn.errors import ConfigError, RemoteProtocolError
 from taciturn.numerics.periodic_sigmoid import SharedSigmoid
 from taciturn.numerics.shared_fraction import Carried, RangeCount, SharedFraction
-from taciturn.protocol.keyrings import own_keys, peer_keys
 from taciturn.protocol.messages import OpenedSums, SharedProduct, SharedVector, ShareNumbers
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, receive, require_turn, send
-from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint
 
@@ -198,24 +196,6 @@ def shares_modulo_prime(
     prime, whole = np.uint64(modulus), 1 << modulus_bits
     parts = lowered(np.bitwise_and(shares, np.int64(whole - 1)).view(np.uint64), prime)
     return lowered(parts + np.uint64(-whole % modulus if less else 0), prime)
-
-
-def offer_key(terms: Terms, ring: Wrapping, entropy: Entropy, seed: bytes) -> Program[SecretKey]:
-    """A new key for products that stay shared, with its public half on its way to the peer.
-
-    ``seed`` is that of its uniform half: ``batch_seed.key_seed`` of the joint seed and the owner's
-    role.
-    """
-    return (yield from own_keys(_for_shares(terms), ring, seed).offer(entropy))
-
-
-def receive_key(terms: Terms, ring: Wrapping, seed: bytes) -> Program[PublicKey]:
-    """The peer's public key, whose uniform half must be that of the seed."""
-    return (yield from peer_keys(_for_shares(terms), ring, seed).receive())
-
-
-def _for_shares(terms: Terms) -> Terms:
-    return replace(terms, scheme=terms.scheme.for_shares)
 
 
 @dataclass(frozen=True, slots=True)

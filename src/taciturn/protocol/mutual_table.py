@@ -11,8 +11,8 @@ rounded once.
       the joint seed (taciturn.protocol.batches), of the keys' uniform halves
                                                 <-   KeyOffer            his key
                                                 <-   KeyOffer            his key for the sigmoid
-      KeyOffer             her key              ->   (where he has columns)
       each pass:
+      KeyOffer             her key of it        ->   (where he has columns)
       the next four not in the first pass, whose points are zero:
       SharedVector         <y_B>                ->   (where he has columns)
                                                 <-   SharedVector        <y_A>
@@ -86,12 +86,11 @@ from taciturn.crypto.base import (
     Scheme,
     SecretKey,
     SlotScheme,
-    TableMasks,
     TableSize,
     Wrapping,
 )
 from taciturn.data.tables import FeatureTable
-from taciturn.errors import ConfigError
+from taciturn.errors import ConfigError, LocalProtocolError
 from taciturn.families.registry import FAMILIES
 from taciturn.memmap import MEMORY, Scratch, over_blocks
 from taciturn.numerics.fixedpoint import FixedPoint, magnitude_bits
@@ -100,8 +99,9 @@ from taciturn.numerics.shared_fraction import Carried, Momentum, SharedFraction,
 from taciturn.numerics.table_schedule import TableSchedule
 from taciturn.numerics.whitening import Whitening
 from taciturn.privacy.base import given
-from taciturn.protocol.batches import block_order
-from taciturn.protocol.messages import SharedProduct, SharedVector
+from taciturn.protocol.batches import block_order, key_seed
+from taciturn.protocol.keyrings import OwnKeys, PeerKeys, own_keys, peer_keys
+from taciturn.protocol.messages import Role, SharedProduct, SharedVector
 from taciturn.protocol.mutual import (
     CROSSED,
     LEAST_LEAK_BITS,
@@ -163,6 +163,21 @@ class TablePlan:
     def scheme(self) -> Scheme:
         """That of the products with tables, which stay shared."""
         return self.terms.scheme.for_shares
+
+    def own_keys(self, owner: Role, seed: bytes, *, saved_key: bytes = b"") -> OwnKeys:
+        """The owner's keys for products with the other's table; ``seed`` is the joint one."""
+        terms, ring, half = self._key_terms(owner, seed)
+        return own_keys(terms, ring, half, single_use=owner == "alice", saved_key=saved_key)
+
+    def peer_keys(self, owner: Role, seed: bytes, *, saved_key: bytes = b"") -> PeerKeys:
+        """The same keys as the other side has them."""
+        terms, ring, half = self._key_terms(owner, seed)
+        return peer_keys(terms, ring, half, single_use=owner == "alice", saved_key=saved_key)
+
+    def _key_terms(self, owner: Role, seed: bytes) -> tuple[Terms, Wrapping, bytes]:
+        table = self.bob if owner == "alice" else self.alice
+        terms = replace(self.terms, scheme=self.scheme)
+        return terms, self.ring(table), key_seed(seed, owner)
 
     @property
     def schedule(self) -> TableSchedule:
@@ -434,25 +449,19 @@ class OwnTable:
 
 @dataclass(frozen=True, slots=True)
 class _Asking:
-    """This side's key, and the public size and parts of the peer's table."""
+    """The public size and parts of the peer's table."""
 
-    key: SecretKey
     size: TableSize
     parts: list[slice]
 
 
 @dataclass(frozen=True, slots=True)
 class _Holding:
-    """This side's table, its parts, and the peer's key."""
+    """This side's table and its parts."""
 
     whole: IntArray = field(repr=False)
     parts: list[slice]
-    key: PublicKey
     prepared: EncodedTable
-
-    def masks(self, entries: int, entropy: Entropy) -> TableMasks:
-        """Those of one turn's answer, whose ``entropy`` it is: the same whatever the parts."""
-        return self.key.table_masks(entries, entropy.fork("masks"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -473,35 +482,60 @@ class _RowTables:
 class Tables:
     """One party's part in the products with both tables, of all rows or of a block of them.
 
-    ``asking`` is its key and the peer's columns, or None where the peer has none; ``holding`` is
-    its own table with the peer's key, or None. ``memory`` is in bytes. What has an entry for each
+    ``asking`` is its keys and the peer's columns, or None where the peer has none; ``holding`` is
+    its own table with the peer's keys, or None. ``memory`` is in bytes. What has an entry for each
     row goes in parts, one of each side's at a time.
+
+    **Alice's key is new in each step.** A Bob who deviates can answer so that digits of the key
+    come into her share of his weights, and what is opened in the end depends on that share. With a
+    key for each step, such digits are of a key that protects two vectors of one step.
     """
 
     def __init__(
         self,
         plan: TablePlan,
-        asking: tuple[SecretKey, Columns] | None,
-        holding: tuple[OwnTable, PublicKey] | None,
+        asking: tuple[OwnKeys, Columns] | None,
+        holding: tuple[OwnTable, PeerKeys] | None,
         memory: int,
         entropy: Entropy,
     ) -> None:
         self._ring, self._entropy = plan.ring(plan.alice), entropy
         self._schedule, blocks = plan.schedule, plan.schedule.blocks
         scheme, share = plan.scheme, memory // 2 if blocks else memory
+        self._own_keys = None if asking is None else asking[0]
+        self._peer_keys = None if holding is None else holding[1]
+        self._own: tuple[int, SecretKey] | None = None
+        self._peers: tuple[int, PublicKey] | None = None
         # The rows stand in a second table where they are cut into blocks.
         self._tables: dict[int | None, _RowTables] = {}
         for at, place in (None, slice(0, plan.rows)), *enumerate(blocks):
             rows, asks, holds = place.stop - place.start, None, None
             if asking is not None:
                 size = plan.size(asking[1], rows)
-                asks = _Asking(asking[0], size, scheme.row_parts(size))
+                asks = _Asking(size, scheme.row_parts(size))
             if holding is not None:
                 whole = holding[0].whole if at is None else holding[0].block(place)
                 parts = scheme.row_parts(TableSize(*whole.shape))
                 prepared = EncodedTable(whole, share if at is None else share // len(blocks))
-                holds = _Holding(whole, parts, holding[1], prepared)
+                holds = _Holding(whole, parts, prepared)
             self._tables[at] = _RowTables(rows, asks, holds)
+
+    def _own_key(self, number: int) -> Program[SecretKey]:
+        """This side's key of a step."""
+        if self._own_keys is None:
+            raise LocalProtocolError("a side without a peer's table needs no key")
+        if self._own is None or self._own[0] != number:
+            key = yield from self._own_keys.offer(self._entropy.fork(f"key {number}"))
+            self._own = number, key
+        return self._own[1]
+
+    def _peer_key(self, number: int) -> Program[PublicKey]:
+        """The peer's key of a step."""
+        if self._peer_keys is None:
+            raise LocalProtocolError("a side without a table has no key of the peer's")
+        if self._peers is None or self._peers[0] != number:
+            self._peers = number, (yield from self._peer_keys.receive())
+        return self._peers[1]
 
     def shared_scores(self, number: int, own: IntArray, other: IntArray) -> Program[IntArray]:
         """This side's share of a step's scores, from its shares of the two sides' points."""
@@ -514,12 +548,14 @@ class Tables:
         entropy = self._entropy.fork(f"products {turn}")
 
         if asking is not None:
-            vector = asking.key.encrypt_columns(other, asking.size, entropy.fork("vector"))
+            own_key = yield from self._own_key(number)
+            vector = own_key.encrypt_columns(other, asking.size, entropy.fork("vector"))
             yield from send(SharedVector(turn, vector))
         if holding is not None:
+            key = yield from self._peer_key(number)
             # Before waiting, not after: the peer is at work meanwhile.
-            table = holding.prepared.under(holding.key)
-            masks = holding.masks(len(holding.whole), entropy)
+            table = holding.prepared.under(key)
+            masks = key.table_masks(len(holding.whole), entropy.fork("masks"))
             scores += self._ring.product(holding.whole, own)[: tables.rows]
             scores += masks.shares[: tables.rows]
             vector = yield from _vector(turn, table.size.columns)
@@ -529,7 +565,7 @@ class Tables:
                 yield from send(SharedProduct(turn, answer))
             if theirs is not None and asking is not None:
                 answer = yield from _answer(turn, theirs.stop - theirs.start)
-                shares = asking.key.decrypt_rows(answer, asking.size, theirs)
+                shares = own_key.decrypt_rows(answer, asking.size, theirs)
                 # Below the rows stands the penalty, which no score has.
                 place = slice(theirs.start, min(theirs.stop, tables.rows))
                 scores[place] += shares[: place.stop - place.start]
@@ -543,14 +579,17 @@ class Tables:
         tables = self._tables[self._schedule.block(number)]
         turn, asking, holding = 2 * number + 1, tables.asking, tables.holding
         entropy, (ours, theirs) = self._entropy.fork(f"products {turn}"), (_EMPTY, _EMPTY)
+        if asking is not None:
+            own_key = yield from self._own_key(number)
         if holding is not None:
-            masks = holding.masks(holding.whole.shape[1], entropy)
-            total = holding.prepared.under(holding.key).sum_over_rows(masks.values, entropy)
+            key = yield from self._peer_key(number)
+            masks = key.table_masks(holding.whole.shape[1], entropy.fork("masks"))
+            total = holding.prepared.under(key).sum_over_rows(masks.values, entropy)
         for done, (held, asked) in enumerate(tables.part_pairs, 1):
             if asked is not None and asking is not None:
                 coins = entropy.fork(f"vector {asked.start}")
                 values = _part_of(residues, other, asked)
-                vector = asking.key.encrypt_rows(values, asking.size, coins, asked)
+                vector = own_key.encrypt_rows(values, asking.size, coins, asked)
                 yield from send(SharedVector(turn, vector))
             if held is not None and holding is not None:
                 total.add((yield from _vector(turn, held.stop - held.start)), held)
@@ -563,7 +602,7 @@ class Tables:
             ours = self._ring.centred(ours)
         if asking is not None:
             answer = yield from _answer(turn, asking.size.columns)
-            theirs = asking.key.decrypt_columns(answer, asking.size)
+            theirs = own_key.decrypt_columns(answer, asking.size)
         return ours, theirs
 
     def _reached(self, number: int, half: int, done: int, parts: int) -> Program[None]:

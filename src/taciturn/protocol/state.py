@@ -147,15 +147,14 @@ class SearchState:
 class MutualState:
     """Further state of a training in which Bob's weights are shared as well.
 
-    Keys are secret at their owner and public at the peer. ``alice_key`` is empty where Bob has no
-    columns, and is made for values of size ``bob_bits``. ``waves_key`` is Bob's, for
-    products number by number, and ``narrow_key`` his for those modulo a small prime.
+    Keys are secret at their owner and public at the peer. ``waves_key`` is Bob's, for products
+    number by number, and ``narrow_key`` his for those modulo a small prime; Alice has a new key in
+    each step. Bob's values are of size ``bob_bits``.
     ``products`` are this party's shares of all weights before they are scaled down, Alice's first,
     and ``carries`` those of their carries; shares of both hold the points that a step starts from.
     ``slope`` and ``sums`` are shares of what is opened in the end (``protocol.mutual``).
     """
 
-    alice_key: bytes = field(repr=False)
     bob_bits: int
     bob_share: IntArray = field(repr=False)
     waves_key: bytes = field(repr=False)
@@ -168,7 +167,6 @@ class MutualState:
     def to_json(self) -> dict[str, Any]:
         """The state for a file."""
         return {
-            "alice_key": self.alice_key.hex(),
             "bob_bits": self.bob_bits,
             "bob_share": self.bob_share.astype("<i8").tobytes().hex(),
             "waves_key": self.waves_key.hex(),
@@ -183,7 +181,6 @@ class MutualState:
     def from_json(cls, values: dict[str, Any]) -> MutualState:
         """Reads it back."""
         return cls(
-            bytes.fromhex(values["alice_key"]),
             int(values["bob_bits"]),
             _integers(values["bob_share"]),
             bytes.fromhex(values["waves_key"]),

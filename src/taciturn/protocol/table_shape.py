@@ -102,7 +102,7 @@ class TableShape:
 
 
 class EncodedTable:
-    """A table's encrypted products under the key in use; a fresh key has it prepared anew."""
+    """A table in the scheme's own form, and the key under which it answers."""
 
     def __init__(self, whole: IntArray, memory: int) -> None:
         self.whole, self._memory = whole, memory
@@ -110,9 +110,11 @@ class EncodedTable:
 
     def under(self, key: PublicKey) -> Table:
         """The table under this key."""
-        if self._of is None or self._of[0] is not key:
-            self.close()
+        if self._of is None:
             self._of = key, key.table(self.whole, self._memory)
+        elif self._of[0] is not key:
+            self._of[1].use_key(key)
+            self._of = key, self._of[1]
         return self._of[1]
 
     def close(self) -> None:

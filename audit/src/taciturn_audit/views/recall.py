@@ -57,6 +57,9 @@ class RecallTable:
 
     size: TableSize
 
+    def use_key(self, key: PublicKey) -> None:
+        """Do nothing: no answer will be made."""
+
     def sum_over_rows(self, mask: IntArray, entropy: Entropy) -> RowSum:
         """A sum of nothing."""
         return RecallSum(self.size.columns)

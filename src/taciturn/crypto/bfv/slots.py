@@ -115,7 +115,7 @@ class ServerOps:
     ) -> None:
         plain_modulus, seal = seal.plain_modulus, seal.for_factors(factor_bits)
         self.seal = seal
-        self._key = seal.load_cipher(polynomials, seal.first_id, ntt=True)
+        self.use_key(polynomials)
         # For encryptions of zero; like SEAL's own draws they change no result, and two answers
         # never share one, whatever entropy a caller hands in.
         self._entropy = KeyedEntropy.from_system()
@@ -126,6 +126,10 @@ class ServerOps:
         if not seal.parameters.rounds:
             half = flood_half(self._primes, plain_modulus, len(seal.parameters.dropped))
             self._flood = Flood(self._primes, half)
+
+    def use_key(self, polynomials: WordArray) -> None:
+        """Encrypt under another key of the same ring from now on."""
+        self._key = self.seal.load_cipher(polynomials, self.seal.first_id, ntt=True)
 
     @property
     def piece_bytes(self) -> int:

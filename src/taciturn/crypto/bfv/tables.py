@@ -22,6 +22,7 @@ from taciturn.arrays import IntArray, WordArray
 from taciturn.crypto.base import (
     EncryptedAnswer,
     EncryptedVector,
+    PublicKey,
     TableMasks,
     TableSize,
     Wrapping,
@@ -34,6 +35,7 @@ from taciturn.crypto.bfv.layout import Side, Tiling, even_shares
 from taciturn.crypto.bfv.modular import rounded_fractions
 from taciturn.crypto.bfv.parameters import SHARED_MODULUS, BfvParameters
 from taciturn.crypto.bfv.seal import ByteReader, exactly
+from taciturn.crypto.bfv.seeds import PublicHalf
 from taciturn.crypto.bfv.slots import ServerOps
 from taciturn.crypto.bfv.workers import (
     Engine,
@@ -124,9 +126,15 @@ class TableWorker:
     """Worker with some row tiles of Alice's; keeps plaintexts in ``memory`` bytes."""
 
     def __init__(
-        self, server_ops: ServerOps, ring: Wrapping, tiling: Tiling, rows: TileRows, memory: int
+        self,
+        server_ops: ServerOps,
+        key: bytes,
+        ring: Wrapping,
+        tiling: Tiling,
+        rows: TileRows,
+        memory: int,
     ) -> None:
-        self._server_ops = server_ops
+        self._server_ops, self._key = server_ops, key
         self._evaluator = server_ops.seal.evaluator
         self._ring = ring
         self._tiling = tiling
@@ -137,9 +145,18 @@ class TableWorker:
         self._turned: tuple[int, WordArray] | None = None
         self._product = sealapi.Ciphertext()
 
+    def use_key(self, key: bytes) -> None:
+        """Answer under this public key, which is that of the setup or a newer one."""
+        if key != self._key:
+            half = PublicHalf.from_bytes(key, self._server_ops.seal, seed=None)
+            self._server_ops.use_key(half.polynomials(self._server_ops.seal))
+            self._key = key
+
     def __call__(self, job: Job) -> Reply:
         """Run a job of ``BfvTable``."""
-        key, masks, pieces = job.frames
+        key, masks, pieces, public = job.frames
+        # Every job names its key, so that a reply depends on setup and job alone.
+        self.use_key(bytes(public))
         entropy, values = KeyedEntropy(bytes(key)), np.frombuffer(masks, "<i8")
         tiles, parts = range(job.facts["first"], job.facts["last"]), ByteReader(pieces)
         if job.name == "columns":
@@ -280,7 +297,7 @@ class BfvTable:
         parts: list[slice],
     ) -> None:
         self.size = TableSize(*whole.shape)
-        self._server_ops = server_ops
+        self._server_ops, self._key, self._ring = server_ops, key, ring
         self._tiling = Tiling.for_size(self.size, server_ops.seal.degree)
         self._parts = parts
         tiles = [self._tiling.row_tiles(part) for part in parts]
@@ -295,7 +312,9 @@ class BfvTable:
         }
         memory //= count
         held = TileRows.from_table(whole, self._tiling.rows)
-        self._worker: TableWorker | None = TableWorker(server_ops, ring, self._tiling, held, memory)
+        self._worker: TableWorker | None = TableWorker(
+            server_ops, key, ring, self._tiling, held, memory
+        )
         rounds = int(server_ops.seal.parameters.rounds)
         facts = {**ring_facts(ring), "rounds": rounds, **asdict(self.size), "memory": memory}
         place = ArrayLocation.from_array(whole) if engine.reads_files else None
@@ -308,6 +327,12 @@ class BfvTable:
         # For floods; like SEAL's own draws they change no result, and two answers never share one,
         # whatever entropy a caller hands in.
         self._entropy = KeyedEntropy.from_system()
+
+    def use_key(self, key: PublicKey) -> None:
+        """Answer under another key: plaintexts and workers stay."""
+        if key.capacity != self._ring:
+            raise CryptoError("the key is for tables of other sizes")
+        self._key = key.to_bytes()
 
     def sum_over_rows(self, mask: IntArray, entropy: Entropy) -> BfvRowSum:
         """``table.T @ vector + mask``; covers are drawn from the operating system."""
@@ -337,6 +362,7 @@ class BfvTable:
                     self._fresh(),
                     _little(masks[side.entries(columns)]),
                     data[(share.start - first) * size : (share.stop - first) * size],
+                    self._key,
                 ),
             )
             for share, columns in zip(shares, covered, strict=True)
@@ -382,7 +408,9 @@ class BfvTable:
         for share in self._shares[row_block.start]:
             rows = side.entries(share)
             masks = _little(mask[rows.start - row_block.start : rows.stop - row_block.start])
-            jobs.append(Job("columns", _span(share), (self._fresh(), masks, vector.data)))
+            jobs.append(
+                Job("columns", _span(share), (self._fresh(), masks, vector.data, self._key))
+            )
         replies = self._pool.run(jobs, worker)
         answers = [frame for reply in replies for frame in written(reply)]
         return EncryptedAnswer(b"".join(answers), len(mask))
@@ -467,7 +495,8 @@ def table_worker(setup: Job, server_ops: ServerOps, ring: Wrapping) -> TableWork
         rows = TileRows.from_shares(
             held, tiling.rows, [range(first, last) for first, last in tiles]
         )
-    return TableWorker(server_ops, ring, tiling, rows, facts["memory"])
+    key = bytes(setup.frames[0])
+    return TableWorker(server_ops, key, ring, tiling, rows, facts["memory"])
 
 
 def _sample(whole: IntArray) -> bytes:

@@ -27,8 +27,6 @@ import numpy as np
 from taciturn.arrays import IntArray, WordArray
 from taciturn.crypto.base import (
     EncryptedAnswer,
-    PublicKey,
-    SecretKey,
     SlotPublicKey,
     SlotScheme,
     SlotSum,
@@ -42,6 +40,7 @@ from taciturn.protocol.alice.sealed import revealed_share
 from taciturn.protocol.batches import key_seed
 from taciturn.protocol.events import Boundary
 from taciturn.protocol.handshake import open_training
+from taciturn.protocol.keyrings import PeerKeys
 from taciturn.protocol.messages import (
     CarryShares,
     GivenShare,
@@ -57,8 +56,6 @@ from taciturn.protocol.mutual import (
     Numbers,
     SharedSums,
     SlotBlock,
-    offer_key,
-    receive_key,
     ring_words,
     shares_modulo_power,
     sized_vector,
@@ -199,7 +196,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
     ring, fraction, count = plan.ring(plan.alice), plan.fraction(raises=True), plan.alice.count
     schedule, order = plan.schedule, plan.row_order(state.seed)
     table = OwnTable.from_features(inputs.features, plan, plan.alice, order, inputs.scratch)
-    asking = None if opened.own is None else (opened.own, plan.bob)
+    asking = (plan.own_keys("alice", state.seed), plan.bob) if plan.bob.count else None
     tables = Tables(plan, asking, (table, opened.bobs), inputs.table_memory, entropy)
     answers = SigmoidResponder(plan, opened.waves, opened.narrow, ring, entropy)
     sums = SharedSums(plan.sums, fraction, answers.shared_products)
@@ -239,15 +236,14 @@ def train(inputs: AliceInputs) -> Program[Trained]:
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """What she has before the first pass; ``own`` is None where Bob has no columns."""
+    """What she has before the first pass."""
 
     state: TrainingState
     mutual: MutualState
     plan: TablePlan
-    bobs: PublicKey
+    bobs: PeerKeys
     waves: SlotPublicKey
     narrow: SlotPublicKey
-    own: SecretKey | None
 
 
 def _opened(inputs: AliceInputs) -> Program[_Opened]:
@@ -263,18 +259,14 @@ def _opened(inputs: AliceInputs) -> Program[_Opened]:
     plan = TablePlan.from_terms(terms, features.rows, Columns(len(features.columns), size), bob)
     state = TrainingState(0, _NO_WEIGHTS, columns=bob.count, magnitude_bits=size)
     state = yield from with_seed(inputs, state)
-    bobs = yield from receive_key(terms, plan.ring(plan.alice), key_seed(state.seed, "bob"))
+    bobs = plan.peer_keys("bob", state.seed)
+    yield from bobs.open()
     offer = yield from receive(KeyOffer)
     waves = plan.slots.read_public(offer.public_key, bits, key_seed(state.seed, "waves"))
     offer = yield from receive(KeyOffer)
     narrow = plan.narrow.read_public(offer.public_key, bits, key_seed(state.seed, "narrow"))
-    own = None
-    if bob.count:
-        seed = key_seed(state.seed, "alice")
-        own = yield from offer_key(terms, plan.ring(bob), inputs.entropy, seed)
     start = Point.start(plan.alice.count + bob.count)
     mutual = MutualState(
-        b"" if own is None else own.to_bytes(),
         bob.bits,
         start.ahead[plan.alice.count :],
         waves.to_bytes(),
@@ -286,7 +278,7 @@ def _opened(inputs: AliceInputs) -> Program[_Opened]:
     )
     share = start.ahead[: plan.alice.count]
     state = replace(state, key=bobs.to_bytes(), share=share, mutual=mutual)
-    return _Opened(state, mutual, plan, bobs, waves, narrow, own)
+    return _Opened(state, mutual, plan, bobs, waves, narrow)
 
 
 def _resumed(inputs: AliceInputs, state: TrainingState) -> _Opened:
@@ -301,10 +293,7 @@ def _resumed(inputs: AliceInputs, state: TrainingState) -> _Opened:
     plan = TablePlan.from_terms(
         terms, features.rows, alice, Columns(state.columns, mutual.bob_bits)
     )
-    own = None
-    if plan.bob.count:
-        own = plan.scheme.read_secret(mutual.alice_key, bits, plan.ring(plan.bob))
-    bobs = plan.scheme.read_public(state.key, bits, plan.ring(alice))
+    bobs = plan.peer_keys("bob", state.seed, saved_key=state.key)
     waves = plan.slots.read_public(mutual.waves_key, bits)
     narrow = plan.narrow.read_public(mutual.narrow_key, bits)
-    return _Opened(state, mutual, plan, bobs, waves, narrow, own)
+    return _Opened(state, mutual, plan, bobs, waves, narrow)

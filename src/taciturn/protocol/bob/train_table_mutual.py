@@ -21,8 +21,6 @@ import numpy as np
 from taciturn.arrays import FloatArray, IntArray, WordArray
 from taciturn.crypto.base import (
     EncryptedAnswer,
-    PublicKey,
-    SecretKey,
     SlotScheme,
     SlotSecretKey,
     Wrapping,
@@ -37,6 +35,7 @@ from taciturn.protocol.bob.opening import with_seed
 from taciturn.protocol.bob.sealed import release_share
 from taciturn.protocol.events import Boundary, Progress
 from taciturn.protocol.handshake import open_training
+from taciturn.protocol.keyrings import OwnKeys
 from taciturn.protocol.messages import (
     CarryShares,
     GivenShare,
@@ -52,8 +51,6 @@ from taciturn.protocol.mutual import (
     Numbers,
     SharedSums,
     SlotBlock,
-    offer_key,
-    receive_key,
     ring_words,
     shares_modulo_power,
     sized_answer,
@@ -219,9 +216,9 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
     ring, fraction, count = plan.ring(plan.alice), plan.fraction(raises=False), plan.alice.count
     schedule, order = plan.schedule, plan.row_order(state.seed)
     table, holding = None, None
-    if opened.hers is not None:
+    if plan.bob.count:
         table = OwnTable.from_features(features, plan, plan.bob, order, inputs.scratch)
-        holding = table, opened.hers
+        holding = table, plan.peer_keys("alice", state.seed)
     asking = opened.own, plan.alice
     tables = Tables(plan, asking, holding, inputs.table_memory, entropy)
     questions = SigmoidRequester(plan, opened.waves, opened.narrow, ring, entropy)
@@ -277,15 +274,14 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    """What he has before the first pass; ``hers`` is None where he has no columns."""
+    """What he has before the first pass."""
 
     state: TrainingState
     mutual: MutualState
     plan: TablePlan
-    own: SecretKey
+    own: OwnKeys
     waves: SlotSecretKey
     narrow: SlotSecretKey
-    hers: PublicKey | None
 
 
 def _opened(inputs: BobInputs[EncryptedMechanism]) -> Program[_Opened]:
@@ -299,19 +295,16 @@ def _opened(inputs: BobInputs[EncryptedMechanism]) -> Program[_Opened]:
     plan = TablePlan.from_terms(terms, features.rows, alice, Columns(len(features.columns), size))
     state = TrainingState(0, _NO_WEIGHTS, columns=alice.count, magnitude_bits=alice.bits)
     state = yield from with_seed(inputs, state)
-    own = yield from offer_key(terms, plan.ring(alice), entropy, key_seed(state.seed, "bob"))
+    own = plan.own_keys("bob", state.seed)
+    yield from own.open(entropy)
     waves = yield from offer_slot_key(
         plan.slots, bits, entropy.fork("waves key"), key_seed(state.seed, "waves")
     )
     narrow = yield from offer_slot_key(
         plan.narrow, bits, entropy.fork("narrow key"), key_seed(state.seed, "narrow")
     )
-    hers = None
-    if plan.bob.count:
-        hers = yield from receive_key(terms, plan.ring(plan.bob), key_seed(state.seed, "alice"))
     start = Point.start(alice.count + plan.bob.count)
     mutual = MutualState(
-        b"" if hers is None else hers.to_bytes(),
         size,
         start.ahead[alice.count :],
         waves.to_bytes(),
@@ -323,7 +316,7 @@ def _opened(inputs: BobInputs[EncryptedMechanism]) -> Program[_Opened]:
     )
     share = start.ahead[: alice.count]
     state = replace(state, key=own.to_bytes(), share=share, mutual=mutual)
-    return _Opened(state, mutual, plan, own, waves, narrow, hers)
+    return _Opened(state, mutual, plan, own, waves, narrow)
 
 
 def _resumed(inputs: BobInputs[EncryptedMechanism], state: TrainingState) -> _Opened:
@@ -337,13 +330,10 @@ def _resumed(inputs: BobInputs[EncryptedMechanism], state: TrainingState) -> _Op
     alice = Columns(state.columns, state.magnitude_bits)
     bob = Columns(len(features.columns), mutual.bob_bits)
     plan = TablePlan.from_terms(terms, features.rows, alice, bob)
-    hers = None
-    if bob.count:
-        hers = plan.scheme.read_public(mutual.alice_key, bits, plan.ring(bob))
-    own = plan.scheme.read_secret(state.key, bits, plan.ring(alice))
+    own = plan.own_keys("bob", state.seed, saved_key=state.key)
     waves = plan.slots.read_secret(mutual.waves_key, bits)
     narrow = plan.narrow.read_secret(mutual.narrow_key, bits)
-    return _Opened(state, mutual, plan, own, waves, narrow, hers)
+    return _Opened(state, mutual, plan, own, waves, narrow)
 
 
 def _given_share(share: IntArray) -> Program[IntArray]:
