@@ -1,52 +1,51 @@
-"""Products of shared vectors with one party's columns: what both parties do alike.
+"""Products of shared vectors with a private table, and of shared numbers: both parties' part.
 
-Shares live modulo ``t = 2^k``. Who owns the key asks (``VectorRequest``), who owns the columns
-answers (``MaskedMatrix``) and draws the masks; the two halves of an exchange are one program,
-mirrored.
+Shares are integers modulo ``t = 2^k``. The owner of the key sends an encrypted vector
+(``VectorRequest``), the owner of the table answers under fresh masks (``MaskedMatrix``); one
+program serves both directions.
 
-**The sigmoid.** ``numerics.periodic_sigmoid``: Bob's numbers of his share, under a key of his for
-products number by number, times Alice's of hers. A residue is the sum of a row's products. Number j
-of a block of rows stands in ciphertext j, so that she sums the products, masks the sum, and answers
-once; her share is minus the mask. Of few rows a ciphertext holds several numbers each
-(``SlotBlock``), and each side sums what is left. The label, times the step, is Bob's to add.
+**The sigmoid** (``numerics.periodic_sigmoid``). Bob encrypts sines and cosines of his share of a
+score, Alice multiplies them slot by slot with those of her share. A residue is the sum of a row's
+products. Number j of a block of rows is in ciphertext j, so Alice sums the products, masks the sum
+and answers once; her share is minus the mask. With few rows a ciphertext holds several numbers of
+each row (``SlotBlock``), and each party adds up its part of the sum. Bob adds the labels.
 
-In most passes those sums are modulo a small prime, and shares are brought to ``2^k`` by their
-carries (``numerics.shared_fraction.Widening``). Carries, and residues where a loss is opened, are
-modulo a prime p, and shares live modulo ``2^k``, of which p is ``delta`` less
-(``SlotScheme.modulus``). With her share s taken from 0 to p and his likewise, ``s + s'`` is
-``r' + p``, but for a chance of ``|r'| / p``, when it is ``r'`` or ``r' + 2 p``: she takes p off,
-and what is left modulo ``2^k`` is r', or off by delta, at most two residues with 120,000 rows. That
-happens to one of 2^35 residues, of 2^40 with many rows, and needs no correction.
+In most passes these sums are modulo a small prime, and a carry brings the shares to ``2^k``
+(``numerics.shared_fraction.Widening``). Carries, and residues where a loss is opened, are modulo a
+prime p that is ``delta`` below ``2^k`` (``SlotScheme.modulus``). If Alice's share s and Bob's s'
+lie between 0 and p, then ``s + s'`` is ``r' + p``, except with probability ``|r'| / p``, when it is
+``r'`` or ``r' + 2 p``. Alice subtracts p; modulo ``2^k`` the result is r', or off by delta, which
+is at most two residues with 120,000 rows. That happens to one residue in 2^35 (2^40 with many
+rows), and is not corrected.
 
-**What is told.** Each side receives ciphertexts of the other's key, and decrypts numbers that the
-other's fresh mask makes uniform. Both do the same work for all values, and nothing that either
-decrypts changes what it does.
+**Data independence.** Each party receives ciphertexts under the other's key and decrypts numbers
+that the other's fresh mask makes uniform. Both do the same work for all values, and nothing that
+either decrypts changes what it does.
 
-What newton with shared scores opens in the end: sums over all rows, and no row's number.
+**The opened sums.** A training that shares its scores opens three sums over all rows, and no row's
+number: the loss of the last two passes, at the points where their steps start, and how many scores
+of the last pass may lie out of range. Both parties hold shares of these sums modulo p; after the
+last pass Alice sends hers (``OpenedSums``), and Bob adds his.
 
-The loss of the last two passes, at the points from which their steps start, and how many scores of
-the last one may lie beyond their range. Both sides hold shares of these sums modulo the slots'
-prime p; after the last pass Alice sends hers (``OpenedSums``), and Bob adds.
-
-**The loss** of a row is ``g(z) - h z``, g even and h the residue of a score of zero, which is half
-the weight of its class with the label's sign. Its even part is a sum of waves: another table of
-Alice's for the ciphertexts of the sigmoid (``LossShares``). The other part is linear,
+**The loss** of a row is ``g(z) - h z``, with g even and h the residue of a score of zero: half the
+weight of the row's class, with the label's sign. Its even part is a sum of waves: a second table of
+Alice's for the sigmoid's ciphertexts (``LossShares``). The other part is linear,
 
     sum of h z / n = y^T (X~^T h / n) = y^T W_1
 
-and W_1 is what the first pass ends with, since its points are zero. Shares of both y and W_1 have
-carries, so that each side scales its own down; the product of two shared vectors needs what one
-side's shares make of the other's. In digits of 30 bits these are products number by number:
+where W_1 is the result of the first pass, which starts at zero. Shares of y and W_1 have carries,
+so each party scales its own down. The product of two shared vectors needs the cross products of the
+parties' shares. In digits of 30 bits these are products number by number:
 
     a b = a_0 b_0 + 2^30 (a_0 b_1 + a_1 b_0) + 2^60 a_1 b_1         modulo p
 
-four slots for each number, each under a mask of its own; the sums are each side's to take, alone.
+with four slots for each number, each under its own mask.
 
-**The count** is that of ``numerics.shared_fraction``: Bob's marks times Alice's table, all summed.
+**The count** is that of ``numerics.shared_fraction``: the sum of Bob's marks times Alice's table.
 
 **Noise.** Alice adds a uniform number to each share that she sends: 2^-16 of a loss in all, and
-less than one of the count. A uniform number of M values leaves an opened number modulo p at most
-``log2(p / M)`` bits of information, whatever Bob has sent in place of his numbers (``bits``).
+less than one of the count. After noise of M values an opened number modulo p carries at most
+``log2(p / M)`` bits of information, whatever Bob sent in place of his numbers (``SumsPlan.bits``).
 """
 
 from __future__ import annotations
@@ -80,23 +79,23 @@ from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint
 
 LEAST_LEAK_BITS = 40
-"""What all answers of a training together may tell of a table, as 2^-bits."""
+"""Bound on what all answers of a training reveal of Alice's shares, as 2^-bits."""
 MOST_WAVES = 128
 Numbers: TypeAlias = Callable[[slice], IntArray]
-"""The numbers of some rows that one side multiplies, a row of them for each."""
+"""Function from rows to the numbers that one side multiplies, one row of them each."""
 _EMPTY = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What both sides know of one side's table: no value in it exceeds ``2^bits``."""
+    """Public size of one side's table; no value in it exceeds ``2^bits``."""
 
     count: int
     bits: int
 
 
 def slots_of(scheme: Scheme) -> SlotScheme:
-    """The scheme's products number by number."""
+    """The scheme of products number by number; refuse a scheme without one."""
     slots = scheme.number_by_number
     if slots is None:
         raise ConfigError(
@@ -109,10 +108,10 @@ def slots_of(scheme: Scheme) -> SlotScheme:
 
 @dataclass(frozen=True, slots=True)
 class SlotBlock:
-    """Rows whose numbers stand in the same slots of some ciphertexts.
+    """Rows whose numbers share the slots of some ciphertexts.
 
-    A ciphertext holds ``groups`` numbers of each row, number after number, so that products of
-    several ciphertexts are summed slot by slot, and one answer serves them all.
+    A ciphertext holds ``groups`` numbers of each row, one group after the other, so that the
+    products of several ciphertexts are summed slot by slot and answered once.
     """
 
     rows: slice
@@ -121,12 +120,12 @@ class SlotBlock:
 
     @property
     def length(self) -> int:
-        """How many numbers a ciphertext holds."""
+        """Numbers in a ciphertext."""
         start, stop = self.rows.start, self.rows.stop
         return self.groups * int(stop - start)
 
     def vectors(self, numbers: IntArray) -> IntArray:
-        """The numbers of each row, in the slots of each ciphertext; what is left is zero."""
+        """The numbers of each row in the slots of each ciphertext, padded with zeros."""
         rows, entries = numbers.shape
         slots = np.zeros((self.ciphertexts * self.groups, rows), dtype=np.int64)
         slots[:entries] = numbers.T
@@ -138,7 +137,7 @@ class SlotBlock:
 
 
 def slot_blocks(slots: SlotScheme, rows: int, entries: int) -> list[SlotBlock]:
-    """How the numbers of all rows, ``entries`` a row, lie in ciphertexts.
+    """Split rows with ``entries`` numbers each into blocks of ciphertexts.
 
     >>> from taciturn.crypto.bfv.slots import BfvSlots
     >>> for block in slot_blocks(BfvSlots(), 9000, 42):
@@ -162,9 +161,9 @@ def _ciphertexts(rows: int, entries: int, most: int) -> int:
 
 
 def _few_ciphertexts(rows: int, entries: int, most: int) -> list[int]:
-    """Sizes of blocks: one for all rows, or a smaller one that leaves no slot empty, and the rest.
+    """Block sizes with the fewest ciphertexts, answers included.
 
-    Whichever has fewer ciphertexts, the answers included.
+    Either one block for all rows, or one that fills its slots and further blocks for the rest.
     """
 
     def cost(sizes: list[int]) -> int:
@@ -178,9 +177,9 @@ def _few_ciphertexts(rows: int, entries: int, most: int) -> list[int]:
 
 
 def shares_modulo_power(sums: WordArray, modulus: int, ring: Wrapping, *, less: bool) -> IntArray:
-    """Shares modulo a prime just below ``2^k``, as shares modulo ``2^k``; see the file's text.
+    """Convert shares modulo a prime just below ``2^k`` to shares modulo ``2^k``.
 
-    ``less`` says whether this side takes the prime off: one of the two does.
+    The module's docstring has the error. ``less`` is true on the one side that subtracts the prime.
     """
     return ring.centred(sums.view(np.int64) - np.int64(modulus if less else 0))
 
@@ -188,10 +187,10 @@ def shares_modulo_power(sums: WordArray, modulus: int, ring: Wrapping, *, less: 
 def shares_modulo_prime(
     shares: IntArray, modulus: int, modulus_bits: int, *, less: bool
 ) -> WordArray:
-    """The other way: shares modulo ``2^k`` of a number x, as shares modulo a prime just below.
+    """Convert shares modulo ``2^k`` of a number x to shares modulo a prime just below.
 
-    ``less`` says whether this side takes ``2^k`` off. That is right but for a chance of ``|x| /
-    2^k``, when the sum is off by the distance of the prime from ``2^k``.
+    ``less`` is true on the one side that subtracts ``2^k``. With probability ``|x| / 2^k`` the sum
+    is off by the distance of the prime from ``2^k``.
     """
     prime, whole = np.uint64(modulus), 1 << modulus_bits
     parts = lowered(np.bitwise_and(shares, np.int64(whole - 1)).view(np.uint64), prime)
@@ -200,26 +199,26 @@ def shares_modulo_prime(
 
 @dataclass(frozen=True, slots=True)
 class VectorRequest:
-    """A vector under its owner's key, for an answer of ``entries`` entries."""
+    """Key owner's part of an exchange: a vector, and the length of the answer."""
 
     key: SecretKey
     vector: IntArray
     entries: int
 
     def encrypted(self, entropy: Entropy) -> EncryptedVector:
-        """The vector for the peer."""
+        """Encrypt the vector."""
         return self.key.encrypt(self.vector, self.entries, entropy)
 
     def decrypted(self, answer: EncryptedAnswer) -> IntArray:
-        """What the answer holds, modulo t."""
+        """Decrypt the answer, modulo t."""
         return self.key.decrypt_shares(answer, len(self.vector))
 
 
 @dataclass(frozen=True, slots=True)
 class MaskedMatrix:
-    """What a question of the peer's is multiplied with.
+    """Table owner's part of an exchange: the factors, and one mask for each entry of the answer.
 
-    ``masks`` has one for each entry of the answer; uniform modulo t, and used once.
+    ``masks`` are uniform modulo t and used once.
     """
 
     key: PublicKey
@@ -228,11 +227,11 @@ class MaskedMatrix:
 
     @property
     def length(self) -> int:
-        """How many entries the vector has."""
+        """Entries of the vector."""
         return len(self.values[0])
 
     def ready(self, entropy: Entropy) -> Callable[[EncryptedVector], EncryptedAnswer]:
-        """The product; covers are made ahead."""
+        """Prepare the table and its covers; return the function from a vector to its answer."""
         prepared = self.key.prepare(self.values)
         mask = self.key.mask_of(self.masks, entropy.fork("multiples"))
         self.key.stock(prepared, mask, entropy)
@@ -242,10 +241,10 @@ class MaskedMatrix:
 def exchange(
     turn: int, question: VectorRequest | None, matrix: MaskedMatrix | None, entropy: Entropy
 ) -> Program[IntArray]:
-    """Asks the peer, answers it, or both; returns the answer to this side's question.
+    """Run one exchange in one direction or both; return the answer to this side's vector.
 
-    ``question`` is None where this side does not ask, ``matrix`` where the peer does not.
-    ``entropy`` is for this exchange alone.
+    ``question`` is None where this side sends no vector, ``matrix`` where the peer sends none.
+    ``entropy`` serves this exchange alone.
     """
     if question is not None:
         yield from send(SharedVector(turn, question.encrypted(entropy.fork("vector"))))
@@ -268,7 +267,7 @@ def _answer(turn: int, matrix: MaskedMatrix, entropy: Entropy) -> Program[None]:
 
 
 def sized_vector(vector: EncryptedVector, length: int) -> EncryptedVector:
-    """The vector, if it has as many entries as are due: a matter of structure, not of content."""
+    """Return the vector; refuse another length, which depends on public sizes alone."""
     if vector.length != length:
         raise RemoteProtocolError(
             f"the peer's vector has {vector.length} entries where {length} are expected"
@@ -277,7 +276,7 @@ def sized_vector(vector: EncryptedVector, length: int) -> EncryptedVector:
 
 
 def sized_answer(answer: EncryptedAnswer, entries: int) -> EncryptedAnswer:
-    """The answer, if it has as many entries as are due: a matter of structure, not of content."""
+    """Return the answer; refuse another length, which depends on public sizes alone."""
     if answer.length != entries:
         raise RemoteProtocolError(
             f"the peer answers with {answer.length} entries where {entries} are expected"
@@ -286,9 +285,9 @@ def sized_answer(answer: EncryptedAnswer, entries: int) -> EncryptedAnswer:
 
 
 LOSSES = 2
-"""The passes whose loss is opened: the last ones."""
+"""Number of last passes whose loss is opened."""
 OPENED_BITS = 2
-"""Further digits of Bob's numbers in these passes.
+"""Additional digits of Bob's numbers in these passes.
 
 A mean loss is then off by about 2e-5, where the tolerance of convergence is 1e-4 or more. Alice's
 roundings weigh four times as much in a residue, at random: that hardly moves two steps.
@@ -298,17 +297,17 @@ _DIGIT_BITS = 30
 _DIGIT = np.uint64((1 << _DIGIT_BITS) - 1)
 _DIGITS = 4
 CROSSED = 2 * _DIGITS
-"""Products number by number for each weight: its slope's and its point's."""
-# What is left of the modulus for the sign and for roundings.
+"""Products number by number for each weight: digits of its slope and of its point."""
+# Bits of the modulus for the sign and for roundings.
 _SPARE_BITS = 2
 _ENTRY_BITS = 30
 
 Exchange: TypeAlias = Callable[[str, int, tuple[int, ...], Numbers], Program[WordArray]]
-"""``shared_products`` of either side."""
+"""Type of ``shared_products`` of either side."""
 
 
 class OpenedFigures(NamedTuple):
-    """What Bob reads: mean losses of the last passes, and how many scores may not fit."""
+    """What Bob reads: mean losses of the last passes, and scores that may be out of range."""
 
     losses: tuple[float, ...]
     beyond: int
@@ -316,10 +315,10 @@ class OpenedFigures(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SumsPlan:
-    """How the sums of a training lie, alike on both sides.
+    """Scales and sizes of the opened sums, equal on both sides.
 
-    ``modulus`` is the slots' prime, ``heaviest`` the largest weight of a class, and ``losses`` how
-    many of the last passes open theirs.
+    ``modulus`` is the slots' prime, ``heaviest`` the largest class weight, and ``losses`` the
+    number of last passes whose loss is opened.
     """
 
     sigmoid: SharedSigmoid
@@ -332,54 +331,54 @@ class SumsPlan:
     losses: int = LOSSES
 
     def opens(self, number: int) -> bool:
-        """Whether the loss of a pass is opened."""
+        """Return whether the loss of a pass is opened."""
         return number >= self.passes - self.losses
 
     @property
     def numbers(self) -> int:
-        """How many numbers are opened."""
+        """Opened numbers."""
         return min(self.passes, self.losses) + 1
 
     @property
     def range_count(self) -> RangeCount:
-        """How scores beyond the range are counted."""
+        """Count of scores out of range."""
         half_range = self.sigmoid.sigmoid.half_range
         return RangeCount(self.scales.modulus_bits, half_range, self.score_range)
 
     @property
     def point_shift(self) -> int:
-        """The digits by which a point is scaled down."""
+        """Binary digits by which a point is scaled down."""
         return max(0, math.floor(math.log2(self._point_unit)) - self._digits)
 
     @property
     def slope_shift(self) -> int:
-        """The digits by which the first pass's products are."""
+        """Binary digits by which the products of the first pass are scaled down."""
         return self.point_shift + self.scales.shared_shift
 
     @property
     def loss_unit(self) -> float:
-        """A mean loss of 1."""
+        """Integer that stands for a mean loss of 1."""
         return (self._point_unit * 2.0**-self.point_shift) ** 2
 
     @property
     def loss_noise(self) -> int:
-        """How many values the noise of a loss takes."""
+        """Number of values of the noise on a loss."""
         return max(1, int(self.loss_unit * 2.0**-NOISE_BITS))
 
     @property
     def mark(self) -> int:
-        """A mark of Bob's, as a number."""
+        """Integer of a mark of Bob's."""
         left = self.scales.modulus_bits - _SPARE_BITS - _ENTRY_BITS - self.rows.bit_length()
         return 1 << max(0, min(left, _ENTRY_BITS))
 
     @property
     def count_unit(self) -> int:
-        """A score that is counted, and how many values the noise of the count takes."""
+        """Integer of one counted score, and number of values of the noise on the count."""
         return self.mark << _ENTRY_BITS
 
     @property
     def bits(self) -> float:
-        """What all opened numbers can tell at most, in bits."""
+        """Upper bound in bits on what all opened numbers reveal."""
         noise = [self.loss_noise] * (self.numbers - 1) + [self.count_unit]
         return sum(math.log2(self.modulus / values) for values in noise)
 
@@ -401,7 +400,7 @@ class SumsPlan:
 
 @dataclass(frozen=True, slots=True)
 class SharedSums:
-    """One side's shares of the sums; ``exchange`` is its ``shared_products``."""
+    """One side's computation of its shares of the sums; ``exchange`` is its ``shared_products``."""
 
     plan: SumsPlan
     fraction: SharedFraction
@@ -409,7 +408,7 @@ class SharedSums:
 
     @property
     def raises(self) -> bool:
-        """Whether this is Alice's side."""
+        """True on Alice's side."""
         return self.fraction.raises
 
     def slope(self, products: IntArray, carries: IntArray) -> IntArray:
@@ -451,7 +450,7 @@ class SharedSums:
         return _total(shares, plan.modulus)
 
     def open_sums(self, sums: IntArray, entropy: Entropy) -> Program[None]:
-        """Alice sends her shares, with noise."""
+        """Send Alice's shares, with noise."""
         plan = self.plan
         losses = entropy.fork("losses").integers(plan.loss_noise, plan.numbers - 1)
         counts = entropy.fork("count").integers(plan.count_unit, 1)
@@ -460,7 +459,7 @@ class SharedSums:
         yield from send(OpenedSums(ShareNumbers(np.array(given, dtype=np.int64))))
 
     def read_sums(self, sums: IntArray, halves: FloatArray) -> Program[OpenedFigures]:
-        """Bob adds his; ``halves`` are the rows' residues of scores of zero."""
+        """Receive Alice's shares and add Bob's; ``halves`` are residues at scores of zero."""
         plan = self.plan
         given = (yield from receive(OpenedSums)).shares
         if len(given) != len(sums):
@@ -483,14 +482,14 @@ class SharedSums:
         return shares_modulo_prime(scaled, self.plan.modulus, bits, less=self.raises)
 
     def _digits(self, values: WordArray) -> IntArray:
-        """Four numbers of each, in an order such that both sides' products are all four."""
+        """Four digits of each number, ordered so that slots multiply all four pairs of digits."""
         low, high = values & _DIGIT, values >> np.uint64(_DIGIT_BITS)
         four = [low, high, low, high] if self.raises else [low, low, high, high]
         return np.stack(four, axis=1).reshape(-1, 1).view(np.int64)
 
 
 def ring_words(shares: IntArray, bits: int) -> WordArray:
-    """Shares modulo ``2^bits`` as numbers from 0 on."""
+    """Represent shares modulo ``2^bits`` as non-negative words."""
     words: WordArray = np.bitwise_and(shares, np.int64((1 << bits) - 1)).view(np.uint64)
     return words
 

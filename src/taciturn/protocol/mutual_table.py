@@ -1,9 +1,8 @@
-"""Newton where nobody sees a score: what both parties do alike.
+"""Whole-table training on shared scores (``mutual``): both parties' part.
 
 All weights are shared modulo ``t = 2^k``, in coordinates in which a step of length 1 is safe
-(``numerics.whole_table``), and so are the points y from which steps start. X~ is a party's
-whitened table, centred where there is an intercept, and K the matrix ``I - P`` of its penalty,
-rounded once.
+(``numerics.whole_table``); so are the points y from which steps start. X~ is a party's whitened
+table, centred where there is an intercept, and K the matrix ``I - P`` of its penalty, rounded once.
 
 ::
 
@@ -39,34 +38,33 @@ rounded once.
       CarryShares                               ->   shares of the count beyond the range
       OpenedSums           her shares           ->   two losses and the count
 
-``w_A = u_A + v_A`` and ``w_B = u_B + v_B``, u at Alice and v at Bob; Bob's intercept, where he has
-one, is a column of his. Each vector holds its sender's share alone, and each receiver adds its own
-share's product. Table and penalty are one matrix, X~ above K, multiplied from either side. What has
-an entry for each row travels in parts of rows (``Scheme.row_parts``): a SharedVector for each part
-in a step, and a SharedProduct for each in scores.
+``w_A = u_A + v_A`` and ``w_B = u_B + v_B``, with u at Alice and v at Bob; an intercept is a column
+of Bob's. A vector holds its sender's share, and the receiver adds the product of its own share.
+Table and penalty are one matrix, X~ above K, multiplied from either side. Vectors with an entry per
+row are sent in parts (``Scheme.row_parts``): one SharedVector per part in a step, one SharedProduct
+per part in scores.
 
-**Shares miss products by some units of the last place** (``Scheme.for_shares``): masks are uniform
-modulo the modulus of answers, and both sides round.
+**Shares differ from products by some units of the last place** (``Scheme.for_shares``): masks are
+uniform modulo the modulus of answers, and both sides round.
 
-**Scaling down.** ``X~^T r' + K y`` has the digits of a feature too many. A real factor of a share
-needs the carry of the two parts (``numerics.shared_fraction``): a number of Bob's for each weight
-is multiplied by Alice's as the sigmoid's waves are. Momentum is a factor of the same kind, of w and
-of the y from which the step started: one exchange serves both. Residues come from a small prime to
-``2^k`` in the same way (``Widening``).
+**Scaling down.** ``X~^T r' + K y`` has the digits of a feature in excess. To multiply a share by a
+real factor takes the carry of the two parts (``numerics.shared_fraction``): Alice multiplies a
+number of Bob's for each weight by one of hers, as in the sigmoid. Momentum multiplies w, and the y
+from which the step started, in the same way: one exchange serves both. ``Widening`` brings residues
+from a small prime to ``2^k`` likewise.
 
 **A linear residue** (``gaussian``) is the label less the score: no sigmoid, no Phases, no loss. A
-share of a score is scaled down to a residue's digits with one carry for each row, as narrow
-residues are widened.
+share of a score is scaled to a residue's digits with one carry per row.
 
-Of many rows most steps are over a block of them (``numerics.table_schedule``): the same messages,
-of that block's rows, with the changes of residues and points since the last step over all rows in
+With many rows most steps use one block of them (``numerics.table_schedule``): the same messages for
+that block's rows, with the changes of residues and points since the last step over all rows in
 place of r' and y (``Anchor``).
 
-The first pass has no sigmoid: all scores are zero, and Bob has the residues. The passes that open
-their loss exchange it modulo p, with more digits, and all do where rows are few.
+The first pass has no sigmoid: all scores are zero, and Bob has the residues. Passes that open their
+loss, and all passes of small tables, exchange the sigmoid modulo p, with more digits.
 
-Shares of a carry are modulo the slots' prime p, and are taken for shares modulo ``2^k`` like those
-of residues. A carry is 0 or 1: that goes wrong with a chance of 1/p, 2^-59, for a weight in a pass.
+Shares of a carry are modulo the slots' prime p and are used as shares modulo ``2^k``. A carry is 0
+or 1, so this fails with probability 1/p, 2^-59, for each weight and pass.
 """
 
 from __future__ import annotations
@@ -128,12 +126,12 @@ from taciturn.settings.agreement import Agreement
 
 _EMPTY = np.empty(0, dtype=np.int64)
 REVEALED_BITS = 20
-"""Binary digits of a whitened weight that is revealed, far above what encryption adds to it."""
+"""Binary digits of a revealed whitened weight, far above the noise of encryption."""
 
 
 @dataclass(frozen=True, slots=True)
 class TablePlan:
-    """How a training's numbers lie, alike on both sides."""
+    """Scales, sizes and schedule of a training, equal on both sides."""
 
     terms: Terms
     scales: Scales
@@ -143,7 +141,7 @@ class TablePlan:
 
     @classmethod
     def from_terms(cls, terms: Terms, rows: int, alice: Columns, bob: Columns) -> TablePlan:
-        """The plan of a training; refuses one without room, or that tells too much of a table."""
+        """Plan a training; refuse one that overflows its ring or reveals too much of a table."""
         scales = Scales.for_shared_table(terms.agreement, rows)
         plan = cls(terms, scales, rows, alice, bob)
         waves = plan.sigmoid.sigmoid.waves
@@ -161,7 +159,7 @@ class TablePlan:
 
     @property
     def scheme(self) -> Scheme:
-        """That of the products with tables, which stay shared."""
+        """Scheme of the products with tables, which are never opened."""
         return self.terms.scheme.for_shares
 
     def own_keys(self, owner: Role, seed: bytes, *, saved_key: bytes = b"") -> OwnKeys:
@@ -181,12 +179,12 @@ class TablePlan:
 
     @property
     def schedule(self) -> TableSchedule:
-        """Which rows each step uses."""
+        """Rows of each step."""
         return TableSchedule(self.rows, self.alice.count + self.bob.count, self.terms.rounds)
 
     @property
     def steps(self) -> int:
-        """How many there are."""
+        """Number of steps."""
         return self.schedule.steps
 
     @property
@@ -196,7 +194,7 @@ class TablePlan:
 
     @property
     def narrow(self) -> SlotScheme:
-        """The same modulo a small prime, for the sigmoid of most passes."""
+        """Products number by number modulo a small prime, for the sigmoid of most passes."""
         return narrow_slots(self.terms, self.schedule, self.sigmoid.entries)
 
     @property
@@ -211,32 +209,32 @@ class TablePlan:
         return usual_sigmoid(self.terms, self.scales, self.schedule)
 
     def is_narrow(self, number: int) -> bool:
-        """Whether a pass exchanges its sigmoid modulo the small prime."""
+        """Return whether a pass exchanges its sigmoid modulo the small prime."""
         usual = 0 < number < self.steps - LOSSES
         return usual and not self.linear and narrow_fits(self.terms.agreement, self.rows)
 
     def at_zero(self, number: int) -> bool:
-        """Whether a pass has no exchange of the sigmoid: all scores are zero, and no loss opens."""
+        """Return whether a pass has no sigmoid exchange: scores are zero, and no loss is opened."""
         return not number and not self.sums.opens(number)
 
     @property
     def linear(self) -> bool:
-        """Whether a residue is its label less its score (``gaussian``): there is no sigmoid."""
+        """True if a residue is the label less the score (``gaussian``): there is no sigmoid."""
         return self.terms.agreement.family == "gaussian"
 
     def score_scaling(self, *, raises: bool) -> Widening:
-        """How shares of scores become those of residues, where these are linear."""
+        """Scaling of shares of scores to shares of residues, where residues are linear."""
         factor = self.scales.score_unit * self.sigmoid.step
         return Widening(1 << self.scales.modulus_bits, factor, raises)
 
     def widening(self, *, raises: bool) -> Widening:
-        """How shares of narrow residues become those of residues."""
+        """Scaling of shares of narrow residues to shares of residues."""
         narrow = usual_sigmoid(self.terms, self.scales, self.schedule)
         return Widening(self.narrow.modulus, self.sigmoid.step / narrow.step, raises)
 
     @property
     def sums(self) -> SumsPlan:
-        """What is opened in the end."""
+        """Sums that are opened after the last pass."""
         agreed = self.terms.agreement
         return SumsPlan(
             replace(self.sigmoid, extra_bits=OPENED_BITS),
@@ -254,22 +252,23 @@ class TablePlan:
         return self.scales.ring(side.bits, self.rows + side.count)
 
     def size(self, side: Columns, rows: int | None = None) -> TableSize:
-        """A side's table, or that many of its rows, above its penalty."""
+        """Size of a side's table (or of ``rows`` of it) with its penalty below."""
         return TableSize((self.rows if rows is None else rows) + side.count, side.count)
 
     def row_order(self, seed: bytes) -> IndexArray | None:
-        """The rows in the public order of which blocks are made; None where there are none."""
+        """Public order in which the rows form blocks; None without blocks."""
         blocks = self.schedule.blocks
         return block_order(seed, blocks) if blocks else None
 
     def fraction(self, *, raises: bool) -> SharedFraction:
-        """How shares are scaled down; Alice is the side that raises."""
+        """Scaling of shares; Alice is the side that raises."""
         return SharedFraction(self.scales.modulus_bits, self.scales.shared_shift, raises)
 
     def require_hidden(self) -> None:
-        """Refuses a training whose answers number by number would tell too much of Alice's shares.
+        """Refuse a training whose answers number by number reveal too much of Alice's shares.
 
-        Their distances add up to at most ``2^-LEAST_LEAK_BITS``. Products with tables tell nothing.
+        Their statistical distances may add up to ``2^-LEAST_LEAK_BITS``. Products with tables
+        reveal nothing.
         """
         bits = -math.log2(max(self.alice_leak, 1e-300))
         if bits < LEAST_LEAK_BITS:
@@ -283,12 +282,12 @@ class TablePlan:
 
     @property
     def alice_leak(self) -> float:
-        """What all answers number by number tell of her shares: a distance."""
+        """Sum of the statistical distances of all answers number by number."""
         return float(sum(2.0 ** -self.slots.leak_bits(products) for products in self.slot_answers))
 
     @property
     def slot_answers(self) -> list[int]:
-        """Of each of her answers number by number, how many ciphertexts it sums."""
+        """Number of ciphertexts that each of Alice's answers number by number sums."""
         weights, sums, opened = self.alice.count + self.bob.count, self.sums, self.sums.numbers - 1
         # How many exchanges there are of each kind, and of how many rows and numbers.
         sigmoids = Counter(
@@ -313,7 +312,7 @@ class TablePlan:
 
 
 def shared_sigmoid(scales: Scales, agreed: Agreement, rows: int) -> SharedSigmoid:
-    """The sigmoid of a training on so many rows, with as few waves as its error allows."""
+    """Sigmoid for this many rows, with as few waves as its error allows."""
     function = PeriodicSigmoid.with_error(scales.score_bound, given(agreed, "sigmoid_error"))
     return SharedSigmoid(function, scales.modulus_bits, scales.shared_unit / rows)
 
@@ -323,20 +322,20 @@ def shared_sigmoid(scales: Scales, agreed: Agreement, rows: int) -> SharedSigmoi
 # one of 2^80 residues, which would be off by less than 3.
 _NARROW_PART = 3 / 8
 NARROW_ROWS = 256
-"""With fewer rows a row's roundings weigh more than its bytes."""
+"""Below, the rounding of narrow residues costs more than the bytes that they save."""
 NARROW_WEIGHT = 0.25
-"""Of a lighter class Bob's numbers have too few digits: rounding would change its sigmoid."""
+"""Below, Bob's numbers of the lighter class have too few digits for its sigmoid."""
 
 
 def narrow_fits(agreed: Agreement, rows: int) -> bool:
-    """Whether most passes exchange residues modulo a small prime."""
+    """Return whether most passes exchange residues modulo a small prime."""
     return rows >= NARROW_ROWS and min(agreed.class_weight or (1.0,)) >= NARROW_WEIGHT
 
 
 def narrow_slots(terms: Terms, schedule: TableSchedule, entries: int) -> SlotScheme:
-    """Products number by number modulo a small prime, for so many numbers of each row.
+    """Products number by number modulo a small prime, for ``entries`` numbers of each row.
 
-    All steps have them but the first and those that open their loss.
+    All steps use them except the first and those that open their loss.
     """
     slots = slots_of(terms.scheme)
     lengths = Counter(row_count(schedule, at) for at in range(1, schedule.steps - LOSSES))
@@ -350,13 +349,13 @@ def narrow_slots(terms: Terms, schedule: TableSchedule, entries: int) -> SlotSch
 
 
 def row_count(schedule: TableSchedule, number: int) -> int:
-    """How many rows a step has."""
+    """Rows of a step."""
     place = schedule.rows_of(number)
     return int(place.stop - place.start)
 
 
 def usual_sigmoid(terms: Terms, scales: Scales, schedule: TableSchedule) -> SharedSigmoid:
-    """The sigmoid of most steps: of many rows residues fill half of the small prime."""
+    """Sigmoid of most steps: with enough rows, residues fill half of the small prime."""
     wide = shared_sigmoid(scales, terms.agreement, schedule.rows)
     if not narrow_fits(terms.agreement, schedule.rows):
         return wide
@@ -365,20 +364,20 @@ def usual_sigmoid(terms: Terms, scales: Scales, schedule: TableSchedule) -> Shar
 
 
 def heaviest_of(agreed: Agreement) -> float:
-    """The largest curvature of a row, in quarters: a class weight, or 4 of a squared residue."""
+    """Largest curvature of a row in quarters: a class weight, or 4 for a squared residue."""
     curvature = FAMILIES[agreed.family].curvature or 0.25
     return 4.0 * curvature * max(agreed.class_weight or (1.0,))
 
 
 def whitening_of(features: FeatureTable, terms: Terms) -> Whitening:
-    """The coordinates of a side's columns, before it knows how many the other has."""
+    """Whitening of a side's columns, before it knows how many the other side has."""
     heaviest = heaviest_of(terms.agreement)
     values, free = features.values, features.free
     return Whitening.fit(values, terms.agreement.l2, free, heaviest, terms.means_of(values, free))
 
 
 def whitened_bits(features: FeatureTable, terms: Terms) -> int:
-    """The size of a side's values in these coordinates: what the other is told of them."""
+    """Bits of a side's largest whitened value, which it states to the other side."""
     if not features.columns:
         return 0
     whitening, values = whitening_of(features, terms), features.values
@@ -391,7 +390,7 @@ def whitened_bits(features: FeatureTable, terms: Terms) -> int:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class OwnTable:
-    """A side's table above its penalty, as whole numbers; its rows are in the public order."""
+    """A side's integer table with its penalty below; the rows are in the public order."""
 
     whole: IntArray
     whitening: Whitening
@@ -405,7 +404,7 @@ class OwnTable:
         order: IndexArray | None = None,
         scratch: Scratch = MEMORY,
     ) -> OwnTable:
-        """Whitens and rounds, once for the training; a large table lies in a file, by columns."""
+        """Whiten and round once for the training; a large table is kept in a file, by columns."""
         scales, agreed = plan.scales, plan.terms.agreement
         values, (rows, columns) = features.values, features.values.shape
 
@@ -441,7 +440,7 @@ class OwnTable:
         return cls(by_columns.T, whitening)
 
     def block(self, place: slice) -> IntArray:
-        """Some rows above the penalty."""
+        """Some rows with the penalty below."""
         by_columns = self.whole.T
         below = by_columns[:, by_columns.shape[1] - len(by_columns) :]
         return np.concatenate([by_columns[:, place], below], axis=1).T
@@ -466,7 +465,7 @@ class _Holding:
 
 @dataclass(frozen=True, slots=True)
 class _RowTables:
-    """Both sides' tables of some rows; None where a side has no columns."""
+    """Both sides' tables for some rows; None where a side has no columns."""
 
     rows: int
     asking: _Asking | None
@@ -474,17 +473,17 @@ class _RowTables:
 
     @property
     def part_pairs(self) -> list[tuple[slice | None, slice | None]]:
-        """The parts of this side's table beside those of the peer's."""
+        """Pairs of parts of this side's table and of the peer's."""
         sides = (self.holding, self.asking)
         return list(zip_longest(*([] if side is None else side.parts for side in sides)))
 
 
 class Tables:
-    """One party's part in the products with both tables, of all rows or of a block of them.
+    """One party's part in the products with both tables, over all rows or a block of them.
 
     ``asking`` is its keys and the peer's columns, or None where the peer has none; ``holding`` is
-    its own table with the peer's keys, or None. ``memory`` is in bytes. What has an entry for each
-    row goes in parts, one of each side's at a time.
+    its own table and the peer's keys, or None. ``memory`` is in bytes. Vectors with an entry per
+    row are sent in parts, one of each side's at a time.
 
     **Alice's key is new in each step.** A Bob who deviates can answer so that digits of the key
     come into her share of his weights, and what is opened in the end depends on that share. With a
@@ -538,11 +537,11 @@ class Tables:
         return self._peers[1]
 
     def shared_scores(self, number: int, own: IntArray, other: IntArray) -> Program[IntArray]:
-        """This side's share of a step's scores, from its shares of the two sides' points."""
+        """Return this side's share of a step's scores, from its shares of both sides' points."""
         tables = self._tables[self._schedule.block(number)]
         scores = np.zeros(tables.rows, dtype=np.int64)
         if not number:
-            # All points are zero before the first pass, and both know it.
+            # Both sides know that all points are zero before the first pass.
             return scores
         turn, asking, holding = 2 * number, tables.asking, tables.holding
         entropy = self._entropy.fork(f"products {turn}")
@@ -566,7 +565,7 @@ class Tables:
             if theirs is not None and asking is not None:
                 answer = yield from _answer(turn, theirs.stop - theirs.start)
                 shares = own_key.decrypt_rows(answer, asking.size, theirs)
-                # Below the rows stands the penalty, which no score has.
+                # The penalty is below the rows and not part of a score.
                 place = slice(theirs.start, min(theirs.stop, tables.rows))
                 scores[place] += shares[: place.stop - place.start]
             yield from self._reached(number, 0, done, len(tables.part_pairs))
@@ -575,7 +574,7 @@ class Tables:
     def shared_steps(
         self, number: int, residues: IntArray, own: IntArray, other: IntArray
     ) -> Program[tuple[IntArray, IntArray]]:
-        """Its shares of what both sides' weights become, with more digits than weights have."""
+        """Return this side's shares of both sides' next weights, with more digits than weights."""
         tables = self._tables[self._schedule.block(number)]
         turn, asking, holding = 2 * number + 1, tables.asking, tables.holding
         entropy, (ours, theirs) = self._entropy.fork(f"products {turn}"), (_EMPTY, _EMPTY)
@@ -606,20 +605,20 @@ class Tables:
         return ours, theirs
 
     def _reached(self, number: int, half: int, done: int, parts: int) -> Program[None]:
-        """Reports how far a step is: its scores are the first half, its products the second."""
+        """Report a step's progress: scores are its first half, products its second."""
         schedule = self._schedule
         at = StepProgress(schedule.passes_done(number), schedule.passes)
         yield from at.report(half, done, parts)
 
     def close(self) -> None:
-        """Frees what was prepared."""
+        """Free the encoded tables."""
         for tables in self._tables.values():
             if tables.holding is not None:
                 tables.holding.prepared.close()
 
 
 def _part_of(residues: IntArray, points: IntArray, part: slice) -> IntArray:
-    """Some entries of the residues above the points."""
+    """Some entries of the residues with the points below."""
     above = len(residues)
     below = slice(max(0, part.start - above), max(0, part.stop - above))
     return np.concatenate([residues[part], points[below]])
@@ -639,10 +638,9 @@ def _answer(turn: int, entries: int) -> Program[EncryptedAnswer]:
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A party's shares at the last step over all rows; steps over a block add what has changed.
+    """A party's shares at the last step over all rows; steps over a block add the changes.
 
-    ``ahead`` are the points of that step, ``residues`` those of its rows, and ``products`` what it
-    made of both.
+    ``ahead`` are that step's points, ``residues`` its rows' residues, ``products`` its products.
     """
 
     schedule: TableSchedule
@@ -653,24 +651,24 @@ class Anchor:
 
     @classmethod
     def start(cls, schedule: TableSchedule, ring: Wrapping) -> Anchor:
-        """Before the first step, which is over all rows."""
+        """Return the anchor before the first step, which is over all rows."""
         return cls(schedule, ring, _EMPTY, _EMPTY, _EMPTY)
 
     def changes(
         self, number: int, residues: IntArray, ahead: IntArray
     ) -> tuple[IntArray, IntArray]:
-        """The vectors of a step's products: its residues and points, or their changes."""
+        """Return the vectors of a step's products: its residues and points, or their changes."""
         if self.schedule.block(number) is None:
             return residues, ahead
         change = residues - self.residues[self.schedule.rows_of(number)]
-        # Of B blocks one stands for all.
+        # One of B blocks represents all rows.
         change *= np.int64(len(self.schedule.blocks))
         return self.ring.centred(change), self.ring.centred(ahead - self.ahead)
 
     def following(
         self, number: int, residues: IntArray, ahead: IntArray, products: IntArray
     ) -> tuple[Anchor, IntArray]:
-        """The anchor of the next step, and what the weights become in this one."""
+        """Return the anchor of the next step, and this step's products."""
         if self.schedule.block(number) is None:
             return replace(self, ahead=ahead, residues=residues, products=products), products
         return self, self.ring.centred(self.products + products)
@@ -680,9 +678,9 @@ class Anchor:
 class Point:
     """A party's shares between two passes, Alice's weights first.
 
-    ``ahead`` are the points from which the next step starts, ``products`` the weights with more
-    digits, and ``carries`` the carries of these. ``slope`` are the first pass's products scaled
-    down, and ``sums`` what is to be opened, both modulo the slots' prime.
+    ``ahead`` are the points from which the next step starts, ``products`` the weights before they
+    are scaled down, and ``carries`` their carries. ``slope`` are the scaled products of the first
+    pass and ``sums`` the sums to be opened, both modulo the slots' prime.
     """
 
     ahead: IntArray = field(repr=False)
@@ -693,18 +691,18 @@ class Point:
 
     @classmethod
     def start(cls, count: int) -> Point:
-        """All weights zero."""
+        """Return shares of zero weights."""
         zeros = np.zeros(count, dtype=np.int64)
         return cls(zeros, zeros, zeros, zeros, zeros[:0])
 
     @classmethod
     def from_state(cls, state: TrainingState, mutual: MutualState) -> Point:
-        """As a training left it."""
+        """Restore the shares of a stored state."""
         ahead = np.concatenate([state.share, mutual.bob_share])
         return cls(ahead, mutual.products, mutual.carries, mutual.slope, mutual.sums)
 
     def kept(self, state: TrainingState, mutual: MutualState, number: int) -> TrainingState:
-        """The state at the start of a pass."""
+        """Return the state at the start of a pass."""
         hers = len(state.share)
         kept = replace(
             mutual,
@@ -725,7 +723,7 @@ class Point:
         products: IntArray,
         carries: IntArray,
     ) -> Point:
-        """After a pass of which these are the products; ``carries`` are those of ``divided``."""
+        """Return the shares after a pass; ``carries`` are those of ``divided``."""
         of_products, of_start = np.split(carries, 2)
         now = Carried(fraction.parts(products), of_products)
         before = Carried(fraction.parts(self.products), self.carries)
@@ -742,9 +740,9 @@ class Point:
         scores: IntArray,
         even: WordArray,
     ) -> Program[Point]:
-        """The same point, with a pass's part of what is opened; before ``following``.
+        """Add a pass's part of the opened sums; to be called before ``following``.
 
-        ``even`` are shares of the rows' losses, their even part.
+        ``even`` are shares of the even part of the rows' losses.
         """
         of_products, of_start = np.split(carries, 2)
         slope = self.slope if number else shared.slope(products, of_products)
@@ -756,19 +754,19 @@ class Point:
         return replace(self, slope=slope, sums=np.array(sums, dtype=np.int64))
 
     def divided(self, fraction: SharedFraction, products: IntArray) -> IntArray:
-        """The parts of which a pass needs the carries: its products, and the points before it."""
+        """Parts whose carries a pass needs: its products, and the points before it."""
         return fraction.parts(np.concatenate([products, self.ahead]))
 
     def weights(self, fraction: SharedFraction, ring: Wrapping) -> IntArray:
-        """The weights themselves, without momentum."""
+        """Return the shares of the weights, without momentum."""
         now = Carried(fraction.parts(self.products), self.carries)
         return ring.centred(fraction.scaled_down(now))
 
 
 def revealed_part(share: IntArray, scales: Scales) -> IntArray:
-    """A share as its owner reveals it: rounded, so that the sum has ``REVEALED_BITS`` digits.
+    """Round a share that is revealed, so that the sum has ``REVEALED_BITS`` binary digits.
 
-    The last places of a weight depend on the noise of encryptions.
+    The last places of a weight depend on encryption noise.
     """
     unit = math.floor(math.log2(2.0**scales.weight_bits / scales.factor))
     shift = np.int64(max(0, unit - REVEALED_BITS))
@@ -780,7 +778,7 @@ def revealed_part(share: IntArray, scales: Scales) -> IntArray:
 def weight_shares(
     plan: TablePlan, weights: IntArray, alice: Whitening | None = None, bob: Whitening | None = None
 ) -> tuple[WeightShare, WeightShare]:
-    """A party's shares of Alice's weights and of Bob's, with the coordinates that it knows."""
+    """Split a party's shares into Alice's weights and Bob's, with the coordinates that it knows."""
     hers, his = weights[: plan.alice.count], weights[plan.alice.count :]
     return (
         WeightShare(hers, plan.scales, alice, plan.alice.bits),
