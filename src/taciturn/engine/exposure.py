@@ -59,12 +59,15 @@ class OpenedScores:
     """Number of scores a training opens to Bob; with several Alices, number of summed scores.
 
     ``per_row`` is the most of one training row. ``in_all`` includes ``sums`` over all training rows
-    where no score is opened: losses, and a count.
+    where no score is opened: losses, and a count. ``charge`` is what Alice's budget is charged for
+    a training row: sums count as one score, since two trainings that differ in one label reveal
+    about one score of that row.
     """
 
     per_row: int
     per_held_out_row: int
     in_all: int
+    charge: int
     sums: int = 0
 
     @classmethod
@@ -74,17 +77,19 @@ class OpenedScores:
         looks = agreed.models + (agreed.rounds if agreed.evaluate == "epoch" else 0)
         if method.shares_scores:
             sums = (min(agreed.rounds, LOSSES) if agreed.family == BINOMIAL else 0) + 1
-            return cls(0, looks, held_out * looks + sums, sums)
+            return cls(0, looks, held_out * looks + sums, agreed.models, sums)
         if method.shares_weights:
-            return cls(agreed.rounds, looks, rows * agreed.rounds + held_out * looks)
+            in_all = rows * agreed.rounds + held_out * looks
+            return cls(agreed.rounds, looks, in_all, agreed.rounds)
         # Training rows are scored once more at the end.
         if agreed.subset_size is not None:
             iterations = terms.iterations(rows)
             # Bob names the rows of a hidden batch: he may name the same ones each time.
             asked = iterations * min(agreed.subset_size, rows)
-            return cls(iterations + 1, looks, asked + rows + held_out * looks)
+            in_all = asked + rows + held_out * looks
+            return cls(iterations + 1, looks, in_all, iterations + 1)
         per_row = agreed.rounds + 1
-        return cls(per_row, looks, rows * per_row + held_out * looks)
+        return cls(per_row, looks, rows * per_row + held_out * looks, per_row)
 
 
 def sums_alone(terms: Terms) -> tuple[str, ...]:
@@ -236,7 +241,8 @@ def _unseen(opened: OpenedScores) -> str:
         f"{counted(opened.sums, 'sum')} over all training rows, with noise: losses, and how many "
         "scores may lie beyond the range. If he deviates, they can be about rows of his choice; "
         "the noise leaves fewer than 100 bits in all of one training. Two trainings with one label "
-        "changed tell him about that row's score"
+        "changed tell him about that row's score: a training counts as one score of each row in "
+        "scores-per-row"
     )
     scores = opened.in_all - opened.sums
     if not scores:

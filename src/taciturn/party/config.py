@@ -459,7 +459,8 @@ class PrivacySection(Checked):
         _columns(
             "Alice: maximum number of scores per row that this peer ever receives.",
             detail="Counted over all trainings, held-out rows and predictions, new sessions too; "
-            "beyond it she refuses. Without it there is no limit "
+            "a training with `mutual` counts as one score of each row. Beyond it she refuses. "
+            "Without it there is no limit "
             "([threat model](threat_model.md#a-party-that-deviates))",
             example=20,
         ),

@@ -92,6 +92,21 @@ def test_held_out_rows_are_counted_at_every_look(tmp_path):
     assert given(tmp_path) == 3
 
 
+def test_a_training_that_opens_sums_alone_counts_as_one_score_of_each_row(tmp_path):
+    """Two trainings that differ in one label reveal about one score of that row."""
+    agreed = {**MECHANISMS["mutual"], "passes": 1}
+    furnish(tmp_path, 1, **agreed)
+    run_both(tmp_path).records  # noqa: B018 - raises where a side failed
+    assert given(tmp_path) == 1
+    alice, _ = run_both(tmp_path, act=lambda party: party.dry_run()).records
+    assert alice["columns_exposed"]["scores_per_row"] == 0
+    assert "refused" in alice["columns_exposed"]["warning"]
+    # The same rows again, in another session.
+    again = run_both(tmp_path, act=lambda party: party.run(fresh=True))
+    assert isinstance(again.alice, BudgetExceeded)
+    assert given(tmp_path) == 1
+
+
 def test_a_dry_run_tells_alice_what_bob_was_given_and_charges_nothing(tmp_path):
     furnish(tmp_path, 3, **MECHANISMS["sealed"])
     run_both(tmp_path).records  # noqa: B018 - raises where a side failed

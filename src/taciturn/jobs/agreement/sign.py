@@ -162,7 +162,7 @@ def opened_sum(preview: TrainingPlan) -> OpenedSum | None:
     if budget is None:
         return None
     held_out, counts = preview.tables.held_out, preview.scores
-    this = max(counts.per_row, 0 if held_out is None else counts.per_held_out_row)
+    this = max(counts.charge, 0 if held_out is None else counts.per_held_out_row)
     so_far = budget.most_given()
     return OpenedSum(so_far=so_far, this=this, then=so_far + this, limit=budget.limit)
 

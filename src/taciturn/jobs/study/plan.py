@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from hashlib import sha256
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -155,19 +156,29 @@ def _terms_of(group: Sequence[StudyModel]) -> Terms:
     return terms if len(group) == 1 else terms.over([_penalty(model) for model in group])
 
 
-def opened_of_fold(trainings: Sequence[StudyTraining], fold: int) -> int:
-    """Number of a training row's scores that Bob learns; ``fold`` is 0 without folds."""
+def _sum_of_fold(
+    trainings: Sequence[StudyTraining], fold: int, count: Callable[[OpenedScores], int]
+) -> int:
+    """Sum of a training row's counts; ``fold`` is 0 without folds."""
     return sum(
-        training.opened.per_held_out_row if training.fold == fold else training.opened.per_row
+        training.opened.per_held_out_row if training.fold == fold else count(training.opened)
         for training in trainings
     )
 
 
+def charge_of_fold(trainings: Sequence[StudyTraining], fold: int) -> int:
+    """Scores that Alice's budget is charged for a training row of a fold."""
+    return _sum_of_fold(trainings, fold, attrgetter("charge"))
+
+
 def opened_scores(trainings: Sequence[StudyTraining], folds: int) -> OpenedScores:
     """The scores that all trainings open to Bob: the most of one row, and those of all rows."""
-    whole = [training for training in trainings if training.fold is None]
+    whole, numbers = [training for training in trainings if training.fold is None], max(folds, 1)
     return OpenedScores(
-        per_row=max(opened_of_fold(trainings, fold) for fold in range(max(folds, 1))),
+        per_row=max(
+            _sum_of_fold(trainings, fold, attrgetter("per_row")) for fold in range(numbers)
+        ),
+        charge=max(charge_of_fold(trainings, fold) for fold in range(numbers)),
         per_held_out_row=sum(
             training.opened.per_held_out_row for training in whole if training.scored
         ),
@@ -309,7 +320,7 @@ class StudyPlan(TrainingPlan):
     def score_charge(self, session: str) -> ScoreCharge:
         """Alice's scores of each row, in total; the session is charged once."""
         held_out, scores = self.tables.held_out, self.scores
-        rows = [(ids, opened_of_fold(self.trainings, fold)) for fold, ids in self._fold_ids()]
+        rows = [(ids, charge_of_fold(self.trainings, fold)) for fold, ids in self._fold_ids()]
         if held_out is not None:
             rows.append((held_out.ids, scores.per_held_out_row))
         return Charge(tuple(rows), session, opening_facts(self.terms, scores))

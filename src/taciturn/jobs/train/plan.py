@@ -115,7 +115,7 @@ class TrainingPlan(TrainingInputs):
     def score_charge(self, session: str) -> ScoreCharge:
         """The scores of each row that are opened to Bob."""
         counts, held_out = self.scores, self.tables.held_out
-        rows = [(self.tables.train.ids, counts.per_row)]
+        rows = [(self.tables.train.ids, counts.charge)]
         if held_out is not None:
             rows.append((held_out.ids, counts.per_held_out_row))
         return Charge(tuple(rows), session, opening_facts(self.terms, counts))
@@ -210,7 +210,7 @@ class FeatureConsent:
         limit = self.config.privacy.scores_per_row
         bound = "no limit is set (scores-per-row)"
         if limit is not None:
-            refused = given + exposed.scores_per_row > limit
+            refused = given + self.plan.scores.charge > limit
             bound = f"the limit is {limit:,}"
             bound += " and a new training of these rows is refused" if refused else ""
         so_far = f"{self.config.peer} has received up to {given:,} scores per row so far; {bound}"
