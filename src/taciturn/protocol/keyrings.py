@@ -1,9 +1,9 @@
 """A party's key in a session: one for all of its vectors, or a fresh one for each.
 
-Who encrypts *offers* (KeyOffer), who computes *receives*. With ``fresh_keys``, and for each of
-Alice's steps in ``mutual``, a KeyOffer precedes a vector, and nothing that was decrypted with a key
-is sent under it again: ``docs/sealed.md`` and ``docs/mutual.md`` have why. All keys of a ring have
-the uniform half of one joint seed.
+Who encrypts *offers* (KeyOffer), who computes *receives*. With ``fresh_keys``, and at Alice in
+``mutual``, a KeyOffer precedes each vector, and nothing that was decrypted with a key is sent under
+it again: ``docs/sealed.md`` and ``docs/mutual.md`` have why. All keys of a ring have the uniform
+half of one joint seed.
 """
 
 from __future__ import annotations

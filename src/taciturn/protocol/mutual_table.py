@@ -10,8 +10,7 @@ table, centred where there is an intercept, and K the matrix ``I - P`` of its pe
       the joint seed (taciturn.protocol.batches), of the keys' uniform halves
                                                 <-   KeyOffer            his key
                                                 <-   KeyOffer            his key for the sigmoid
-      each pass:
-      KeyOffer             her key of it        ->   (where he has columns)
+      each pass, with a KeyOffer before each vector of hers:
       the next four not in the first pass, whose points are zero:
       SharedVector         <y_B>                ->   (where he has columns)
                                                 <-   SharedVector        <y_A>
@@ -485,9 +484,9 @@ class Tables:
     its own table and the peer's keys, or None. ``memory`` is in bytes. Vectors with an entry per
     row are sent in parts, one of each side's at a time.
 
-    **Alice's key is new in each step.** A Bob who deviates can answer so that digits of the key
-    come into her share of his weights, and what is opened in the end depends on that share. With a
-    key for each step, such digits are of a key that protects two vectors of one step.
+    **Alice has a new key for each vector.** A Bob who deviates can answer so that digits of the key
+    that decrypts his answer come into her shares, and what is opened in the end depends on these.
+    A key that protects residues decrypts one number for each column of his and nothing else.
     """
 
     def __init__(
@@ -503,8 +502,6 @@ class Tables:
         scheme, share = plan.scheme, memory // 2 if blocks else memory
         self._own_keys = None if asking is None else asking[0]
         self._peer_keys = None if holding is None else holding[1]
-        self._own: tuple[int, SecretKey] | None = None
-        self._peers: tuple[int, PublicKey] | None = None
         # The rows stand in a second table where they are cut into blocks.
         self._tables: dict[int | None, _RowTables] = {}
         for at, place in (None, slice(0, plan.rows)), *enumerate(blocks):
@@ -519,22 +516,17 @@ class Tables:
                 holds = _Holding(whole, parts, prepared)
             self._tables[at] = _RowTables(rows, asks, holds)
 
-    def _own_key(self, number: int) -> Program[SecretKey]:
-        """This side's key of a step."""
+    def _own_key(self, turn: int) -> Program[SecretKey]:
+        """This side's key of a turn."""
         if self._own_keys is None:
             raise LocalProtocolError("a side without a peer's table needs no key")
-        if self._own is None or self._own[0] != number:
-            key = yield from self._own_keys.offer(self._entropy.fork(f"key {number}"))
-            self._own = number, key
-        return self._own[1]
+        return (yield from self._own_keys.offer(self._entropy.fork(f"key {turn}")))
 
-    def _peer_key(self, number: int) -> Program[PublicKey]:
-        """The peer's key of a step."""
+    def _peer_key(self) -> Program[PublicKey]:
+        """The peer's key of the next turn."""
         if self._peer_keys is None:
             raise LocalProtocolError("a side without a table has no key of the peer's")
-        if self._peers is None or self._peers[0] != number:
-            self._peers = number, (yield from self._peer_keys.receive())
-        return self._peers[1]
+        return (yield from self._peer_keys.receive())
 
     def shared_scores(self, number: int, own: IntArray, other: IntArray) -> Program[IntArray]:
         """Return this side's share of a step's scores, from its shares of both sides' points."""
@@ -547,11 +539,11 @@ class Tables:
         entropy = self._entropy.fork(f"products {turn}")
 
         if asking is not None:
-            own_key = yield from self._own_key(number)
+            own_key = yield from self._own_key(turn)
             vector = own_key.encrypt_columns(other, asking.size, entropy.fork("vector"))
             yield from send(SharedVector(turn, vector))
         if holding is not None:
-            key = yield from self._peer_key(number)
+            key = yield from self._peer_key()
             # Before waiting, not after: the peer is at work meanwhile.
             table = holding.prepared.under(key)
             masks = key.table_masks(len(holding.whole), entropy.fork("masks"))
@@ -579,9 +571,9 @@ class Tables:
         turn, asking, holding = 2 * number + 1, tables.asking, tables.holding
         entropy, (ours, theirs) = self._entropy.fork(f"products {turn}"), (_EMPTY, _EMPTY)
         if asking is not None:
-            own_key = yield from self._own_key(number)
+            own_key = yield from self._own_key(turn)
         if holding is not None:
-            key = yield from self._peer_key(number)
+            key = yield from self._peer_key()
             masks = key.table_masks(holding.whole.shape[1], entropy.fork("masks"))
             total = holding.prepared.under(key).sum_over_rows(masks.values, entropy)
         for done, (held, asked) in enumerate(tables.part_pairs, 1):

@@ -148,8 +148,8 @@ class MutualState:
     """Further state of a training in which Bob's weights are shared as well.
 
     Keys are secret at their owner and public at the peer. ``waves_key`` is Bob's, for products
-    number by number, and ``narrow_key`` his for those modulo a small prime; Alice has a new key in
-    each step. Bob's values are of size ``bob_bits``.
+    number by number, and ``narrow_key`` his for those modulo a small prime; Alice has a new key
+    for each vector. Bob's values are of size ``bob_bits``.
     ``products`` are this party's shares of all weights before they are scaled down, Alice's first,
     and ``carries`` those of their carries; shares of both hold the points that a step starts from.
     ``slope`` and ``sums`` are shares of what is opened in the end (``protocol.mutual``).

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
+from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -241,7 +242,8 @@ class BfvPublicKey:
         size, parameters = check_table(self.capacity, whole), self._seal.parameters
         check_tables(parameters, wrapping(self.capacity), size, products=1)
         return BfvTable(
-            self.server_ops,
+            # A table may change its key, and this one keeps its own.
+            copy(self.server_ops),
             wrapping(self.capacity),
             whole,
             memory,
