@@ -230,8 +230,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         python = given.spu_python.absolute() if given.spu_python and name == MADE else None
         cost = compare(contenders(problem, python), given.turns)
         for contender, (passes, seconds, further, traffic, gap) in cost.items():
+            a_pass = "–" if math.isnan(further) else f"{further:.2f}"
             print(
-                f"| {name} | {contender} | {passes} | {seconds:.1f} | {further:.2f} "
+                f"| {name} | {contender} | {passes} | {seconds:.1f} | {a_pass} "
                 f"| {traffic / 1e6:,.0f} | {gap:.1e} |"
             )
         pairs = [("mutual", "sealed")]
