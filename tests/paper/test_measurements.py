@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from taciturn.numerics import sigmoid
 from taciturn_paper import consortium, mutual_cost, scale, sides, wire
 from taciturn_paper.one_score import Target, by_lattice, by_mean, recovered, smallest
 from taciturn_paper.scale import Task
@@ -108,7 +109,17 @@ def test_mutual_is_measured_beside_sealed():
     rng = np.random.default_rng(1)
     values = rng.normal(size=(60, 4))
     own = np.hstack([values[:, 2:], np.ones((60, 1))])
-    tables = sides.Tables(values[:, :2], own, (values[:, 0] > 0).astype(np.uint8), True)
-    cost = mutual_cost.compare(tables, turns=1)
+    labels = (rng.random(60) < sigmoid(values[:, 0])).astype(np.int8)
+    problem = mutual_cost.Problem(sides.Tables(values[:, :2], own, labels, True))
+    cost = mutual_cost.compare(mutual_cost.contenders(problem), turns=1)
     assert {name: passes for name, (passes, *_) in cost.items()} == {"sealed": 12, "mutual": 28}
-    assert cost["mutual"][2] > cost["sealed"][2] > 0
+    assert cost["mutual"].traffic > cost["sealed"].traffic > 0
+    assert all(abs(figures.gap) < mutual_cost.TARGET for figures in cost.values())
+
+
+def test_every_contender_reaches_the_target_with_its_fewest_passes():
+    problem = mutual_cost.Problem(mutual_cost.made(600, 2, 2))
+    for name in (*mutual_cost.MECHANISMS, "cheetah"):
+        passes = problem.fewest_passes(name)
+        assert problem.gap(problem.fit(name, passes)) < mutual_cost.TARGET
+        assert passes == 1 or problem.gap(problem.fit(name, passes - 1)) >= mutual_cost.TARGET

@@ -59,6 +59,7 @@ MAKE_ENVIRONMENT = Hint(
     "-r paper/spu-requirements.txt; then name spu-env/bin/python as {spu_python}, or in "
     "TACITURN_SPU_PYTHON"
 )
+_NO_POINTS = np.empty(0)
 _ASK = "import json, sys, {0}; print(json.dumps([{0}.__version__, sys.version.split()[0]]))"
 
 
@@ -268,9 +269,39 @@ class Cheetah:
 
     def lap(self, problem: Problem) -> Lap:
         """Trains once; the walk comes after the end of what is measured."""
+        terms, batches = problem.batch_terms, problem.batches
+        per_epoch = terms.per_epoch(len(problem.tables.labels))
+        epochs = [batches[at : at + per_epoch] for at in range(0, len(batches), per_epoch)]
+        return self.train(problem.tables, epochs, terms.rate.at(0), points=walk())
+
+    def train(
+        self,
+        tables: Tables,
+        epochs: Sequence[Sequence[IndexArray]],
+        rate: float,
+        momentum: float = 0.0,
+        points: FloatArray = _NO_POINTS,
+    ) -> Lap:
+        """Trains once on the batches of each epoch, then computes the sigmoid of some points.
+
+        Each epoch has as many batches as the first, of the same sizes.
+        """
+        task = {
+            "sigmoid": self.sigmoid,
+            "learning_rate": rate,
+            "momentum": momentum,
+            "alice_columns": tables.alice.shape[1],
+            "bob_columns": tables.bob.shape[1],
+            "batch_sizes": [len(rows) for rows in epochs[0]],
+            "orders": [np.concatenate(batches).tolist() for batches in epochs],
+            "walk": points.tolist(),
+        }
         with tempfile.TemporaryDirectory(prefix="taciturn-bench-") as name:
             folder = Path(name)
-            self._write_task(folder, problem)
+            # Each side's table is where only its process looks for it.
+            (folder / "task.json").write_text(json.dumps(task), encoding="utf-8")
+            np.savez(folder / "alice.npz", alice=tables.alice)
+            np.savez(folder / "bob.npz", bob=tables.bob, labels=tables.labels)
             own = [str(self.python), "-I", str(Path(spu_side.__file__))]
             ports = [str(free_port()), str(free_port())]
             sides = run_both(
@@ -297,26 +328,6 @@ class Cheetah:
     def expected(self, problem: Problem) -> FloatArray:
         """Weights that the same batches give in clear."""
         return problem.reference
-
-    def _write_task(self, folder: Path, problem: Problem) -> None:
-        """The task, and each side's table where only its process looks for it."""
-        tables, terms = problem.tables, problem.batch_terms
-        per_epoch = terms.per_epoch(len(tables.labels))
-        epochs = [
-            problem.batches[at : at + per_epoch] for at in range(0, len(problem.batches), per_epoch)
-        ]
-        task = {
-            "sigmoid": self.sigmoid,
-            "learning_rate": terms.rate.at(0),
-            "alice_columns": tables.alice.shape[1],
-            "bob_columns": tables.bob.shape[1],
-            "batch_sizes": [len(rows) for rows in epochs[0]],
-            "orders": [np.concatenate(batches).tolist() for batches in epochs],
-            "walk": walk().tolist(),
-        }
-        (folder / "task.json").write_text(json.dumps(task), encoding="utf-8")
-        np.savez(folder / "alice.npz", alice=tables.alice)
-        np.savez(folder / "bob.npz", bob=tables.bob, labels=tables.labels)
 
 
 Contender: TypeAlias = Ours | Cheetah

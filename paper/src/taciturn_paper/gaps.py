@@ -4,15 +4,15 @@ The gap is the penalised mean loss of the model on the training rows, less the l
 Beside it: the AUC on held-out rows, the optimum's, and the largest difference of a training row's
 probability to the optimum's. Nothing is encrypted (``clear``), which changes no weight.
 
-Run ``python -m taciturn_paper.gaps``, with names of tables for some of them; the two large datasets
-are sought in the directory ``TACITURN_DATA``.
+Run ``python -m taciturn_paper.gaps``. The two large datasets are read from the folder that
+``TACITURN_DATA`` names.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -143,10 +143,21 @@ def cases(names: list[str]) -> Iterator[tuple[str, str, pl.DataFrame]]:
             yield name, ",".join(hers), frame
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Prints the table of ``docs/performance.md``."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    known = (*datasets.NAMES, *TABLES)
+    names_of_all = ", ".join(map(repr, known)).replace("%", "%%")
+    parser.add_argument(
+        "tables", nargs="*", metavar="TABLE", help=f"of {names_of_all} (default: all)"
+    )
+    names = parser.parse_args(arguments).tables
+    if unknown := set(names) - set(known):
+        parser.error(f"unknown table: {', '.join(sorted(unknown))}")
     print(f"| table | mechanism | gap | AUC | optimum's AUC | probability apart |\n|{'---|' * 6}")
-    for name, alice, frame in cases(sys.argv[1:]):
+    for name, alice, frame in cases(names):
         for mechanism in MECHANISMS:
             gap = Gap.from_outcome(train(frame, alice, mechanism))
             figures = f"{gap.gap:.1e} | {gap.auc:.4f} | {gap.best_auc:.4f} | {gap.probability:.1e}"

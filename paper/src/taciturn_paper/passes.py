@@ -3,15 +3,15 @@
 Both parties run in one process on a synthetic table, ``PASSES`` passes of newton, with ``bfv``:
 processor time of all of it, keys included, and the bytes of all frames. The three take turns, and
 the least of several turns counts: what else a machine does only adds. The sigmoid's exchange is
-timed by itself too, and a whole training of breast-cancer by the clock.
-
-Run it with ``python -m taciturn_paper.passes``.
+timed by itself too, and a whole training of breast-cancer by the clock. There are no options.
 """
 
 from __future__ import annotations
 
+import argparse
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -126,8 +126,13 @@ def whole_training() -> tuple[float, float]:
     return time.perf_counter() - clock, time.process_time() - processor
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Print the cost of a pass of each mechanism."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.parse_args(arguments)
+    print("a pass: processor time of both sides, KiB to Alice + KiB to Bob")
     print(f"| rows, columns at Alice and Bob | {' | '.join(MECHANISMS)} | `mutual` to `sealed` |")
     print("|---|" + "---|" * (len(MECHANISMS) + 1))
     for rows, alice, bob in SHAPES:

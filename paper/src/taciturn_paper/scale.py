@@ -5,7 +5,8 @@ tables lie in folders of Parquet parts. Each side notes how long its preparation
 pass ended, what crossed the link, and the most memory (resident, file pages included) that its
 process and each helper of it had.
 
-Run ``python -m taciturn_paper.scale --rows 1000000 --passes 3``.
+Run ``python -m taciturn_paper.scale --rows 1000000 --passes 3``. A line of JSON has all figures of
+a size, a table at the end the most important.
 """
 
 from __future__ import annotations
@@ -33,12 +34,14 @@ from taciturn.numerics.logistic import sigmoid
 from taciturn.party.config import ACCEPTED_EXPOSURE, PartyConfig
 from taciturn.protocol.events import Event, Progress
 from taciturn.rng import KeyedEntropy
+from taciturn.settings.schema import Settings
 from taciturn.transport.certs import make_certificates
 from taciturn_paper.sides import free_port, peaks_of_processes, processor_seconds, run_both
 
 PART_ROWS = 500_000
 HELD_OUT = 0.01
 _WATCH_SECONDS = 0.2
+_LONGEST_SECONDS = 12 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +211,9 @@ def measure(task: Task, folder: Path) -> dict[str, Any]:
     made = time.perf_counter() - start
     own = [sys.executable, "-m", "taciturn_paper.scale", "--side"]
     sides = run_both(
-        {role: [*own, str(folder / f"{role}.toml")] for role in ("bob", "alice")}, folder
+        {role: [*own, str(folder / f"{role}.toml")] for role in ("bob", "alice")},
+        folder,
+        _LONGEST_SECONDS,
     )
     return {"task": asdict(task), "made_seconds": made, **sides}
 
@@ -219,42 +224,77 @@ def per_pass(report: dict[str, Any]) -> float:
     return float((ends[-1] - ends[0]) / (len(ends) - 1)) if len(ends) > 1 else float(ends[0])
 
 
+def figures(report: dict[str, Any]) -> dict[str, str]:
+    """What is printed of a training, by heading."""
+    alice, bob, passes = report["alice"], report["bob"], report["task"]["passes"]
+    shown = {"rows": f"{report['task']['rows']:,}", "passes": f"{passes}"}
+    for name, side in (("Alice", alice), ("Bob", bob)):
+        shown[f"{name}: preparation, s"] = f"{side['preparation_seconds']:.1f}"
+        shown[f"{name}: preparation, peak GB"] = f"{side['preparation_peak'] / 1e9:.2f}"
+    shown["training, s"] = f"{max(alice['end'], bob['end']):.1f}"
+    shown["a pass, s"] = f"{per_pass(report):.1f}"
+    for name, side in (("Alice", alice), ("Bob", bob)):
+        shown[f"{name}: training, processor s"] = f"{side['processor_seconds']:.1f}"
+    for name, side in (("Alice", bob), ("Bob", alice)):
+        shown[f"to {name}, MB"] = f"{side['bytes_sent'] / 1e6:,.0f}"
+        shown[f"to {name}, MB a pass"] = f"{side['bytes_sent'] / (passes + 1) / 1e6:,.0f}"
+    for name, side in (("Alice", alice), ("Bob", bob)):
+        own, *workers = side["peaks"]
+        shown[f"{name}: main process, peak GB"] = f"{own / 1e9:.2f}"
+        shown[f"{name}: each worker, peak GB"] = ", ".join(f"{one / 1e9:.2f}" for one in workers)
+    return shown
+
+
 def show(reports: Sequence[dict[str, Any]]) -> None:
     """A table of all."""
     table = Table(title=f"{reports[0]['task']['mechanism']}, newton, two processes on loopback")
-    names = ("rows", "prepare A", "prepare B", "s/pass", "to Alice", "to Bob", "peak A", "peak B")
-    for name in (*names, "helpers"):
-        table.add_column(name, justify="right")
-    for report in reports:
-        alice, bob, passes = report["alice"], report["bob"], report["task"]["passes"]
-        table.add_row(
-            f"{report['task']['rows']:,}",
-            f"{alice['preparation_seconds']:.1f} s",
-            f"{bob['preparation_seconds']:.1f} s",
-            f"{per_pass(report):.1f}",
-            f"{bob['bytes_sent'] / (passes + 1) / 1e6:.0f} MB",
-            f"{alice['bytes_sent'] / (passes + 1) / 1e6:.0f} MB",
-            f"{alice['peaks'][0] / 1e6:.0f} MB",
-            f"{bob['peaks'][0] / 1e6:.0f} MB",
-            f"{max([*alice['peaks'][1:], *bob['peaks'][1:], 0]) / 1e6:.0f} MB",
-        )
+    columns = [figures(report) for report in reports]
+    for at, name in enumerate(columns[0]):
+        values = [column[name] for column in columns]
+        if not at:
+            for heading in (name, *values):
+                table.add_column(heading, justify="right" if heading != name else "left")
+            continue
+        table.add_row(name, *values)
     Console(width=100).print(table)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measures and prints; a line of JSON for each size."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, nargs="+", default=[100_000])
-    parser.add_argument("--passes", type=int, default=3)
-    parser.add_argument("--mechanism", choices=("sealed", "mutual"), default="sealed")
-    parser.add_argument("--columns", type=int, nargs=2, default=[50, 10], help="Alice's and Bob's")
-    parser.add_argument("--cores", type=int, default=None, help="of each side; all where absent")
-    parser.add_argument("--folder", type=Path, default=None, help="kept, in place of a temporary")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--rows", type=int, nargs="+", default=[100_000], help="table sizes (default: 100000)"
+    )
+    parser.add_argument(
+        "--passes", type=int, help="over all rows (default: the mechanism's, 12 or 28)"
+    )
+    parser.add_argument(
+        "--mechanism", choices=("sealed", "mutual"), default="sealed", help="default: sealed"
+    )
+    parser.add_argument(
+        "--columns",
+        type=int,
+        nargs=2,
+        default=[50, 10],
+        metavar=("ALICE", "BOB"),
+        help="numbers of columns, Bob's without the intercept (default: 50 10)",
+    )
+    parser.add_argument("--cores", type=int, help="of each side (default: all)")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        help="where tables, states and models are written and kept (default: a temporary folder)",
+    )
     parser.add_argument("--side", type=Path, default=None, help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     if given.side is not None:
         print(json.dumps(asdict(run_side(given.side))))
         return
+    chosen = {"mechanism": given.mechanism, "solver": "newton", "passes": given.passes}
+    settings = Settings.from_mapping(chosen).resolved()
+    passes = settings.passes or settings.default_passes
     reports = []
     for rows in given.rows:
         with ExitStack() as stack:
@@ -262,7 +302,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 tempfile.TemporaryDirectory(prefix="taciturn-scale-")
             )
             alice, bob = given.columns
-            task = Task(rows, given.passes, alice, bob, given.cores, mechanism=given.mechanism)
+            task = Task(rows, passes, alice, bob, given.cores, mechanism=given.mechanism)
             report = measure(task, Path(place) / str(rows))
         print(json.dumps(report), flush=True)
         reports.append(report)

@@ -264,7 +264,9 @@ def measure(agreement: Agreement, tables: Tables, link: Link = LINKS[0], seed: i
         )
 
 
-def run_both(commands: dict[str, list[str]], folder: Path) -> dict[str, Any]:
+def run_both(
+    commands: dict[str, list[str]], folder: Path, seconds: float = LONGEST_SECONDS
+) -> dict[str, Any]:
     """Run a command for each side; each prints JSON as its last line, which is returned.
 
     ``folder`` gets what they write to standard error. ``ConfigError`` where one fails or takes too
@@ -280,14 +282,16 @@ def run_both(commands: dict[str, list[str]], folder: Path) -> dict[str, Any]:
             )
             for role, command in commands.items()
         }
-        return _reports(processes, folder)
+        return _reports(processes, folder, seconds)
 
 
-def _reports(processes: dict[str, subprocess.Popen[str]], folder: Path) -> dict[str, Any]:
+def _reports(
+    processes: dict[str, subprocess.Popen[str]], folder: Path, seconds: float
+) -> dict[str, Any]:
     try:
-        said = {r: p.communicate(timeout=LONGEST_SECONDS)[0] for r, p in processes.items()}
+        said = {r: p.communicate(timeout=seconds)[0] for r, p in processes.items()}
     except subprocess.TimeoutExpired:
-        raise ConfigError(f"a training took more than {LONGEST_SECONDS:g} s") from None
+        raise ConfigError(f"a training took more than {seconds:g} s") from None
     finally:
         for process in processes.values():
             if process.poll() is None:

@@ -57,20 +57,26 @@ def sigmoid_of(name: str) -> Callable[[Any], Any]:
 
 
 def train_epoch(task: dict[str, Any]) -> Callable[..., Any]:
-    """The program of one epoch: both tables, labels, weights and the order in, weights out."""
+    """The program of one epoch: both tables, labels, weights and the order in, weights out.
+
+    The weights have two rows: the model, and the point at which the next step starts, which is
+    another one only with momentum.
+    """
     import jax.numpy as jnp
 
-    sigmoid = sigmoid_of(task["sigmoid"])
+    sigmoid, momentum = sigmoid_of(task["sigmoid"]), task["momentum"]
 
     def epoch(alice: Any, bob: Any, labels: Any, weights: Any, order: Any) -> Any:  # noqa: ANN401
         rows, truth = jnp.concatenate((alice, bob), axis=1)[order], labels[order]
-        start = 0
+        (model, point), start = weights, 0
         for size in task["batch_sizes"]:
             batch, residues = rows[start : start + size], truth[start : start + size]
-            residues = sigmoid(batch @ weights) - residues
-            weights = weights - (task["learning_rate"] / size) * (batch.T @ residues)
+            residues = sigmoid(batch @ point) - residues
+            before = model
+            model = point - (task["learning_rate"] / size) * (batch.T @ residues)
+            point = model + momentum * (model - before) if momentum else model
             start += size
-        return weights
+        return jnp.stack((model, point))
 
     return epoch
 
@@ -207,7 +213,7 @@ def run_side(role: str, folder: Path, ports: list[int]) -> dict[str, Any]:
         "alice": (order.shape[1], task["alice_columns"]),
         "bob": (order.shape[1], task["bob_columns"]),
         "labels": (order.shape[1],),
-        "weights": (task["alice_columns"] + task["bob_columns"],),
+        "weights": (2, task["alice_columns"] + task["bob_columns"]),
     }
     tables["weights"] = np.zeros(shapes["weights"], dtype=np.float32)
     examples = tuple(np.zeros(shape, dtype=np.float32) for shape in shapes.values())
@@ -232,7 +238,7 @@ def run_side(role: str, folder: Path, ports: list[int]) -> dict[str, Any]:
         "started": started - begin,
         "compiled": ready - started,
         "steps": steps,
-        "weights": weights.tolist(),
+        "weights": weights[0].tolist(),
         "walked": side.open("weights").tolist() if len(walk) else [],
     }
     side.close()
