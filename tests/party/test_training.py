@@ -542,7 +542,7 @@ def test_an_alice_who_moves_one_score_is_found_and_not_told(tmp_path, monkeypatc
 
 # Bytes after which a link is torn: amid the keys, in the first pass, and later.
 TORN = [*product(("sealed", "mutual"), [ONE], (300_000, 900_000, 1_500_000))]
-TORN += [("sealed", TWO_ALICES, 700_000), (BLOCKS, ONE, 45_000_000)]
+TORN += [("sealed", TWO_ALICES, 700_000), (BLOCKS, ONE, 38_000_000)]
 
 
 @pytest.mark.parametrize(("name", "alices", "room"), seldom(TORN, [("sealed", ONE, 900_000)]))
