@@ -31,6 +31,7 @@ from tests.party.sides import (
     write_certificates,
     write_config,
     write_tables,
+    write_wide_tables,
 )
 from tests.party.wires import Wire
 from tests.system import free_port
@@ -50,12 +51,17 @@ def state_of(role: str) -> dict[str, Any]:
     return {**STATE, "key": f"{role}.state.key"}
 
 
-def two_parties(folder: Path, mechanism: str, port: int = 0) -> dict[str, Path]:
-    """Two parties about to train; their files."""
-    write_tables(folder, rows=40, alice=3, bob=2)
+def two_parties(
+    folder: Path, mechanism: str, port: int = 0, rows: int = 40, **changes: Any
+) -> dict[str, Path]:
+    """Two parties about to train; their files. ``changes`` are those of the agreement."""
+    if rows == 40:
+        write_tables(folder, rows=rows, alice=3, bob=2)
+    else:
+        write_wide_tables(folder, rows)
     write_certificates(folder / "certs")
     port = port or free_port()
-    agreed = {**NEWTON, "passes": 2, **MECHANISMS[mechanism]}
+    agreed = {**NEWTON, "passes": 2, **MECHANISMS[mechanism], **changes}
     return {
         role: write_config(
             folder, role, agreement=agreed, link=link_of(role, port), state=state_of(role)
@@ -149,6 +155,12 @@ SETUPS: dict[str, Setup] = {
     ),
     "mutual": Setup(
         lambda folder: two_parties(folder, "mutual"),
+        training,
+        lambda folder: pair_is_same(folder, 1),
+    ),
+    "mutual, blocks": Setup(
+        # Two rounds: 36 steps, and a checkpoint before the first and the 18th.
+        lambda folder: two_parties(folder, "mutual", rows=8_000, passes=14),
         training,
         lambda folder: pair_is_same(folder, 1),
     ),

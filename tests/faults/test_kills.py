@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+from taciturn.engine import Transcript
 from taciturn.errors import TaciturnError
 from taciturn.model import ModelShare, whole_model
+from taciturn.numerics import TableSchedule
 from taciturn.party import PartyConfig
 from taciturn.party.consent import ScoreBudget
+from taciturn.protocol import decode
 from tests.faults.processes import PartyProcess, prediction, run_with_kills, training
 from tests.faults.setups import SETUPS, Setup
 from tests.faults.trials import Tally, judged
@@ -44,7 +48,8 @@ def try_kills(
 
 
 @pytest.mark.parametrize(
-    ("kind", "trials"), [("sealed", 14), ("mutual", 8), ("three parties", 6), ("a study", 6)]
+    ("kind", "trials"),
+    [("sealed", 14), ("mutual", 8), ("mutual, blocks", 4), ("three parties", 6), ("a study", 6)],
 )
 def test_sides_that_are_killed_at_random_frames_end_alike(tmp_path, kind, trials):
     """A third of them are killed a second time soon after they were started again."""
@@ -59,6 +64,23 @@ def test_sides_that_are_killed_at_random_frames_end_alike(tmp_path, kind, trials
             kills.setdefault(again, []).append(int(draw.integers(1, 8)))
         try_kills(tally, kind, setup, tmp_path / f"{trial}", kills)
     tally.require_none_wrong(trials)
+
+
+@pytest.mark.parametrize(("role", "at"), [("alice", 800), ("bob", 960)])
+def test_a_side_that_is_killed_between_steps_over_blocks_ends_alike(tmp_path, role, at):
+    """In the second round: the checkpoint is that before its step over all rows."""
+    tally, kind = Tally(TITLE), "mutual, blocks"
+    try_kills(tally, kind, SETUPS[kind], tmp_path / "killed", {role: [at]})
+    tally.require_none_wrong(1)
+    assert tally.counts[kind]["identical"] == 1
+    log = (tmp_path / "killed" / f"{role}.log").read_text().splitlines()
+    (sent,) = (entry["frames_sent"] for entry in map(json.loads, log) if "frames_sent" in entry)
+    said = [*Transcript.load(tmp_path / "killed" / f"{role}.transcript").frames(role)]
+    last: Any = decode(said[sent - 1])
+    step = last.turn // 2 if hasattr(last, "turn") else last.iteration
+    # 6,400 rows and 4 columns: eight blocks.
+    assert step > 17
+    assert TableSchedule(6_400, 4, 14).block(step) is not None
 
 
 # Opening: before it leaves, when it has, when the peer's is here, and when the peer is noted.

@@ -76,6 +76,16 @@ def write_tables(folder: Path, *, rows: int = 120, alice: int = 6, bob: int = 3)
     pl.DataFrame(bobs).reverse().write_csv(folder / "bob.csv")
 
 
+def write_wide_tables(folder: Path, rows: int) -> None:
+    """Made-up rows, as many as asked for: two columns at Alice, and one at Bob."""
+    entropy = KeyedEntropy.from_seed(3)
+    values = entropy.uniform((rows, 3))
+    ids = [f"p{number}" for number in range(rows)]
+    label = (values.sum(axis=1) + entropy.fork("label").uniform((rows,)) > 2).astype(int)
+    pl.DataFrame({"id": ids, "a": values[:, 0], "b": values[:, 1]}).write_csv(folder / "alice.csv")
+    pl.DataFrame({"id": ids, "c": values[:, 2], "sick": label}).write_csv(folder / "bob.csv")
+
+
 @cache
 def _certificates(names: tuple[str, ...]) -> dict[str, bytes]:
     with TemporaryDirectory() as folder:

@@ -35,8 +35,8 @@ from tests.party.sides import (
     numbers_in_one_process,
     write_certificates,
     write_config,
+    write_wide_tables,
 )
-from tests.party.test_training import write_wide_tables
 from tests.system import free_port
 from tests.test_two_machines import ROOT, Terminal
 from tests.waiting import wait_until

@@ -18,6 +18,7 @@ import polars as pl
 import pytest
 
 from taciturn.arrays import IntArray
+from taciturn.crypto import ClearScheme, Scheme
 from taciturn.crypto.bfv import BfvScheme
 from taciturn.engine import Callbacks
 from taciturn.errors import ConfigError, PeerStopped
@@ -55,12 +56,14 @@ from tests.party.sides import (
     model_numbers,
     numbers_in_one_process,
     pulled_at,
+    record,
     records,
     run_both,
     same_numbers,
     scoring,
     set_up,
     training,
+    write_wide_tables,
 )
 from tests.transport.relay import Relay
 from tests.waiting import wait_until
@@ -86,6 +89,9 @@ AGREEMENTS: dict[str, dict[str, Any]] = {
     "sealed, told": {"mechanism": "sealed", "reveal": True, "reveal-epsilon": 4.0},
     "mutual, told": {"mechanism": "mutual", "evaluate": "end", "reveal": True, "reveal-bob": True},
 }
+BLOCKS = "mutual, blocks"
+ROUNDS: dict[str, dict[str, Any]] = {BLOCKS: {**AGREEMENTS["mutual"], "passes": 14}}
+"""On a table of eight blocks: two rounds of 17 steps."""
 FOR_SEVERAL = ["sealed", "none", "none, sgd", "add", "mult", "label-rr over none"]
 FOR_SEVERAL += ["label-rr over sealed"]
 CASES = [*product(AGREEMENTS, [ONE]), *product(FOR_SEVERAL, [TWO_ALICES])]
@@ -111,8 +117,12 @@ def seldom(cases: list[Any], always: list[Any]) -> list[Any]:
 
 
 def group_shape(folder: Path, name: str, alices: tuple[str, ...], **agreed: Any) -> Company:
-    made = Company(folder, alices, agreement={"evaluate": "epoch", **AGREEMENTS[name], **agreed})
-    made.write_tables()
+    terms = {**AGREEMENTS, **ROUNDS}[name]
+    made = Company(folder, alices, agreement={"evaluate": "epoch", **terms, **agreed})
+    if name == BLOCKS:
+        write_wide_tables(folder, 8_000)
+    else:
+        made.write_tables()
     return made
 
 
@@ -407,6 +417,7 @@ def test_a_side_that_is_stopped_resumes_to_the_same_numbers(tmp_path, name, alic
 
 CUTS: list[tuple[str, tuple[str, ...], int]] = [
     *product(("mult", "sealed", "mutual"), [ONE], (5, 11)),
+    (BLOCKS, ONE, 61),
     ("sealed", TWO_ALICES, 9),
     ("none, sgd", TWO_ALICES, 13),
 ]
@@ -420,6 +431,43 @@ def test_a_wire_that_keeps_breaking_changes_nothing(tmp_path, name, alices, ever
     ends = records(star.run(cut=lambda number: number % every == 0))
     assert all(wire.links > 2 for wire in star.wires.values())
     star.require_the_same(ends)
+
+
+def use_scheme(scheme: Scheme, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trains with another scheme than a party's file can name."""
+    prepare = TrainJob.prepare
+
+    def prepared(job: TrainJob, config: PartyConfig) -> TrainSide:
+        side = prepare(job, config)
+        changes = {"scheme": scheme.name, "key_bits": scheme.key_bits[0]}
+        agreed = side.terms.agreement.model_copy(update=changes)
+        terms = replace(side.terms, scheme=scheme, agreement=agreed)
+        side.plan = replace(side.plan, terms=terms)
+        return side
+
+    monkeypatch.setattr(TrainJob, "prepare", prepared)
+
+
+@pytest.mark.parametrize(
+    "scheme",
+    [ClearScheme(), pytest.param(BfvScheme(), marks=pytest.mark.slow)],
+    ids=["clear", "bfv"],
+)
+def test_a_side_that_is_stopped_between_steps_over_blocks_resumes_to_the_same_numbers(
+    tmp_path, scheme, monkeypatch
+):
+    """In the second round, whose steps need the residues of all rows that it began with."""
+    use_scheme(scheme, monkeypatch)
+    star, done = group_shape(tmp_path, BLOCKS, ONE), list[int]()
+    assert isinstance(star.run(watch=pulled_at("bob", 10, Progress))["bob"], Pulled)
+
+    def observe(event: object) -> None:
+        if isinstance(event, Progress):
+            done.append(event.done)
+
+    star.require_the_same(records(star.run(watch={"bob": Callbacks(observe=observe)})))
+    # 36 steps stand for 14 passes: the 18th is the round's first, and ends the seventh pass.
+    assert done == [*range(7, 15)]
 
 
 @pytest.mark.parametrize("every", ["iterations", "bytes"])
@@ -445,23 +493,13 @@ def test_checkpoints_bound_what_is_played_back(tmp_path, monkeypatch, every):
     assert done[-1] == 9
 
 
-def write_wide_tables(folder: Path, rows: int) -> None:
-    """More rows than a ciphertext holds."""
-    entropy = KeyedEntropy.from_seed(3)
-    values = entropy.uniform((rows, 3))
-    ids = [f"p{number}" for number in range(rows)]
-    label = (values.sum(axis=1) + entropy.fork("label").uniform((rows,)) > 2).astype(int)
-    pl.DataFrame({"id": ids, "a": values[:, 0], "b": values[:, 1]}).write_csv(folder / "alice.csv")
-    pl.DataFrame({"id": ids, "c": values[:, 2], "sick": label}).write_csv(folder / "bob.csv")
-
-
 STOPPED = [("sealed", "bob", 5), ("sealed", "alice", 2), ("sealed", "alice", 10)]
 STOPPED += [("mutual", "bob", 5), ("mutual", "alice", 8)]
 
 
 @pytest.mark.parametrize(("mechanism", "role", "part"), seldom(STOPPED, [STOPPED[0], STOPPED[-1]]))
 def test_a_side_that_is_stopped_between_two_parts_resumes_to_the_same_numbers(
-    tmp_path, mechanism, role, part
+    tmp_path, mechanism, role, part, monkeypatch
 ):
     """Three parts of the rows or more, and a stop after one of them."""
     write_wide_tables(tmp_path, rows=3 * 8192)
@@ -471,17 +509,8 @@ def test_a_side_that_is_stopped_between_two_parts_resumes_to_the_same_numbers(
         state={"checkpoint-iterations": 2},
     )
 
-    class SmallParts(TrainJob):
-        def prepare(self, config: PartyConfig) -> TrainSide:
-            side = super().prepare(config)
-            terms = replace(side.terms, scheme=BfvScheme(part_tiles=1))
-            side.plan = replace(side.plan, terms=terms)
-            return side
-
-    def act(party: Party) -> Any:
-        job = SmallParts(tmp_path / f"{party.config.role}.transcript")
-        return run_party(job, party.config, party.callbacks, party.endpoint)
-
+    use_scheme(BfvScheme(part_tiles=1), monkeypatch)
+    act = record(tmp_path)
     first = run_both(tmp_path, act=act, watch=pulled_at(role, part, PartDone))
     assert isinstance(getattr(first, role), Pulled)
     run_both(tmp_path, act=act).records  # noqa: B018 - raises where a side failed
@@ -513,7 +542,7 @@ def test_an_alice_who_moves_one_score_is_found_and_not_told(tmp_path, monkeypatc
 
 # Bytes after which a link is torn: amid the keys, in the first pass, and later.
 TORN = [*product(("sealed", "mutual"), [ONE], (300_000, 900_000, 1_500_000))]
-TORN += [("sealed", TWO_ALICES, 700_000)]
+TORN += [("sealed", TWO_ALICES, 700_000), (BLOCKS, ONE, 38_000_000)]
 
 
 @pytest.mark.parametrize(("name", "alices", "room"), seldom(TORN, [("sealed", ONE, 900_000)]))

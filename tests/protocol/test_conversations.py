@@ -664,6 +664,8 @@ def readable(message: Message) -> bytes:
     return encode(replace(message, **blank))
 
 
+BLOCKS = Tables.make(rows=6_200, alice=2, bob=1, intercept=True)
+"""Rows enough for steps over eight blocks, with seven passes or more."""
 INDEPENDENT: dict[str, tuple[str, int, dict[str, Any]]] = {
     "sealed": ("sealed-table", 1, {}),
     "sealed, fresh keys": ("sealed-table", 1, {"fresh_keys": True}),
@@ -671,6 +673,7 @@ INDEPENDENT: dict[str, tuple[str, int, dict[str, Any]]] = {
     "sealed, several": ("sealed-table", 3, {}),
     "label-rr over sealed": ("sealed-table", 1, {**LABEL_RR, "base_mechanism": "sealed"}),
     "mutual": ("mutual-table", 1, {}),
+    "mutual, blocks": ("mutual-table", 1, {"epochs": 7}),
 }
 
 
@@ -682,9 +685,10 @@ def test_labels_change_nothing_that_alice_can_read(case):
     """
     name, alices, changes = INDEPENDENT[case]
     held_out = HELD_OUT if "evaluate" in changes else None
+    usual = BLOCKS if "blocks" in case else USUAL
     one, other = (
-        converse(star_of(name, alices, tables, epochs=3, **changes), held_out=held_out)
-        for tables in (USUAL, complement(USUAL))
+        converse(star_of(name, alices, tables, **{"epochs": 3, **changes}), held_out=held_out)
+        for tables in (usual, complement(usual))
     )
     for link in one.alices:
         read, read_of_other = (
@@ -710,14 +714,20 @@ def shuffled(tables: Tables) -> Tables:
 
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("change", [complement, shuffled])
-@pytest.mark.parametrize("name", ["sealed-table", "mutual-table"])
-def test_under_bfv_kinds_and_lengths_depend_on_neither_labels_nor_columns(name, change):
+@pytest.mark.parametrize(
+    ("name", "usual", "passes"),
+    [("sealed-table", USUAL, 2), ("mutual-table", USUAL, 2), ("mutual-table", BLOCKS, 7)],
+    ids=["sealed", "mutual", "mutual, blocks"],
+)
+def test_under_bfv_kinds_and_lengths_depend_on_neither_labels_nor_columns(
+    name, usual, passes, change
+):
     shapes = [
         [
             (sender, kind_of(frame), len(frame))
-            for _, sender, frame in converse(star_of(name, 1, tables, BFV, epochs=2)).frames
+            for _, sender, frame in converse(star_of(name, 1, tables, BFV, epochs=passes)).frames
         ]
-        for tables in (USUAL, change(USUAL))
+        for tables in (usual, change(usual))
     ]
     assert shapes[0] == shapes[1]
 

@@ -22,12 +22,12 @@ from taciturn.numerics import (
 from taciturn.protocol import Progress, SharedVector, block_order, seed_of
 from tests.protocol.parties import BOB, Tables
 from tests.protocol.stars import Star, StarTalk, converse, entropy_of
-from tests.protocol.test_conversations import agreed
+from tests.protocol.test_conversations import BLOCKS, agreed
 
 CLEAR, BFV = ClearScheme(), BfvScheme()
-ROWS, L2 = 6_200, 0.05
+ROWS, L2 = BLOCKS.labels.rows, 0.05
 TABLES = {
-    "halves": Tables.make(rows=ROWS, alice=2, bob=1, intercept=True),
+    "halves": BLOCKS,
     "all at alice": Tables.make(rows=ROWS, alice=3),
 }
 SEED = seed_of(entropy_of("alice-1"), BOB)

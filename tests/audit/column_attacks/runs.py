@@ -87,7 +87,7 @@ def people(rows: int = 800) -> pl.DataFrame:
 @cache
 def run(**options: Any) -> Run:
     """A training without encryption: on breast-cancer, or on ``people`` where a label is named."""
-    table = people() if "label" in options else None
+    table = people(options.pop("rows", 800)) if "label" in options else None
     source = {} if "label" in options else {"dataset": "breast-cancer"}
     settings = Settings.from_mapping({"scheme": "clear", "seed": 3, **source, **options}).resolved()
     seen: list[BobObservation] = []
