@@ -76,10 +76,10 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def with_terminals(markdown: str) -> str:
-    """A page's text in which a block's terminal is its title.
+    r"""A page's text in which a block's terminal is its title.
 
-    >>> with_terminals("```sh bob\\ntaciturn align bob.toml\\n```")
-    '```sh title="bob"\\ntaciturn align bob.toml\\n```'
+    >>> with_terminals("```sh bob\ntaciturn align bob.toml\n```")
+    '```sh title="bob"\ntaciturn align bob.toml\n```'
     """
     return _TERMINAL.sub(r'```sh title="\1"', markdown)
 
