@@ -92,7 +92,7 @@ EXAMPLES = [
     )
     for page in (
         "README.md",
-        "docs/estimator.md",
+        "docs/reference/api.md",
         "docs/tutorials/researcher.md",
         "docs/tutorials/data-scientist.md",
     )

@@ -31,6 +31,7 @@ class Parsed(HTMLParser):
         self.links: list[str] = []
         self.loads: list[str] = []
         self.anchors: set[str] = {""}
+        self.fences = text.count("```")
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -87,6 +88,11 @@ def resolves(path: Path, link: str, site: dict[Path, Parsed]) -> bool:
     if target not in site:
         return target.exists() and not parts.fragment
     return unquote(parts.fragment) in site[target].anchors
+
+
+@pytest.mark.slow  # builds the site
+def test_every_block_of_code_is_rendered(site):
+    assert [path.name for path, page in site.items() if page.fences] == []
 
 
 @pytest.mark.slow  # builds the site

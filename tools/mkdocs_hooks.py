@@ -52,6 +52,8 @@ COMMANDS = "<!-- commands -->"
 ERRORS = "<!-- errors -->"
 FORMER = "<!-- former names -->"
 _LINK = re.compile(r"(?<=\]\()([^)#:\s]+)(?=[#)])")
+# A block of one party's commands, which superfences would not recognise as a block.
+_TERMINAL = re.compile(r"^```sh (\S+)$", flags=re.MULTILINE)
 _FENCED = re.compile(r"(```.*?```)", flags=re.DOTALL)
 
 
@@ -70,7 +72,16 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         markdown = markdown.replace(ERRORS, errors())
     if FORMER in markdown:
         markdown = markdown.replace(FORMER, former_names())
-    return relinked(markdown, page.file.src_uri)
+    return relinked(with_terminals(markdown), page.file.src_uri)
+
+
+def with_terminals(markdown: str) -> str:
+    r"""A page's text in which a block's terminal is its title.
+
+    >>> with_terminals("```sh bob\ntaciturn align bob.toml\n```")
+    '```sh title="bob"\ntaciturn align bob.toml\n```'
+    """
+    return _TERMINAL.sub(r'```sh title="\1"', markdown)
 
 
 def site_path(path: str) -> str:

@@ -175,7 +175,7 @@ def _late(
 def main(
     alices: Sequence[int] = ALICES, turns: int = TURNS, show: Callable[[str], None] = print
 ) -> None:
-    """Prints the tables of ``docs/how-to/several-parties.md``."""
+    """Prints the table of ``docs/how-to/two-machines.md``, and that of `none`."""
     show("| Alices | none: Bob | an Alice | KiB | sealed: Bob | an Alice | MiB | waiting |")
     show("|---|---|---|---|---|---|---|---|")
     batches = costs(BATCH * ITERATIONS, SGD, ITERATIONS, alices, turns)
