@@ -185,7 +185,9 @@ def _mult_printed(table: Record) -> Statement:
     cells: dict[str, list[str]] = {}
     for row in learning:
         cells.setdefault(row["dataset"], []).append(f"{row['epsilon']:g}")
-    where = "; ".join(f"{name} at epsilon {', '.join(found)}" for name, found in cells.items())
+    where = "; ".join(
+        f"{name} at epsilon {', '.join(epsilons)}" for name, epsilons in cells.items()
+    )
     return Statement(
         "mult learns as printed",
         "Models trained with the multiplicative mechanism reach AUCs of 65 to 99 %.",
@@ -254,7 +256,7 @@ def _mult_proof(claims: Record) -> Statement:
         "taciturn reproduce claims",
         Evidence(
             ("claimed epsilon", *claimed),
-            [(name, *found) for name, found in cells.items()],
+            [(name, *figures) for name, figures in cells.items()],
             names=5,
         ),
         note="True epsilon of a residue/of a label; ≥ a lower bound for a residue from "
@@ -558,7 +560,9 @@ def _rises_with_epsilon(figure: Record) -> Statement:
         by_place.setdefault(_on(rising), []).append(curve)
         if curve != "mult printed":
             verdicts.append(all(rising.values()))
-    words = "; ".join(f"{place} with {', '.join(found)}" for place, found in by_place.items())
+    words = "; ".join(
+        f"{place} with {', '.join(rising_curves)}" for place, rising_curves in by_place.items()
+    )
     return Statement(
         "A larger epsilon gives a better model",
         "Epsilon from 2^-4 to 2^3.",
@@ -594,15 +598,15 @@ def _all_or_some(every: bool, some: bool) -> Verdict:
     return "holds" if every else "holds in part" if some else "does not hold"
 
 
-def _on(found: dict[str, bool]) -> str:
-    """The datasets on which something was found.
+def _on(by_dataset: dict[str, bool]) -> str:
+    """The datasets on which something holds, in words.
 
     >>> _on({"a": True, "b": True}), _on({"a": True, "b": False}), _on({"a": False})
     ('on every dataset', 'on a', 'on none')
     """
-    if found and all(found.values()):
+    if by_dataset and all(by_dataset.values()):
         return "on every dataset"
-    *most, last = [name for name, there in found.items() if there] or ["none"]
+    *most, last = [name for name, holds in by_dataset.items() if holds] or ["none"]
     return f"on {', '.join(most)} and {last}" if most else f"on {last}"
 
 

@@ -65,12 +65,12 @@ def _draw_frontier(axes: Axes, rows: list[Record], key: str, *, names: bool = Fa
 
     A mark that would hide another is drawn beside it; lines and intervals stay in place.
     """
-    there = [row for row in rows if row["leakage"] is not None]
-    heights = [100 * row[key] for row in there]
+    attacked = [row for row in rows if row["leakage"] is not None]
+    heights = [100 * row[key] for row in attacked]
     near = 0.04 * max(max(heights) - min(heights), 1.0)
     drawn: list[tuple[float, float]] = []
-    for curve in dict.fromkeys(row["curve"] for row in there):
-        points = [row for row in there if row["curve"] == curve]
+    for curve in dict.fromkeys(row["curve"] for row in attacked):
+        points = [row for row in attacked if row["curve"] == curve]
         colour, marker = LOOKS.get(curve, _OTHER)
         leaked = [100 * row["leakage"] for row in points]
         values = [100 * row[key] for row in points]

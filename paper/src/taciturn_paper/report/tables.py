@@ -219,7 +219,7 @@ def load_words(record: Record) -> list[Block]:
 
 
 def iterations(record: Record) -> Table:
-    """Milliseconds of one iteration, by mechanism and dataset."""
+    """Milliseconds per iteration, by mechanism and dataset."""
     return _times(record, "One iteration, ms", lambda row: f"{row['ms_per_iteration']:.2f}")
 
 
