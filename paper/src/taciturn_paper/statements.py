@@ -412,14 +412,14 @@ def _hybrid_overhead(table: Record) -> Statement:
     }
     schemes = list(dict.fromkeys(scheme for _, scheme in ratios))
     below = {key: row["ratio"] <= 1.8 for key, row in ratios.items()}
-    above = [f"{name} with {scheme}" for (name, scheme), ok in below.items() if not ok]
+    above = [f"{name} {scheme}" for (name, scheme), ok in below.items() if not ok]
     tail = f"; above: {', '.join(above)}" if above else ""
     return Statement(
         "hybrid costs at most 1.8 times the baseline",
         "Ratios of training time: last column.",
         _all_or_some(all(below.values()), any(below.values())),
-        f"{sum(below.values())} of {len(below)} mean ratios of an iteration of hybrid to one of "
-        f"the baseline are at most 1.8{tail}.",
+        f"{sum(below.values())} of {len(below)} mean ratios of hybrid to baseline iterations "
+        f"are at most 1.8{tail}.",
         "taciturn reproduce table3",
         Evidence(
             ("dataset", *schemes, "paper"),
@@ -510,7 +510,7 @@ def _own_drops(table: Record) -> Statement:
                 name = f"{dataset} {metric}"
                 differing.append(f"{name}: text {getattr(said, metric):g}, table {drop:.4f}")
     return Statement(
-        "The losses in the text are those of Table II",
+        "The losses in the text match Table II",
         "The text on add at epsilon 10.",
         "holds in part" if differing else "holds",
         f"Different at the precision of the text: {'; '.join(differing)}."

@@ -191,7 +191,7 @@ def shape_words(record: Record, dataset: str, curve: str, metric: str) -> str:
 TABLE3_NOTE = (
     "Both parties in one process, without a network; trainings are extrapolated. Mechanisms take "
     "turns in one run, so load affects both sides of a ratio; seconds depend on machine and load. "
-    "phe (python-paillier) does the encrypted part of an iteration alone. The paper used two "
+    "phe (python-paillier) does the encrypted part alone. The paper used two "
     "machines across the Internet and an unstated number of epochs: compare ratios, not seconds."
 )
 
