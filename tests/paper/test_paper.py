@@ -191,19 +191,22 @@ def test_every_statement_has_a_verdict_its_evidence_and_a_command(record):
     # exact: a name and a verdict in JSON
     assert by_name["hybrid protects the labels"]["verdict"] == "does not hold"
     # exact: a name and a verdict in JSON
-    assert by_name["epsilon protects the labels"]["verdict"] == "does not hold"
+    assert by_name["Epsilon protects the labels"]["verdict"] == "does not hold"
     # exact: a name and a verdict in JSON
-    assert by_name["mult: its proof of epsilon"]["verdict"] == "does not hold"
-    assert by_name["the attack on the baseline"]["verdict"] == "holds"
+    assert by_name["The proof of epsilon for mult"]["verdict"] == "does not hold"
+    assert by_name["The attack on the baseline succeeds"]["verdict"] == "holds"
     assert by_name["hybrid is lossless"]["verdict"] == "holds"
-    text = by_name["the losses that the text states"]["evidence"]
+    text = by_name["The losses in the text match Table II"]["finding"]
     assert all(figure in text for figure in ("give-me-some-credit", "0.0003", "0.0007"))
     for statement in by_name.values():
         assert statement["command"].startswith("taciturn ")
-        assert "nan" not in statement["evidence"]
+        figures = statement["evidence"]
+        assert "nan" not in json.dumps([statement["finding"], figures])
+        if figures is not None:
+            assert {len(row) for row in figures["rows"]} == {len(figures["headings"])}
     # Statements without their records are left out.
     judged = statements({"claims": record["claims"]})
-    assert [statement["name"] for statement in judged] == ["mult: its proof of epsilon"]
+    assert [statement["name"] for statement in judged] == ["The proof of epsilon for mult"]
 
 
 @REPRODUCES

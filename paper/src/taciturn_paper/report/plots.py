@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from taciturn.report.plots import INK, LINE, MUTED, style, to_svg
+from taciturn.report.plots import AMBER, CALM, INK, LEAK, LINE, MUTED, style, to_svg
 from taciturn_paper.tasks import Record
 
-# Colours that colour-blind readers can tell apart (Okabe and Ito), and a marker for each as well.
+# Colours follow the outcome where it does not depend on epsilon: red without protection, amber with
+# one side protected, green with both. The others: Okabe and Ito. A marker for each as well.
 LOOKS = {
-    "none": (INK, "s"),
+    "none": (LEAK, "s"),
     "add": ("#0072b2", "o"),
     "mult printed": ("#999999", "v"),
     "mult one-sided": ("#d55e00", "^"),
     "mult mean-one": ("#e69f00", "D"),
     "hybrid": ("#cc79a7", "P"),
     "label-rr": ("#56b4e9", "*"),
-    "sealed": ("#009e73", "X"),
-    "mutual": ("#332288", "p"),
+    "sealed": (AMBER, "X"),
+    "mutual": (CALM, "p"),
 }
 _OTHER = ("#f0e442", "h")
 
@@ -45,38 +48,72 @@ def frontier_svg(record: Record) -> str:
             rows = [row for row in record["rows"] if row["dataset"] == dataset]
             _draw_frontier(good, rows, "test_auc", names=True)
             _draw_frontier(columns, rows, "columns_told")
-            good.set_title(f"{dataset}: dotted, the commoner label", fontsize=11)
+            good.set_title(f"{dataset}; dotted: majority class", fontsize=11)
             good.set_ylabel("held-out AUC, %")
-            columns.set_ylabel("columns told to Bob, R2 in %")
+            columns.set_ylabel("Alice's columns recovered, R2 in %")
             columns.set_ylim(-6, 106)
-            columns.set_xlabel("labels told to Alice, shuffled before training, %")
+            columns.set_xlabel(
+                "labels recovered (shuffled before training), %\noverlapping marks: side by side"
+            )
         handles, labels = panels[0][0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=3 * min(2, len(datasets)))
         return to_svg(figure, "frontier")
 
 
 def _draw_frontier(axes: Axes, rows: list[Record], key: str, *, names: bool = False) -> None:
-    """One panel: a figure of each row against the labels told; ``names`` has epsilons by points."""
-    for curve in dict.fromkeys(row["curve"] for row in rows):
-        points = [row for row in rows if row["curve"] == curve and row["leakage"] is not None]
+    """One panel: a figure of each row against labels recovered; ``names`` has epsilons by points.
+
+    A mark that would hide another is drawn beside it; lines and intervals stay in place.
+    """
+    attacked = [row for row in rows if row["leakage"] is not None]
+    heights = [100 * row[key] for row in attacked]
+    near = 0.04 * max(max(heights) - min(heights), 1.0)
+    drawn: list[tuple[float, float]] = []
+    for curve in dict.fromkeys(row["curve"] for row in attacked):
+        points = [row for row in attacked if row["curve"] == curve]
         colour, marker = LOOKS.get(curve, _OTHER)
         leaked = [100 * row["leakage"] for row in points]
-        heights = [100 * row[key] for row in points]
-        axes.plot(leaked, heights, marker=marker, color=colour, label=curve, linewidth=1)
-        for row, x, y in zip(points, leaked, heights, strict=True):
+        values = [100 * row[key] for row in points]
+        axes.plot(leaked, values, color=colour, linewidth=1)
+        axes.plot([], [], marker, color=colour, label=curve)
+        for row, x, y in zip(points, leaked, values, strict=True):
             ends = [100 * row["leakage_low"], 100 * row["leakage_high"]]
             axes.plot(ends, [y, y], color=colour, alpha=0.4, linewidth=3)
+            place = _free(x, [at for at, height in drawn if abs(y - height) < near])
+            drawn.append((place, y))
+            axes.plot([place], [y], marker, color=colour, markersize=5)
             if names and row["epsilon"] is not None:
+                crowded = place != x or x > _ALL
                 axes.annotate(
                     f"{row['epsilon']:g}",
-                    (x, y),
-                    xytext=(4, 4),
+                    (place, y),
+                    xytext=(0, -6) if crowded else (4, 4),
                     textcoords="offset points",
+                    rotation=90 if crowded else 0,
+                    ha="center" if crowded else "left",
+                    va="top" if crowded else "bottom",
                     fontsize=9,
                     color=colour,
                 )
     axes.axvline(100 * rows[0]["commoner_label"], color=MUTED, linestyle=":", linewidth=1)
+    axes.set_xlim(right=116)
+    axes.set_xticks(range(40, 101, 10))
     axes.grid(color=LINE)
+
+
+# Per cent between marks that would hide one another; nothing is recovered beyond 100.
+_STEP, _ALL = 1.7, 97.0
+
+
+def _free(x: float, taken: list[float]) -> float:
+    """The place nearest to x with room for a mark; to the right where all labels are recovered.
+
+    >>> _free(63.0, []), _free(63.0, [63.0]), round(_free(63.0, [63.0, 64.7]), 1)
+    (63.0, 64.7, 61.3)
+    """
+    sides = (1.0,) if x > _ALL else (1.0, -1.0)
+    steps = (side * number * _STEP for number in count() for side in sides)
+    return next(x + d for d in steps if all(abs(x + d - at) > 0.99 * _STEP for at in taken))
 
 
 _METRICS = {"accuracy": "held-out accuracy, %", "auc": "held-out AUC, %"}

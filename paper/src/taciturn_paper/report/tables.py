@@ -1,38 +1,34 @@
-"""Tables of ``taciturn reproduce``: the paper's figures next to ours, as blocks.
-
-A page has room for more columns than a terminal: ``whole`` asks for all of them.
-"""
+"""Tables of ``taciturn reproduce``: the paper's figures next to ours, as blocks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
-from taciturn.report.blocks import Block, Paragraph, Span, Table, Tone, Words, table
+from taciturn.report.blocks import (
+    Block,
+    Bullets,
+    Heading,
+    Paragraph,
+    Span,
+    Table,
+    Tone,
+    Words,
+    table,
+)
 from taciturn.report.formatting import percent
 from taciturn_paper.tasks import Record
 
-# Where the paper's figure lies, as a sign behind it.
-SIGNS = {
-    "in the interval of the mean": "=",
-    "in the interval of a run": "≈",
-    "outside": "≠",
+TONES: dict[str, Tone] = {
+    "holds": "good",
+    "does not hold": "bad",
+    "holds in part": "warning",
+    "not decided": "muted",
 }
-# A column: its heading, what it says of a row, and whether a terminal has room for it.
-Columns = Sequence[tuple[str, Callable[[Record], str], bool]]
-
-
-def chosen(
-    columns: Columns, rows: Iterable[Record], *, whole: bool
-) -> tuple[list[str], list[list[str]]]:
-    """The headings and cells of a table: all columns, or those that a terminal has room for."""
-    shown = [column for column in columns if whole or column[2]]
-    cells = [[write(row) for _, write, _ in shown] for row in rows]
-    return [heading for heading, _, _ in shown], cells
 
 
 def missing(record: Record) -> list[Block]:
-    """A line for each dataset that is not here."""
-    return [Paragraph(f"{name} is not here: left out", "warning") for name in record["missing"]]
+    """A line for each dataset that is not installed."""
+    return [Paragraph(f"{name}: data not found, omitted", "warning") for name in record["missing"]]
 
 
 def curve_name(row: Record) -> str:
@@ -52,58 +48,74 @@ def optional(value: float | None, digits: str = "g") -> str:
 # --- Table II ---------------------------------------------------------------------------------
 
 
+TABLE2_NOTE = (
+    "Per cent; mean over seeds ± its 95 % interval. Each seed has its own split, batches, noise "
+    "and, for mult, bounds b1 and b2, selected on validation rows. ≠: the paper's figure lies "
+    "outside the 95 % interval of a single run of ours."
+)
+
+
 def table2(record: Record) -> list[Block]:
-    """Table II, one block for each dataset."""
-    note = (
-        "± is the 95 % interval of the mean over seeds. The paper's figure: = lies in it, ≈ could "
-        "be one more run of ours (95 %), ≠ neither. b1, b2: those chosen most often, for each seed "
-        f"on validation rows. Seeds from {record['seed']} on."
-    )
+    """Table II, two blocks for each dataset."""
+    note = f"{TABLE2_NOTE} Seeds from {record['seed']} on. Bounds: --json."
     return [*cells(record), Paragraph(note, "muted"), *missing(record)]
 
 
-def cells(record: Record, *, whole: bool = False) -> list[Table]:
-    """The cells of Table II, a table for each dataset."""
-    columns: Columns = (
-        ("", curve_name, True),
-        ("ε", lambda row: optional(row["epsilon"]), True),
-        ("accuracy %", lambda row: _mean(row, "accuracy"), True),
-        ("paper", lambda row: _paper(row, "accuracy"), True),
-        ("AUC %", lambda row: _mean(row, "auc"), True),
-        ("paper", lambda row: _paper(row, "auc"), True),
-        ("b1, b2", _bounds, True),
-        ("of", lambda row: optional(row["candidates"]), False),
-    )
+def cells(record: Record) -> list[Table]:
+    """The cells of Table II: for each dataset ``none`` and ``add``, then ``mult`` by variant."""
     tables = []
     for settings in record["settings"]:
         rows = [row for row in record["rows"] if row["dataset"] == settings["dataset"]]
-        headings, lines = chosen(columns, rows, whole=whole)
+        plain = [row for row in rows if row["mechanism"] != "mult"]
+        lines = [
+            (
+                row["mechanism"],
+                optional(row["epsilon"]),
+                *(
+                    cell
+                    for metric in ("accuracy", "auc")
+                    for cell in (percent(row[f"paper_{metric}"]), _mean(row, metric))
+                ),
+            )
+            for row in plain
+        ]
         caption = (
-            f"{settings['dataset']}: {settings['train_rows']:,} rows to train, "
-            f"{settings['test_rows']:,} to judge, batch {settings['batch_size']}, rate "
+            f"{settings['dataset']}: {settings['train_rows']:,} training and "
+            f"{settings['test_rows']:,} test rows, batch {settings['batch_size']}, learning rate "
             f"{settings['learning_rate']:g}, {settings['epochs']} epochs, {settings['seeds']} "
-            f"seeds; the commoner label is {percent(settings['commoner_label'])} %"
+            f"seeds, majority class {percent(settings['commoner_label'])} %"
         )
-        tables.append(table(headings, lines, caption=caption, grouped=True))
+        headings = ("", "ε", "accuracy: paper", "here", "AUC: paper", "here")
+        tables.append(table(headings, lines, caption=caption))
+        tables.append(_mult_cells(settings["dataset"], rows))
     return tables
+
+
+def _mult_cells(dataset: str, rows: list[Record]) -> Table:
+    """The paper's figure of ``mult`` and that of each variant, by metric and epsilon."""
+    by_epsilon: dict[float, list[Record]] = {}
+    for row in rows:
+        if row["mechanism"] == "mult":
+            by_epsilon.setdefault(row["epsilon"], []).append(row)
+    lines = [
+        (
+            name,
+            f"{epsilon:g}",
+            percent(same[0][f"paper_{metric}"]),
+            *(_mean(row, metric) for row in same),
+        )
+        for metric, name in (("accuracy", "accuracy"), ("auc", "AUC"))
+        for epsilon, same in by_epsilon.items()
+    ]
+    variants = [row["variant"] for row in next(iter(by_epsilon.values()))]
+    headings = ("mult", "ε", "paper", *variants)
+    return table(headings, lines, label=f"{dataset}, mult by variant", grouped=True)
 
 
 def _mean(row: Record, metric: str) -> str:
     half = (row[f"{metric}_high"] - row[f"{metric}_low"]) / 2
-    return f"{percent(row[metric])} ± {percent(half)}"
-
-
-def _paper(row: Record, metric: str) -> str:
-    return f"{percent(row[f'paper_{metric}'])} {SIGNS[row[f'{metric}_place']]}"
-
-
-def _bounds(row: Record) -> str:
-    """The bounds that were chosen most often, and how often."""
-    bounds = [(run["b1"], run["b2"]) for run in row["runs"] if run["b1"] is not None]
-    if not bounds:
-        return ""
-    most = max(sorted(set(bounds)), key=bounds.count)
-    return f"{most[0]:.3g}, {most[1]:g} ({bounds.count(most)}/{len(bounds)})"
+    outside = " ≠" if row[f"{metric}_place"] == "outside" else ""
+    return f"{percent(row[metric])}±{percent(half)}{outside}"
 
 
 # --- the figures ------------------------------------------------------------------------------
@@ -140,95 +152,126 @@ def fixed_words(record: Record) -> str:
     return ", ".join(f"{name} = {value:g}" for name, value in record["fixed"].items())
 
 
-def shapes(record: Record) -> Table:
-    """Shape of each curve of a figure, by both metrics."""
-    curves = dict.fromkeys((shape["dataset"], shape["curve"]) for shape in record["shapes"])
-    rows = [
-        (*curve, *(shape_words(record, *curve, metric) for metric in ("accuracy", "auc")))
-        for curve in curves
-    ]
-    headings = ("dataset", "curve", "accuracy", "AUC")
-    return table(headings, rows, caption="Shapes", words=range(4))
+def shapes(records: Sequence[Record]) -> Table:
+    """Shape of each curve of figures on each dataset: accuracy, then AUC where it differs."""
+    datasets = list(dict.fromkeys(shape["dataset"] for one in records for shape in one["shapes"]))
+    rows = []
+    for record in records:
+        for curve in dict.fromkeys(shape["curve"] for shape in record["shapes"]):
+            cells = []
+            for dataset in datasets:
+                both = [shape_words(record, dataset, curve, name) for name in ("accuracy", "auc")]
+                cells.append("; ".join(dict.fromkeys(both)))
+            rows.append((record["axis"], curve, *cells))
+    caption = "Shape of accuracy; of AUC, where it differs"
+    headings = ("over", "curve", *datasets)
+    return table(headings, rows, caption=caption, words=range(len(headings)), grouped=True)
 
 
 def shape_words(record: Record, dataset: str, curve: str, metric: str) -> str:
     """A curve's shape in words.
 
     >>> shape = {"dataset": "d", "curve": "add", "metric": "auc"}
-    >>> record = {"shapes": [{**shape, "rises": True, "falls": False, "peak": 1.0}]}
+    >>> record = {"shapes": [{**shape, "rises": True, "falls": True, "peak": 1.0}]}
     >>> shape_words(record, "d", "add", "auc")
-    'rises'
+    'peak at 1'
     """
     key = (dataset, curve, metric)
     shape = next(
         one for one in record["shapes"] if (one["dataset"], one["curve"], one["metric"]) == key
     )
     if shape["rises"] and shape["falls"]:
-        return f"rises to {shape['peak']:.3g}, falls"
+        return f"peak at {shape['peak']:.3g}"
     return "rises" if shape["rises"] else "falls" if shape["falls"] else "flat"
 
 
 # --- Table III --------------------------------------------------------------------------------
 
 
+TABLE3_NOTE = (
+    "Both parties in one process, without a network; trainings are extrapolated. Mechanisms take "
+    "turns in one run, so load affects both sides of a ratio; seconds depend on machine and load. "
+    "phe (python-paillier) does the encrypted part alone. The paper used two "
+    "machines across the Internet and an unstated number of epochs: compare ratios, not seconds."
+)
+
+
 def table3(record: Record) -> list[Block]:
     """Table III: times and ratios."""
-    note = (
-        f"Medians of {record['turns']} turns; trainings scaled from the iterations measured (phe: "
-        "the encrypted part alone). The paper's seconds are of two machines, and of epochs that it "
-        "does not state."
-    )
-    absent = [Paragraph(words, "warning") for words in record["left_out"]]
-    return [*times(record), Paragraph(note, "muted"), *missing(record), *absent]
+    return [
+        iterations(record),
+        trainings(record),
+        ratios(record),
+        Paragraph(TABLE3_NOTE, "muted"),
+        *load_words(record),
+        *missing(record),
+    ]
 
 
-def times(record: Record, *, whole: bool = False) -> list[Table]:
-    """One iteration and a whole training of each contender, and its ratio to the baseline."""
-
-    def ratio(name: str, digits: str = ".2f") -> Callable[[Record], str]:
-        def write(row: Record) -> str:
-            ratios = _ratio(record, row)
-            return "" if ratios is None else optional(ratios[name], digits)
-
-        return write
-
-    def spread(row: Record) -> str:
-        ratios = _ratio(record, row)
-        if ratios is None:
-            return ""
-        return f"{max(0.0, ratios['ratio_low']):.2f} to {ratios['ratio_high']:.2f}"
-
-    columns: Columns = (
-        ("mechanism", lambda row: row["mechanism"], True),
-        ("scheme", lambda row: row["scheme"] or "none", True),
-        ("bits", lambda row: optional(row["key_bits"]), True),
-        ("ms", lambda row: f"{row['ms_per_iteration']:.2f}", True),
-        ("measured", lambda row: str(row["iterations_measured"]), False),
-        ("iterations", lambda row: f"{row['iterations']:,}", False),
-        ("training s", lambda row: f"{row['training_seconds']:,.1f}", True),
-        ("paper s", lambda row: optional(row["paper_seconds"], ",.1f"), True),
-        ("over none", ratio("ratio"), True),
-        ("95 %", spread, False),
-        ("paper", ratio("paper_ratio"), True),
-    )
-    tables = []
-    for dataset in dict.fromkeys(row["dataset"] for row in record["rows"]):
-        rows = [row for row in record["rows"] if row["dataset"] == dataset]
-        headings, lines = chosen(columns, rows, whole=whole)
-        caption = f"{dataset}: one iteration and a whole training, both parties in one process"
-        tables.append(table(headings, lines, caption=caption, words=range(2)))
-    return tables
+def load_words(record: Record) -> list[Block]:
+    """Number of turns, load of the machine, and what was left out of the measurement."""
+    load = record.get("load")
+    words = f"Medians of {record['turns']} turns."
+    if load is not None:
+        words += f" Load average: {load[0]:.1f} before, {load[1]:.1f} after."
+    absent = [Paragraph(f"Omitted: {reason}.", "warning") for reason in record["left_out"]]
+    return [Paragraph(words, "muted"), *absent]
 
 
-def _ratio(record: Record, row: Record) -> Record | None:
-    """The ratio to the baseline that belongs to a row of times."""
-    key = (row["dataset"], row["mechanism"], row["scheme"])
-    return next(
-        (r for r in record["ratios"] if (r["dataset"], r["mechanism"], r["scheme"]) == key), None
-    )
+def iterations(record: Record) -> Table:
+    """Milliseconds per iteration, by mechanism and dataset."""
+    return _times(record, "One iteration, ms", lambda row: f"{row['ms_per_iteration']:.2f}")
 
 
-# --- what is told, and what holds -------------------------------------------------------------
+def trainings(record: Record) -> Table:
+    """Seconds of a whole training, by mechanism and dataset, and the paper's."""
+
+    def seconds(row: Record) -> str:
+        paper = row["paper_seconds"]
+        beside = "" if paper is None else f" ({paper:,.1f})"
+        return f"{row['training_seconds']:,.1f}{beside}"
+
+    return _times(record, "Whole training, s (the paper's in brackets)", seconds)
+
+
+def _times(record: Record, caption: str, write: Callable[[Record], str]) -> Table:
+    datasets = list(dict.fromkeys(row["dataset"] for row in record["rows"]))
+    by_key = {(row["mechanism"], row["scheme"], row["dataset"]): row for row in record["rows"]}
+    lines = [
+        (
+            mechanism,
+            _scheme_name(by_key[mechanism, scheme, datasets[0]]),
+            *(write(by_key[mechanism, scheme, dataset]) for dataset in datasets),
+        )
+        for mechanism, scheme in dict.fromkeys(
+            (mechanism, scheme) for mechanism, scheme, _ in by_key
+        )
+    ]
+    return table(("mechanism", "scheme", *datasets), lines, caption=caption, words=range(2))
+
+
+def _scheme_name(row: Record) -> str:
+    """The scheme with its key: bits of security for BFV, of the modulus for Paillier."""
+    return "none" if row["scheme"] is None else f"{row['scheme']}-{row['key_bits']}"
+
+
+def ratios(record: Record) -> Table:
+    """Time of an iteration of ``hybrid`` over one of the baseline."""
+    lines = [
+        (
+            row["dataset"],
+            row["scheme"],
+            f"{row['ratio']:.2f}",
+            f"{max(0.0, row['ratio_low']):.2f} to {row['ratio_high']:.2f}",
+            optional(row["paper_ratio"]),
+        )
+        for row in record["ratios"]
+    ]
+    headings = ("dataset", "scheme", "hybrid over none", "95 % interval", "paper")
+    return table(headings, lines, caption="Ratios", words=range(2), grouped=True)
+
+
+# --- recovered labels, and verdicts -------------------------------------------------------------
 
 
 def leaks(record: Record) -> list[Block]:
@@ -271,24 +314,55 @@ def leak_tables(record: Record) -> list[Table]:
 
 
 def everything(record: Record) -> list[Block]:
-    """Verdict on each statement."""
-    tones: dict[str, Tone] = {"holds": "good", "does not hold": "bad", "holds in part": "warning"}
-    rows: list[tuple[Words, ...]] = [
-        (
-            statement["name"],
-            Span(statement["verdict"], tones.get(statement["verdict"], "")),
-            statement["evidence"],
-        )
-        for statement in record["statements"]
+    """Verdict on each statement, with its figures."""
+    return [*statements(record), *missing(record["table2"])]
+
+
+def statements(record: Record) -> list[Block]:
+    """Each statement: verdict, finding, figures, and the command that makes them."""
+    words = "± and brackets: 95 % intervals. Attacks: labels shuffled before training, per cent."
+    blocks: list[Block] = [Paragraph(words)]
+    for one in record["statements"]:
+        verdict = one["verdict"]
+        blocks += [
+            Heading(
+                (Span(f"{verdict[0].upper()}{verdict[1:]}", TONES[verdict]), f": {one['name']}")
+            ),
+            Paragraph(f"Paper: {one['paper']}", "muted"),
+            Paragraph(one["finding"]),
+        ]
+        figures = one["evidence"]
+        if figures is not None:
+            names = range(figures["names"])
+            blocks.append(
+                table(
+                    figures["headings"],
+                    figures["rows"],
+                    label=one["name"],
+                    words=names,
+                    grouped=len(names) == 2,
+                )
+            )
+        note = f"{one['note']} " if one["note"] else ""
+        commands = [Span(part, "code") for part in one["command"].split("; ")]
+        between: list[str | Span] = [commands[0]]
+        for command in commands[1:]:
+            between += ["; ", command]
+        blocks.append(Paragraph((note, *between), "muted"))
+    return blocks
+
+
+def verdicts(record: Record) -> list[Block]:
+    """The statements by verdict."""
+    by_verdict: dict[str, list[str]] = {verdict: [] for verdict in TONES}
+    for one in record["statements"]:
+        by_verdict[one["verdict"]].append(one["name"])
+    items: list[Words] = [
+        (Span(verdict, TONES[verdict]), f" ({len(names)}): {'; '.join(names)}")
+        for verdict, names in by_verdict.items()
+        if names
     ]
-    statements = table(
-        ("statement", "here", "evidence"),
-        rows,
-        caption="What the paper states",
-        words=range(3),
-        grouped=True,
-    )
-    return [statements, *missing(record["table2"])]
+    return [Bullets(tuple(items))]
 
 
 def claims(record: Record) -> list[Block]:
