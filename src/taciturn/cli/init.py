@@ -107,9 +107,9 @@ def init(
             "write their fingerprints (taciturn certs --show FILE) under [agreement.parties], "
         )
     screen.print(
-        f"Next: {naming}{making}send each side its own file and "
-        f"certificates, and run taciturn party FILE --dry-run on {'all' if named else 'both'}; "
-        "before that, where the tables differ in rows, taciturn align FILE.",
+        f"Next: {naming}{making}and send each side its own file and certificates. On "
+        f"{'all' if named else 'both'} sides run taciturn align FILE, unless the tables have the "
+        "same rows, then taciturn party FILE --dry-run.",
         markup=False,
     )
     if not chosen.claims_protection:
