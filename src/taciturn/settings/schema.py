@@ -249,8 +249,8 @@ class Protection(Checked):
     mechanism: Annotated[
         str,
         _protection(
-            "Protection: `mutual` (labels and columns; default on own data), `sealed` (labels), "
-            "`label-rr`, `none`, `add`, `mult` or `hybrid`.",
+            "Protection: `mutual` (labels, columns; default on own data), `sealed` (labels; default "
+            "else), `label-rr`, `none`, `add`, `mult`, `hybrid`.",
             detail="[What each protects](threat_model.md)",
         ),
     ] = DEFAULT_MECHANISM
@@ -382,11 +382,11 @@ class Settings(TableSettings, Protection):
         ),
     ] = None
     data: Annotated[
-        str | None, _source("Your own data: a CSV or Parquet file, or a folder of Parquet files.")
+        str | None, _source("Your table: a CSV or Parquet file, or a folder of Parquet files.")
     ] = None
     alice_data: Annotated[
         str | None,
-        _source("Alice's table where it is a file of its own; joined to `data` by `id`."),
+        _source("Alice's table, if it is a separate file; joined to `data` by `id`."),
     ] = None
     id: Annotated[
         str | None,
@@ -414,8 +414,8 @@ class Settings(TableSettings, Protection):
     alice_columns: Annotated[
         str | int | tuple[str, ...],
         Setting(
-            "Alice's columns: `all`, `half`, `equal`, a number (from the first), or names "
-            "separated by commas, with `;` between Alices.",
+            "Alice's columns: `all`, `half`, `equal`, their number, or names separated by commas "
+            "(`;` between Alices).",
             Scope.AGREEMENT,
             Panel.DATA,
             in_file="Number of Alice's prepared columns. Without it Bob accepts 1,000; `hybrid` "
@@ -619,7 +619,7 @@ class Settings(TableSettings, Protection):
     seed: Annotated[
         Annotated[int, Field(ge=0)] | None,
         _run(
-            "Random seed of a simulation; anyone who knows it can remove all masks and noise.",
+            "Random seed; anyone who knows it can remove all masks and noise.",
             refused="is refused in a real training: it determines all masks and noise",
         ),
     ] = None
