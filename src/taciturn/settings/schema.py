@@ -249,8 +249,8 @@ class Protection(Checked):
     mechanism: Annotated[
         str,
         _protection(
-            "Protection: `mutual` (labels, columns; default on own data), `sealed` (labels; default "
-            "else), `label-rr`, `none`, `add`, `mult`, `hybrid`.",
+            "Protection: `mutual` (labels, columns; default on own data), `sealed` (labels; "
+            "default else), `label-rr`, `none`, `add`, `mult`, `hybrid`.",
             detail="[What each protects](threat_model.md)",
         ),
     ] = DEFAULT_MECHANISM
@@ -414,8 +414,8 @@ class Settings(TableSettings, Protection):
     alice_columns: Annotated[
         str | int | tuple[str, ...],
         Setting(
-            "Alice's columns: `all`, `half`, `equal`, their number, or names separated by commas "
-            "(`;` between Alices).",
+            "Alice's columns: `all`, `half`, `equal`, a number (the first ones), or names "
+            "separated by commas (`;` between Alices).",
             Scope.AGREEMENT,
             Panel.DATA,
             in_file="Number of Alice's prepared columns. Without it Bob accepts 1,000; `hybrid` "
