@@ -104,7 +104,7 @@ def test_the_commands_of_the_page_on_runs_run_and_python_reads_what_they_left(ch
 
 def test_the_makefile_has_the_readme_s_commands():
     made = re.findall(r"`(make[ a-z-]*)`", README)
-    assert "make demo" in made
+    assert len(made) >= 2
     for line in made:
         subprocess.run([*line.split(), "--dry-run"], cwd=ROOT, check=True, capture_output=True)
 
