@@ -190,7 +190,8 @@ def _bug(problem: BaseException) -> int:
 
 
 def _misused(problem: TyperException) -> str:
-    hint = "--help lists the options"
+    unknown = "No such command" in problem.format_message()
+    hint = "taciturn --help lists the commands" if unknown else "--help lists the options"
     if close := getattr(problem, "possibilities", None):
         return f"{problem.message}\n  try:   did you mean {close[0]}? {hint}"
     return f"{problem.format_message()}\n  try:   {hint}"

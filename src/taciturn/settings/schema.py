@@ -127,7 +127,9 @@ def _parties(value: object) -> object:
         return value
     entries = list(value.items()) if isinstance(value, Mapping) else value
     if not isinstance(entries, list | tuple) or not all(map(_is_pair, entries)):
-        raise ValueError("it is a table of names, each with a fingerprint; quote a name with dots")
+        raise ValueError(
+            "must be a table of names, each with a fingerprint; quote a name with dots"
+        )
     _check(entries)
     return dict(entries)
 
@@ -143,7 +145,7 @@ def _is_pair(entry: object) -> bool:
 def _check(entries: list[tuple[str, str]] | tuple[tuple[str, str], ...]) -> None:
     if not FEWEST <= len(entries) <= MOST:
         raise ValueError(
-            f"it names {FEWEST} to {MOST} parties, not {len(entries)}; with one Alice leave it out"
+            f"must name {FEWEST} to {MOST} parties, not {len(entries)}; with one Alice leave it out"
         )
     for name, fingerprint in entries:
         if not is_party_name(name):
@@ -683,7 +685,7 @@ class Settings(TableSettings, Protection):
             raise missing_label()
         if self.alice_data is not None and self.id is None:
             raise ConfigError(
-                "two tables are joined by their id column",
+                "two tables need an id column by which they are joined",
                 setting="id",
                 hint=Hint("name it: {id}", id="COLUMN"),
             )
@@ -861,7 +863,7 @@ def settings_file(path: Path) -> TomlFile:
 def missing_label() -> ConfigError:
     """The error of own data whose label column is not named."""
     return ConfigError(
-        "own data needs the name of its label column",
+        "the label column is not named",
         setting="label",
         hint=Hint("use {label}", label="COLUMN"),
     )
