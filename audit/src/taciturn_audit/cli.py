@@ -128,7 +128,8 @@ def audit(
     party: Annotated[
         Path | None,
         typer.Option(
-            help="With --transcript of a real session: TOML file of the side that recorded it."
+            help="With --transcript of a real session: TOML file of the side that recorded it.",
+            hidden=True,
         ),
     ] = None,
     truth: Annotated[
