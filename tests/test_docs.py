@@ -26,9 +26,27 @@ def blocks(text: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
 
 
+def command_output(text: str) -> dict[str, list[str]]:
+    """The lines that a page shows below each command."""
+    shown: dict[str, list[str]] = {}
+    for line in (line for block in blocks(text, "console") for line in block.splitlines()):
+        if line.startswith("$ "):
+            below = shown[line.removeprefix("$ ")] = []
+        else:
+            below.append(line)
+    return shown
+
+
 def commands(text: str) -> list[str]:
     lines = [line for block in blocks(text, "console") for line in block.splitlines()]
     return [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+
+
+FIGURE = re.compile(r"[0-9]+\.[0-9]+")
+
+
+def numbers(text: str) -> list[float]:
+    return [float(figure) for figure in FIGURE.findall(text)]
 
 
 @pytest.fixture
@@ -39,13 +57,22 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_readme_commands_run(checkout, capsys):
+def test_readme_commands_run_and_print_what_it_shows(checkout, capsys):
     """One after the other: some read what others have written."""
-    chosen = [line for line in commands(README) if line.startswith("taciturn ")]
+    chosen = {line: shown for line, shown in command_output(README).items() if "taciturn" in line}
     assert len(chosen) >= 9
-    for line in chosen:
+    for line, shown in chosen.items():
         assert run(shlex.split(line)[1:]) == 0, f"{line}: {capsys.readouterr().err}"
-        assert capsys.readouterr().out, line
+        printed = capsys.readouterr().out
+        assert printed, line
+        figures = {
+            FIGURE.sub("#", printed_line.strip()): printed_line
+            for printed_line in printed.splitlines()
+        }
+        for shown_line in shown:
+            match = figures[FIGURE.sub("#", shown_line.strip())]
+            assert numbers(match) == pytest.approx(numbers(shown_line), abs=0.5)
+    assert any(chosen.values())
 
 
 @pytest.mark.slow  # the README's commands, which run always, are of the same kinds
@@ -75,9 +102,9 @@ def test_the_commands_of_the_page_on_runs_run_and_python_reads_what_they_left(ch
     assert capsys.readouterr().out == said
 
 
-def test_readme_names_the_two_commands_and_the_makefile_has_them():
-    made = [line for line in commands(README) if not line.startswith("taciturn ")]
-    assert made == ["make demo", "make test"]
+def test_the_makefile_has_the_readme_s_commands():
+    made = re.findall(r"`(make[ a-z-]*)`", README)
+    assert len(made) >= 2
     for line in made:
         subprocess.run([*line.split(), "--dry-run"], cwd=ROOT, check=True, capture_output=True)
 

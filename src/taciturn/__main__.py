@@ -122,7 +122,7 @@ def _misplaced(arguments: list[str], message: str) -> ConfigError | None:
     return ConfigError(
         f"{value} is given without the option that takes it",
         where=f"taciturn {arguments[0]} {value}",
-        hint=f"write {name} {value}, or add --help to see what the command takes",
+        hint=f"write {name} {value}, or see --help",
     )
 
 
@@ -190,7 +190,8 @@ def _bug(problem: BaseException) -> int:
 
 
 def _misused(problem: TyperException) -> str:
-    hint = "add --help to see what the command takes"
+    unknown = "No such command" in problem.format_message()
+    hint = "taciturn --help lists the commands" if unknown else "--help lists the options"
     if close := getattr(problem, "possibilities", None):
         return f"{problem.message}\n  try:   did you mean {close[0]}? {hint}"
     return f"{problem.format_message()}\n  try:   {hint}"

@@ -243,7 +243,7 @@ class TableError(DataError):
 
         >>> problems = [ColumnError("no age", hint="add it"), ColumnError("no sex")]
         >>> print(TableError.from_problems(problems))
-        2 things are not fit for use
+        2 problems were found
           1. no age
              try:   add it
           2. no sex
@@ -255,7 +255,7 @@ class TableError(DataError):
         flat = list({(problem.message, problem.where): problem for problem in flat}.values())
         if len(flat) == 1:
             return flat[0]
-        error = cls(f"{len(flat)} things are not fit for use", where=where)
+        error = cls(f"{len(flat)} problems were found", where=where)
         error.problems = tuple(flat)
         return error
 

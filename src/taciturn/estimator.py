@@ -150,13 +150,13 @@ class VerticalLogisticRegression(ClassifierMixin, SimulatedModel):  # type: igno
     data. Columns are taken as they come: put a ``StandardScaler`` before it.
 
     Args:
-        alice_columns: Alice's columns: `all`, `half`, `equal`, a number (from the first), or names
-            separated by commas, with `;` between Alices. Names are those of a frame, or x0, x1, …
-            of an array. Bob has the others, the intercept and the labels.
+        alice_columns: Alice's columns: `all`, `half`, `equal`, a number (the first ones), or names
+            separated by commas (`;` between Alices). Names are those of a frame, or x0, x1, … of an
+            array. Bob has the others, the intercept and the labels.
         parties: Number of Alices, up to 16; they share Alice's columns, and Bob learns only sums of
             their scores.
-        mechanism: Protection: `mutual` (labels and columns; default on own data), `sealed`
-            (labels), `label-rr`, `none`, `add`, `mult` or `hybrid`. Several Alices need another
+        mechanism: Protection: `mutual` (labels, columns; default on own data), `sealed` (labels;
+            default else), `label-rr`, `none`, `add`, `mult`, `hybrid`. Several Alices need another
             than `mutual`.
         epsilon: Privacy parameter: per release for `add`, `mult` and `hybrid`, in total for
             `label-rr`.

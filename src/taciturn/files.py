@@ -23,8 +23,8 @@ _WAY_OUT = "name a file in a folder that exists, may be written and has room"
 _TOML_WAYS_OUT = (
     ("Invalid value", 'correct that line: text stands in quotes, name = "value"'),
     ("Unescaped '\\'", "write the path with /, or the text in single quotes"),
-    ("Cannot overwrite", "the setting stands there twice: remove one of them"),
-    ("Cannot declare", "the section stands there twice: join the two"),
+    ("Cannot overwrite", "the setting is there twice: remove one of them"),
+    ("Cannot declare", "the section is there twice: merge the two"),
     ("Expected '='", 'correct that line: a setting is name = "value"'),
 )
 _LOOKED_AT = 4096

@@ -35,9 +35,9 @@ class VerticalRegressor(RegressorMixin, SimulatedModel):  # type: ignore[misc]
     data. Columns are taken as they come: put a ``StandardScaler`` before it.
 
     Args:
-        alice_columns: Alice's columns: `all`, `half`, `equal`, a number (from the first), or names
-            separated by commas, with `;` between Alices. Names are those of a frame, or x0, x1, …
-            of an array. Bob has the others, the intercept and the labels.
+        alice_columns: Alice's columns: `all`, `half`, `equal`, a number (the first ones), or names
+            separated by commas (`;` between Alices). Names are those of a frame, or x0, x1, … of an
+            array. Bob has the others, the intercept and the labels.
         parties: Number of Alices, up to 16; they share Alice's columns, and Bob learns only sums of
             their scores.
         mechanism: How the labels are protected: `sealed`, `mutual` (gaussian) or `none`.

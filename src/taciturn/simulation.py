@@ -203,7 +203,7 @@ def _joined(settings: Settings, bob: object, alice: object) -> tuple[Settings, o
     frame, columns = join_tables(bob, alice, settings.id, Dialect.from_settings(settings))
     if settings.alice_columns not in ("all", columns):
         raise ConfigError(
-            "the columns of Alice's table are hers, and no others",
+            "with a table of her own, Alice's columns are those of that table",
             setting="alice_columns",
             hint=Hint("leave {alice_columns} out; {keep} and {drop} choose among all columns"),
         )

@@ -117,7 +117,7 @@ def _bobs(agreed: Agreement) -> str:
         adds = "each of them adds"
     return (
         f"one number per row and model: {part}, a linear function of {columns} with noise of "
-        f"2^-12 that {adds} (he knows his own part and takes it off)"
+        f"2^-12 that {adds} (he knows his own part and subtracts it)"
     )
 
 
@@ -125,7 +125,7 @@ def _alices(agreed: Agreement) -> str:
     if _shared(agreed):
         seen = "she receives ciphertexts under Bob's key"
     else:
-        seen = "she receives nothing but a greeting"
+        seen = "she receives only the handshake"
     return f"which rows, how many and when; no score and no label: {seen}"
 
 
@@ -137,7 +137,7 @@ def _repeated(agreed: Agreement, columns: int) -> str:
         "and fewer do where columns have few values"
     )
     cheating = (
-        f". A Bob who does not keep to the protocol has all {columns} columns of a row after "
+        f". A Bob who deviates from the protocol has all {columns} columns of a row after "
         f"{columns + 1} predictions of it with one model at most, and after fewer where several "
         "columns fit into one number"
         if _shared(agreed)
@@ -272,7 +272,7 @@ def _lower_ceiling() -> str:
     most = math.floor(100 * math.log(TOLERATED / (1 - TOLERATED))) / 100
     share = f"{100 * TOLERATED:.0f} %"
     less = advised("{epsilon} or less", epsilon=most)
-    return f"{less}: then no guess at even odds is right beyond {share}"
+    return f"{less}: limits any attack to {share} of labels that are as often 0 as 1"
 
 
 def _less() -> str:

@@ -353,7 +353,7 @@ def check(
     announce: Announce = noop,
     **options: Unpack[SettingsOptions],
 ) -> CheckResult:
-    """Shows before any training what Alice will be able to learn with these settings.
+    """Show before any training what Alice could learn with these settings.
 
     Args:
         data: A path or a frame with her columns; a label column is not needed and not looked at.

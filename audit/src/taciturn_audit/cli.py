@@ -66,8 +66,8 @@ def check(
     seat: Annotated[
         str | None,
         typer.Option(
-            help="Adversary: alice, bob or both; with bob or both, also how well Bob can "
-            "reconstruct Alice's columns (default: both for her own file, else alice)."
+            help="Adversary: alice (recovers labels), bob (reconstructs columns) or both (default: "
+            "both for Alice's own file, else alice)."
         ),
     ] = None,
     known_rows: KnownRows = None,
@@ -122,12 +122,15 @@ def audit(
     transcript: Annotated[
         Path | None,
         typer.Option(
-            help="Audit a run that train --record wrote, or party --record (see --party)."
+            help="Audit a transcript written by train --record, or by party --record (see --party)."
         ),
     ] = None,
     party: Annotated[
         Path | None,
-        typer.Option(help="With --transcript: the file of the side that recorded a real session."),
+        typer.Option(
+            help="With --transcript of a real session: TOML file of the side that recorded it.",
+            hidden=True,
+        ),
     ] = None,
     truth: Annotated[
         Path | None,
@@ -170,9 +173,8 @@ def audit(
     seat: Annotated[
         str | None,
         typer.Option(
-            help="Adversary: alice (recovers labels), bob (reconstructs Alice's columns) or both "
-            "(default: both; with --transcript the side that recorded it). With --parties, alice "
-            "means all Alices together; alice-1 or alice-1+alice-3 selects some."
+            help="Adversary: alice (recovers labels), bob (reconstructs columns) or both (default: "
+            "both; for a transcript its side). With --parties also alice-1 or alice-1+alice-3."
         ),
     ] = None,
     known_rows: KnownRows = None,
@@ -193,7 +195,7 @@ def audit(
     json: Json = False,
     settings: dict[str, Any],
 ) -> None:
-    """Train or read a transcript, then run the attacks that Alice and Bob could run.
+    """Train (or read a transcript), and run every known attack of Alice and Bob on it.
 
     Examples:
     taciturn audit --dataset breast-cancer --mechanism none --scheme clear --seed 1
@@ -299,7 +301,7 @@ def demo(
     out: Out = None,
     json: Json = False,
 ) -> None:
-    """Train on breast-cancer: without protection, as in the paper, with sealed and with mutual.
+    """Train with four mechanisms (none, hybrid, sealed, mutual), and attack each from both sides.
 
     Both parties run in this process, with real encryption. Alice holds 10 columns, Bob 20 and the
     labels; the attacks show what each side can learn from the messages.
@@ -365,7 +367,7 @@ def compare(
     mechanisms: Annotated[
         str,
         typer.Option(
-            help="Mechanisms to compare, separated by commas; name:epsilon sets the epsilon of one."
+            help="Mechanisms to compare, separated by commas; name:epsilon sets an epsilon."
         ),
     ] = "mutual,sealed,label-rr,none",
     html: Annotated[

@@ -32,7 +32,7 @@ from taciturn.setting_syntax import Hint
 from taciturn_audit.preflight import preflight
 from taciturn_audit.rehearsal import FEWEST_ROWS, random_table
 
-_SPELLING = "what to change is said as keys of [agreement], on both sides"
+_SPELLING = "remedies are keys of [agreement]; change them on both sides"
 
 
 def check_party(
@@ -82,8 +82,8 @@ def _at_alice(
         price=preview.outlook(),
         notes=(
             *result.notes,
-            "your own columns were rehearsed; random labels stood in for Bob's, and an intercept "
-            "for his columns",
+            "simulated with your own columns, random labels instead of Bob's, and an intercept "
+            "instead of his columns",
             *_others(config),
             *_study(preview),
             _SPELLING,
@@ -95,8 +95,8 @@ def _others(config: PartyConfig) -> tuple[str, ...]:
     if not config.parties:
         return ()
     return (
-        "the other Alices' columns were not there: Bob sees sums with theirs, which take more "
-        "scores to determine, and several Alices who pool what they have see more than you alone",
+        "simulated without the other Alices' columns: Bob sees sums with theirs, which take more "
+        "scores to determine, and Alices who pool what they have see more than you alone",
     )
 
 
@@ -105,8 +105,8 @@ def _study(preview: TrainingPlan) -> tuple[str, ...]:
         return ()
     study = preview.study
     return (
-        f"model 1 of {counted(len(study.points), 'combination')} was rehearsed; price and counts "
-        f"of scores are those of all {study.models} models together",
+        f"model 1 of {counted(len(study.points), 'combination')} was simulated; the cost and "
+        f"the counts of scores are those of all {study.models} models together",
     )
 
 
@@ -115,7 +115,7 @@ def _at_bob(preview: TrainingPlan, columns: int | None, announce: Announce) -> C
     count = columns or config.alice_columns
     if count is None:
         raise ConfigError(
-            "the number of Alice's columns is not agreed on, and is needed for random stand-ins",
+            "the number of Alice's columns is not set; it is needed to simulate her table",
             setting="alice_columns",
             hint=Hint("write {alice_columns}, or use {columns}", alice_columns=30, columns=30),
         )
@@ -135,12 +135,10 @@ def _at_bob(preview: TrainingPlan, columns: int | None, announce: Announce) -> C
         total = price.ledger.label_epsilon_total
         facts = replace(result.facts, label_epsilon_total=total, attack_ceiling=float(expit(total)))
         result = replace(result, facts=facts)
-    rehearsed = "your own labels were rehearsed, as many of each class"
+    rehearsed = "simulated with your own labels, as many of each class"
     if truth is None:
-        rehearsed = (
-            "you have too few labels of one kind to rehearse with, so random labels stood in"
-        )
-    stood = f"{counted(count, 'random column')} stood in for Alice's, which may tell more"
+        rehearsed = "simulated with random labels, as you have too few labels of one class"
+    stood = f"{counted(count, 'random column')} instead of Alice's, which may reveal more"
     # What Bob would learn of random columns is nobody's concern; how much he receives is in price.
     return replace(
         result,

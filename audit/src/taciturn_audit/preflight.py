@@ -65,7 +65,7 @@ def preflight(
 
     Labels are not looked at, unless ``own_labels``: then as many of either class are rehearsed.
     """
-    announce("rehearsal")
+    announce("simulating a training")
     rehearsal = Rehearsal.run(settings, raw, own_labels=own_labels)
     verdicts = []
     facts = _facts(rehearsal)
@@ -100,7 +100,9 @@ def _whose(rehearsal: Rehearsal) -> tuple[str, ...]:
     if rehearsal.terms.agreement.alices == 1:
         return ()
     columns = counted(rehearsal.own_columns, "column")
-    return (f"the verdicts are of all Alices together, who have {columns}: no Alice learns more",)
+    return (
+        f"the verdicts are for all Alices together, who have {columns}; none learns more alone",
+    )
 
 
 def _verdict(attack: Attack, rehearsal: Rehearsal, promised: bool) -> AttackVerdict:
@@ -108,7 +110,7 @@ def _verdict(attack: Attack, rehearsal: Rehearsal, promised: bool) -> AttackVerd
     if reason := attack.lacks(view):
         return AttackVerdict(attack.name, CLEAR, reason, "")
     guess = about_labels(attack.infer(view), view)
-    kind = "labels" if rehearsal.own_labels else "coin labels"
+    kind = "labels" if rehearsal.own_labels else "random labels"
     level, why = foresee(guess, rehearsal.labels, kind, promised=promised)
     change = "" if level == CLEAR else advice.change(attack.name, rehearsal)
     return AttackVerdict(attack.name, level, why, change)
@@ -172,21 +174,23 @@ def _warnings(rehearsal: Rehearsal) -> tuple[str, ...]:
     rounds, exposed = "passes" if whole_table else "epochs", reconstruction(rehearsal.terms)
     warnings = [] if exposed is None else [f"for Alice: {exposed}"]
     if agreed.rounds > MOST_EPOCHS:
-        warnings.append(f"only {MOST_EPOCHS} of {agreed.rounds} {rounds} were rehearsed")
+        warnings.append(f"only {MOST_EPOCHS} of {agreed.rounds} {rounds} were simulated")
     if whole_table and rehearsal.rows > rehearsal.labels.rows:
         warnings.append(
-            f"{rehearsal.labels.rows:,} of {rehearsal.rows:,} rows were rehearsed; sums over more "
-            "rows tell less of most of them, and as much of a row that stands alone"
+            f"{rehearsal.labels.rows:,} of {rehearsal.rows:,} rows were simulated; sums over more "
+            "rows reveal less about most of them, and as much about a row unlike all others"
         )
     if rehearsal.method.shares_weights:
         warnings += _sealed_warnings(rehearsal)
     elif rehearsal.method.encrypts and rehearsal.method.label_flips is None:
         warnings.append(
-            "for Bob: an Alice who does not keep to the protocol can have any value decrypted that "
-            "she likes; the verdicts assume that she does"
+            "for Bob: an Alice who deviates from the protocol can have any value decrypted that "
+            "she likes; the verdicts assume that she does not deviate"
         )
     if agreed.noise == "continuous":
-        warnings.append("floating-point noise can give labels away by its last bits: use discrete")
+        warnings.append(
+            "floating-point noise can leak labels through its low-order bits: use discrete"
+        )
     return tuple(warnings)
 
 
@@ -201,7 +205,7 @@ def _sealed_warnings(rehearsal: Rehearsal) -> list[str]:
         )
     if not agreed.fresh_keys:
         warnings.append(
-            "for Bob: against an Alice who does not keep to the protocol the encryption must be "
+            "for Bob: against an Alice who deviates from the protocol the encryption must be "
             "funcCPA, which does not follow from IND-CPA"
             + ("" if rehearsal.method.shares_scores else advised("; {fresh_keys} does without"))
         )

@@ -188,7 +188,7 @@ class Session:
     def _evidence(self, settings: Settings, claim: float) -> Evidence | None:
         if not math.isfinite(claim) or self.shuffle_truth or not self.canary:
             return None
-        self.callbacks.announce("coin labels")
+        self.callbacks.announce("random labels")
         fair = with_coin_labels(self.raw, _entropy(settings.seed, "coin labels"))
         plain = settings.model_copy(
             update={"permute_labels": False, "scheme": "clear", "key_bits": None}
@@ -217,7 +217,7 @@ def look_at_ciphertexts(
     """The test of ciphertexts, where they are all that Alice receives; else None."""
     if not applies(view):
         return None
-    callbacks.announce("telling messages apart")
+    callbacks.announce("distinguishing ciphertexts")
     return distinguish(view, _entropy(seed, "distinguisher"))
 
 

@@ -269,7 +269,7 @@ def _interval(low: float, high: float) -> str:
 def foresee(
     guess: LabelGuess,
     labels: LabelTable,
-    kind: str = "coin labels",
+    kind: str = "random labels",
     *,
     promised: bool = True,
 ) -> tuple[Level, str]:
@@ -281,7 +281,7 @@ def foresee(
     """
     spoken = int(np.count_nonzero(guess.signal))
     if not spoken:
-        nothing = "it has nothing to say of any row"
+        nothing = "it makes no guess about any row"
         return (AT_RISK, f"{nothing}; {_LIMITED}") if guess.limited else (CLEAR, nothing)
     right = (guess.scores > 0) == labels.upper
     correct = int(np.count_nonzero(right & guess.signal))
@@ -289,9 +289,9 @@ def foresee(
     likely_low, _ = clopper_pearson(correct, spoken, confidence=1 - 2 * RISK_ALARM)
     sure = int(np.count_nonzero(guess.certain))
     sure_right = int(np.count_nonzero(right & guess.certain))
-    words = f"rehearsed: {100 * correct / spoken:.0f} % of {spoken} {kind} right"
+    words = f"simulated: {100 * correct / spoken:.0f} % of {spoken:,} {kind} correct"
     if sure:
-        words += f", {sure} called certain and {sure_right} of those right"
+        words += f"; {sure_right:,} of {sure:,} certain guesses correct"
     certain = sure >= _CERTAIN_SHARE * labels.rows and sure_right > 0.9 * sure
     if certain or low > (_LEAK_SHARE if promised else 0.5):
         return LEAKS, words

@@ -61,29 +61,29 @@ def reproduce(
     target: Annotated[
         Target,
         typer.Argument(
-            help="all: everything of the paper, ending in what holds; table2, table3: its tables; "
-            "fig-b1, fig-b2, fig-eps: its figures; leaks: what it says of safety, tried; "
-            "attacks: mechanisms by datasets by attacks; claims: the epsilon of add and mult; "
-            "labels: label-rr against add at the same total; "
-            "learning: which variants of mult learn; recovery: where sparse recovery stops."
+            help="all: the whole paper, and which claims hold; table2, table3: its tables; fig-b1, "
+            "fig-b2, fig-eps: its figures; leaks: its safety claims, tested; attacks: every "
+            "attack on every mechanism and dataset; claims: the epsilon of add and mult; labels: "
+            "label-rr against add at the same total; learning: which variants of mult learn; "
+            "recovery: limit of sparse recovery."
         ),
     ],
     quick: Annotated[
         bool, typer.Option("--quick", help="Fewer seeds and samples, a small grid.")
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Decides splits, noise and samples.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of splits, noise and samples.")] = 0,
     seeds: Annotated[
-        int | None, typer.Option(min=2, help="Tables and figures: how many seeds.")
+        int | None, typer.Option(min=2, help="Number of seeds (tables and figures).")
     ] = None,
     dataset: Annotated[
-        list[str] | None, typer.Option(help="This dataset alone; repeat it for more.")
+        list[str] | None, typer.Option(help="Only this dataset; repeat for more.")
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="attacks and figures: write the picture as an SVG file.")
+        Path | None, typer.Option(help="Write the figure as an SVG file (attacks and figures).")
     ] = None,
     report: Annotated[
         Path | None,
-        typer.Option(help="all: write reproduction.md, .html and their data into this folder."),
+        typer.Option(help="Write reproduction.md, .html and their data to this folder (all)."),
     ] = None,
     cache: Annotated[
         Path | None,
@@ -162,13 +162,13 @@ def bench(
         bool,
         typer.Option(
             "--trainings",
-            help="Time whole trainings instead: newton and sgd, to the same model, between two "
-            "processes on three links; and newton on large tables.",
+            help="Time whole trainings instead: newton and sgd between two processes on three "
+            "links, and newton on large tables.",
         ),
     ] = False,
     dataset: Annotated[
         list[str] | None,
-        typer.Option(help="--trainings: this dataset alone; repeat it for more."),
+        typer.Option(help="--trainings: only this dataset; repeat for more."),
     ] = None,
     rows: Annotated[
         int | None,

@@ -46,7 +46,7 @@ ENTRIES = {
     "ledger": Entry(PARTIES, "taciturn.cli.doctor", "Show the privacy cost of past trainings"),
     "predict": Entry(AFTER, "taciturn.jobs.predict.command", "Score new rows with the peer"),
     "serve": Entry(AFTER, "taciturn.jobs.serve.command", "Serve scores on demand over HTTP"),
-    "model": Entry(AFTER, "taciturn.cli.model", "Show, evaluate, select and export models"),
+    "model": Entry(AFTER, "taciturn.cli.model", "Show, report on, select and export models"),
     "runs": Entry(AFTER, "taciturn.cli.runs", "List and export results written with --out"),
     "audit": Entry(RESEARCH, "", "Run the attacks on a training or a recorded session"),
     "reproduce": Entry(RESEARCH, "", "Reproduce the paper's tables and figures"),

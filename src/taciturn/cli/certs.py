@@ -93,9 +93,9 @@ def _handed_out(record: dict[str, Any]) -> list[str]:
     return [
         f"certificates until {record['expires']}",
         *lines,
-        f"to nobody: {record['authority_key']}, which can sign for any name",
-        "it can renew them: keep it offline, or delete it once both parties are set up",
-        "send each key to its party alone, over a channel you both trust",
+        f"to nobody: {record['authority_key']}, which can sign a certificate of any name; keep it "
+        "offline for renewals, or delete it once both parties are set up",
+        "send each private key only to its party, over a channel that both trust",
     ]
 
 

@@ -60,7 +60,8 @@ FOUND_A_PROBLEM = 80
 
 def doctor(
     config: Annotated[
-        Path | None, typer.Argument(help="A party's TOML file; what it names is checked too.")
+        Path | None,
+        typer.Argument(help="A party's TOML file; the files that it names are checked too."),
     ] = None,
     json: Json = False,
 ) -> None:

@@ -6,6 +6,7 @@ An option that is declared hidden is in the long help alone.
 from __future__ import annotations
 
 import inspect
+import re
 from typing import Any
 
 import typer
@@ -45,7 +46,8 @@ class Command(TyperCommand):
         panels: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             if (record := parameter.get_help_record(ctx)) is not None:
-                panels.setdefault(self._panel(parameter), []).append(record)
+                name, words = record
+                panels.setdefault(self._panel(parameter), []).append((_plain(name), words))
         if self._hidden():
             panels["Options"].append((HELP_ALL, "Show every option and exit."))
         for panel, rows in panels.items():
@@ -59,3 +61,9 @@ class Command(TyperCommand):
 
     def _hidden(self) -> list[Any]:
         return [parameter for parameter in self.params if getattr(parameter, "hidden", False)]
+
+
+def _plain(name: str) -> str:
+    """The option with a plain type: ``--vary <list[str]>`` as ``--vary <text>``."""
+    name = re.sub(r"<list\[(\w+)\]>", lambda match: f"<{match[1].lower()}>", name)
+    return name.replace("<str>", "<text>").replace("<int range>", "<int>")

@@ -21,15 +21,14 @@ def init(
     mechanism: Annotated[
         str | None,
         typer.Option(
-            help="How labels and columns are protected (default: mutual; with several Alices "
-            "sealed)."
+            help="Protection of labels and columns (default: mutual; several Alices: sealed)."
         ),
     ] = None,
     listener: Annotated[
         str, typer.Option(help="Side that listens on a port: alice or bob.")
     ] = "bob",
     address: Annotated[
-        str, typer.Option(help="Address (host:port) at which the other side reaches it.")
+        str, typer.Option(help="Address (host:port) of the listening side.")
     ] = "localhost:9443",
     alice_table: Annotated[
         list[str] | None,
@@ -38,15 +37,15 @@ def init(
     bob_table: Annotated[str | None, typer.Option(help="Bob's table, for his file.")] = None,
     id: Annotated[str | None, typer.Option(help="Name of the id column, in both tables.")] = None,
     alice_id: Annotated[
-        str | None, typer.Option(help="Name of Alice's id column, where it is another one.")
+        str | None, typer.Option(help="Name of Alice's id column, if it differs.")
     ] = None,
     bob_id: Annotated[
-        str | None, typer.Option(help="Name of Bob's id column, where it is another one.")
+        str | None, typer.Option(help="Name of Bob's id column, if it differs.")
     ] = None,
     label: Annotated[str | None, typer.Option(help="Name of Bob's label column.")] = None,
     positive: Annotated[
         list[str] | None,
-        typer.Option(help="Text in Bob's label column that stands for a one; repeat for more."),
+        typer.Option(help="Value of the label column that means 1; repeat for more."),
     ] = None,
     parties: Annotated[
         int, typer.Option(min=1, max=16, help="Number of Alices, each with a file.")
@@ -107,9 +106,9 @@ def init(
             "write their fingerprints (taciturn certs --show FILE) under [agreement.parties], "
         )
     screen.print(
-        f"Next: {naming}{making}send each side its own file and "
-        f"certificates, and run taciturn party FILE --dry-run on {'all' if named else 'both'}; "
-        "before that, where the tables differ in rows, taciturn align FILE.",
+        f"Next: {naming}{making}and send each side its own file and certificates. On "
+        f"{'all' if named else 'both'} sides run taciturn align FILE, unless the tables have the "
+        "same rows, then taciturn party FILE --dry-run.",
         markup=False,
     )
     if not chosen.claims_protection:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 model = typer.Typer(
     name="model",
-    help="Show, evaluate, list, select and export models.",
+    help="Show, list, report on, select and export models.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

@@ -24,14 +24,13 @@ ESSENTIAL = ("data", "alice_data", "id", "label", "alice_columns", "dataset", "m
 """The shared options of a command's short help, in its order; ``--help-all`` shows all of them."""
 
 
-def _option(name: str, declaration: Setting) -> Any:  # noqa: ANN401 - a type form
+def _option(name: str, declaration: Setting, *, essential: bool) -> Any:  # noqa: ANN401 - a type form
     spelled = f"--{hyphenated(name)}"
     if declaration.both_ways:
         spelled += f"/--no-{hyphenated(name)}"
     words = f"{declaration.plain_help.removesuffix('.')}{_default(name)}.{_added(name)}"
     panel = str(declaration.panel)
-    hidden = name not in ESSENTIAL
-    option = typer.Option(spelled, help=words, rich_help_panel=panel, hidden=hidden)
+    option = typer.Option(spelled, help=words, rich_help_panel=panel, hidden=not essential)
     return Annotated[_kind(name) | None, option]
 
 
@@ -61,14 +60,14 @@ def _default(name: str) -> str:
     if default is not None:
         value = "on" if default is True else plain_value(default)
         return f" (default: {value}; each dataset has its own)"
-    default = Settings.model_fields[name].default
+    default = None if name == "mechanism" else Settings.model_fields[name].default
     return "" if default is None or default is False else f" (default: {plain_value(default)})"
 
 
 def _shared() -> dict[str, Any]:
     declarations = declared(Settings)
     settings = {
-        name: _option(name, declaration)
+        name: _option(name, declaration, essential=name in ESSENTIAL)
         for panel in Panel
         for name, declaration in declarations.items()
         if declaration.panel is panel
@@ -107,9 +106,14 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
         for parameter in inspect.signature(command, eval_str=True).parameters.values()
         if parameter.name != "settings"
     ]
+    kinds = dict(SHARED)
+    if any(parameter.name == "mechanisms" for parameter in own):
+        # In the short help of ``compare`` two options of nearly one name would be confused.
+        setting = declared(Settings)["mechanism"]
+        kinds["mechanism"] = _option("mechanism", setting, essential=False)
     shared = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-        for name, kind in SHARED.items()
+        for name, kind in kinds.items()
     ]
 
     @wraps(command)

@@ -33,8 +33,8 @@ Out: TypeAlias = Annotated[
     str | None,
     typer.Option(
         metavar="FOLDER",
-        help="Write a result folder here, for taciturn runs: result, provenance, report. In a "
-        "folder of runs, or with a name that ends with /, a new folder is created.",
+        help="Write result, provenance and report to this folder, for taciturn runs; a name that "
+        "ends with / gets a new folder inside.",
     ),
 ]
 

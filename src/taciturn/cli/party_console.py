@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 NormaliseIds = Annotated[
     str | None,
     typer.Option(
-        help="Normalisation of ids before they are compared, the same on both sides: none, or any "
-        "of trim (surrounding spaces), case, nfkc (Unicode) and zeros (leading zeros of numbers), "
-        "separated by commas (default: as in the party's file, or none)."
+        help="Normalisation of ids, the same on both sides: none, or any of trim, case, nfkc and "
+        "zeros (leading zeros), separated by commas (default: the party's file, or none)."
     ),
 ]
 

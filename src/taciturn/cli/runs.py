@@ -73,7 +73,7 @@ def export(
     names: Annotated[list[str], typer.Argument(metavar="RUN...", help="Runs, by name or path.")],
     mlflow: Annotated[
         str,
-        typer.Option(help="The address of an MLflow server, or sqlite:///FILE, or a folder."),
+        typer.Option(help="Address of an MLflow server, sqlite:///FILE, or a folder."),
     ],
     experiment: Annotated[
         str, typer.Option(help="Experiment, created if it does not exist.")

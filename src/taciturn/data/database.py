@@ -252,7 +252,7 @@ class Database(ABC):
             raise ColumnError(
                 f"the query gives column {repeated[0]!r} more than once",
                 where=self.where,
-                hint="list the columns, and give each a name of its own (AS), id included",
+                hint="list the columns, and give each a different name (AS), id included",
             )
 
     @abstractmethod

@@ -113,9 +113,9 @@ class NumericRule:
             return f"{self.name}: " + "; ".join(steps + _missing_step(self.missing))
         refused = "missing is refused"
         steps = [_kind(self.reading)]
-        steps.append(refused if self.impute is None else f"missing becomes {self.impute:g}")
+        steps.append(refused if self.impute is None else f"missing set to {self.impute:g}")
         if self.lower is not None and self.upper is not None:
-            steps.append(f"held between {self.lower:g} and {self.upper:g}")
+            steps.append(f"winsorised to {self.lower:g} … {self.upper:g}")
         if self.transform is not None:
             steps.append(self.transform.describe())
         plain = (self.center, self.scale) == (0.0, 1.0)
@@ -371,7 +371,7 @@ class BinnedRule:
         steps.append(f"{[*self._words()][self.reference]} gets no column")
         if not self.missing:
             refused = self.impute is None
-            steps.append("missing is refused" if refused else f"missing becomes {self.impute:g}")
+            steps.append("missing is refused" if refused else f"missing set to {self.impute:g}")
         if unseen := [bin_.label for bin_ in self.bins if bin_.share == 0]:
             steps.append(f"no training row in {', '.join(unseen)}: zeros")
         return f"{self.name}: " + "; ".join(

@@ -57,7 +57,7 @@ def check_platform(system: str, machine: str) -> Finding:
     """Whether the platform is one that the tests run on."""
     name = f"{system} on {machine}"
     if (system, machine) == ("linux", "x86_64"):
-        return Finding.ok("platform", f"{name}: where the tests run")
+        return Finding.ok("platform", f"{name}: a tested platform")
     if system == "win32":
         return Finding.problem(
             "platform",
@@ -74,7 +74,7 @@ def check_processor(cpuinfo: str, cores: int) -> Finding:
     several = f"{cores} {'core' if cores == 1 else 'cores'}"
     match = re.search(r"^(?:flags|Features)\s*:(.*)$", cpuinfo, re.MULTILINE)
     if match is None:
-        return Finding.ok("processor", f"{several}; its instructions are not known here")
+        return Finding.ok("processor", f"{several}; instruction set unknown")
     has = match[1].split()
     lacks = [f"{name} ({use})" for name, use in _INSTRUCTIONS.items() if name not in has]
     if lacks:
@@ -90,7 +90,7 @@ def check_memory(meminfo: str) -> Finding:
     r"""Total and available memory."""
     sizes = dict(re.findall(r"^(MemTotal|MemAvailable):\s+(\d+) kB", meminfo, re.MULTILINE))
     if len(sizes) < 2:
-        return Finding.ok("memory", "not known here")
+        return Finding.ok("memory", "unknown")
     total, free = (int(sizes[name]) << 10 for name in ("MemTotal", "MemAvailable"))
     said = f"{free / 2**30:.1f} of {total / 2**30:.1f} GiB free"
     if free < _LITTLE_MEMORY:
@@ -109,9 +109,11 @@ def check_clock(now: datetime, resolution: float) -> Finding:
         )
     if resolution > _COARSE:
         return Finding.warning(
-            "clock", f"{said}; it ticks every {resolution:g} s", "do not rely on short timings"
+            "clock", f"{said}; resolution {resolution:g} s", "do not rely on short timings"
         )
-    return Finding.ok("clock", f"{said}, compared with no other; it ticks every {resolution:g} s")
+    return Finding.ok(
+        "clock", f"{said}, not compared with another clock; resolution {resolution:g} s"
+    )
 
 
 def check_loopback() -> Finding:
@@ -121,7 +123,7 @@ def check_loopback() -> Finding:
             socket.create_server(("127.0.0.1", 0)) as server,
             socket.create_connection(server.getsockname(), timeout=5),
         ):
-            return Finding.ok("ports", "a port can be opened and called on this machine")
+            return Finding.ok("ports", "a local port can be opened and connected to")
     except OSError as problem:
         return Finding.problem(
             "ports",
@@ -173,7 +175,9 @@ def check_python(version: tuple[int, ...] = sys.version_info[:3]) -> Finding:
     if version[:2] not in TESTED_PYTHONS:
         newest = ".".join(str(part) for part in TESTED_PYTHONS[-1])
         return Finding.warning(
-            "python", f"Python {name} is newer than what is declared", f"if in doubt use {newest}"
+            "python",
+            f"Python {name} is newer than the tested versions",
+            f"if in doubt use {newest}",
         )
     return Finding.ok("python", f"Python {name}")
 
@@ -184,7 +188,10 @@ def check_packages(needed: Mapping[str, str] = NEEDED) -> list[Finding]:
     bad = {finding.summary.split()[0] for finding in wrong}
     fit = [name for name in needed if name not in bad]
     shown = ", ".join(f"{name} {metadata.version(name)}" for name in _SHOWN if name in fit)
-    return [Finding.ok("packages", f"{len(fit)} of {len(needed)} load, such as {shown}"), *wrong]
+    return [
+        Finding.ok("packages", f"{len(fit)} of {len(needed)} can be imported, among them {shown}"),
+        *wrong,
+    ]
 
 
 def check_extras(extras: Mapping[str, Mapping[str, str]] = EXTRAS) -> list[Finding]:
@@ -280,8 +287,8 @@ def check_scheme(scheme: Scheme) -> Finding:
     except Exception as problem:  # a library that is broken may raise anything
         return _broken(scheme, f"it raises {type(problem).__name__}")
     if trial.error:
-        return _broken(scheme, "what it decrypts is not the product")
-    kind = f" {bits}" if scheme.protects else ", which hides nothing"
+        return _broken(scheme, "it decrypts to a wrong product")
+    kind = f" {bits}" if scheme.protects else ", no encryption"
     product = trial.seconds + trial.ahead
     return Finding.ok(
         "schemes",
@@ -310,7 +317,7 @@ def check_datasets() -> list[Finding]:
     """One finding per dataset, and one where TACITURN_DATA names no folder. Nothing is fetched."""
     named = os.environ.get("TACITURN_DATA")
     nowhere = Finding.warning(
-        "datasets", f"TACITURN_DATA names {named}, which is no folder", "name a folder, or unset it"
+        "datasets", f"TACITURN_DATA is {named}, which is not a folder", "name a folder, or unset it"
     )
     findings = [] if not named or Path(named).is_dir() else [nowhere]
     return [*findings, *(_check_dataset(name) for name in NAMES)]
@@ -330,8 +337,8 @@ def _check_dataset(name: str) -> Finding:
         wanted = file_names(name)[0]
         return Finding.warning(
             "datasets",
-            f"{name}: not here; a training with it would ask OpenML",
-            f"put {wanted} into {cache_dir()}, or name its folder by TACITURN_DATA; "
+            f"{name}: not found; a training with it would download it from OpenML",
+            f"put {wanted} into {cache_dir()}, or set TACITURN_DATA to its folder; "
             "own data does not need it",
         )
     try:

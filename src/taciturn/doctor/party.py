@@ -121,8 +121,8 @@ def check_certificates(config: PartyConfig, now: datetime | None = None) -> list
     findings = [
         Finding.ok(
             area,
-            f"{link.certificate} names {credentials.name}, is signed by {link.ca}, fits its key "
-            f"and ends in {(credentials.expires - at).days} days",
+            f"{link.certificate} names {credentials.name}, is signed by {link.ca}, matches its key "
+            f"and expires in {(credentials.expires - at).days} days",
         )
     ]
     # The mode of the key is reported below.
@@ -147,7 +147,7 @@ def check_agreement(config: PartyConfig) -> list[Finding]:
     said = f"{agreement.path} is valid until {until} and signed by {who}"
     if len(signers) == len(agreement.sides):
         return [Finding.ok("agreement", said)]
-    return [Finding.warning("agreement", said, "signed = true insists on everybody's signature")]
+    return [Finding.warning("agreement", said, "signed = true requires every signature")]
 
 
 def check_table(config: PartyConfig, report: Report = lambda price: None) -> list[Finding]:
@@ -160,9 +160,9 @@ def check_table(config: PartyConfig, report: Report = lambda price: None) -> lis
     findings = [
         Finding.ok(
             "data",
-            f"{config.table().where}: {tables.train.rows:,} rows to train on, {rest:,} held out, "
-            f"{counted(len(tables.train.columns), 'column')}; digest of the ids "
-            f"{tables.train.ids.digest()[:16]}, to compare with the peer's",
+            f"{config.table().where}: {tables.train.rows:,} training rows, {rest:,} held out, "
+            f"{counted(len(tables.train.columns), 'column')}; id digest "
+            f"{tables.train.ids.digest()[:16]} (compare it with the peer's)",
         ),
         *_alignment(config),
     ]
@@ -180,7 +180,7 @@ def check_table(config: PartyConfig, report: Report = lambda price: None) -> lis
         return [*findings, Finding.from_error("agreement", problem)]
     report(price)
     agreed = config.agreed["mechanism"]
-    findings.append(Finding.ok("agreement", f"{agreed} is possible with these settings"))
+    findings.append(Finding.ok("agreement", f"valid settings for {agreed}"))
     return [*findings, *_price(price)]
 
 
@@ -212,7 +212,7 @@ def check_consent(config: PartyConfig) -> list[Finding]:
         return [Finding.from_error("consent", problem)]
     if rows is None:
         return []
-    return [Finding.ok("consent", f"{config.consent_file} is whole, {counted(rows, 'row')} in it")]
+    return [Finding.ok("consent", f"{config.consent_file} is intact: {counted(rows, 'row')}")]
 
 
 def _price(price: Outlook) -> list[Finding]:
@@ -225,10 +225,10 @@ def _price(price: Outlook) -> list[Finding]:
     if math.isinf(total):
         return [
             Finding.warning(
-                "price", "labels will be readable, as accept-leak accepts", "is that meant?"
+                "price", "labels will be readable, as accept-leak allows", "is that intended?"
             )
         ]
-    return [Finding.ok("price", f"a label's epsilon in all will be {total:g}")]
+    return [Finding.ok("price", f"the total label epsilon of this training is {total:g}")]
 
 
 def _columns(area: str, exposed: str | None) -> Finding:
@@ -236,19 +236,19 @@ def _columns(area: str, exposed: str | None) -> Finding:
         return Finding.ok(area, "no score of a training row is opened to Bob")
     return Finding.warning(
         area,
-        "Bob can reconstruct Alice's columns (below), as accept-column-exposure accepts",
-        "is that meant? mutual opens none",
+        "Bob can reconstruct Alice's columns (below), as accept-column-exposure allows",
+        "is that intended? mutual opens no training score",
     )
 
 
 def _alignment(config: PartyConfig) -> list[Finding]:
     if config.data.aligned is not None:
-        return [Finding.ok("data", f"only the rows of {config.data.aligned}, which align wrote")]
+        return [Finding.ok("data", f"only the common rows listed in {config.data.aligned}")]
     findings = [
         Finding.ok(
             "data",
-            "every row is taken, for no list is named ([data] aligned): the peer's rows must have "
-            "the same ids, which a dry run compares",
+            "all rows are used, as [data] aligned names no list; the peer must have the same ids, "
+            "which a dry run compares",
         )
     ]
     try:
@@ -259,9 +259,7 @@ def _alignment(config: PartyConfig) -> list[Finding]:
     if mixed:
         better = further(config.normalisation, mixed)
         line = (
-            "a way of normalising"
-            if better == config.normalisation
-            else f'normalise-ids = "{better}"'
+            "a normalisation" if better == config.normalisation else f'normalise-ids = "{better}"'
         )
         findings.append(
             Finding.warning(
@@ -282,13 +280,12 @@ def check_state(config: PartyConfig) -> list[Finding]:
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         return [
             Finding.problem(
-                area, f"{folder} cannot be written", "name a folder of this account's own"
+                area, f"{folder} cannot be written", "name a folder that this account owns"
             )
         ]
     free = shutil.disk_usage(there).free
-    said = (
-        f"{folder} can be {'written' if folder.exists() else 'made'}, {free / 2**30:.1f} GiB free"
-    )
+    access = "written" if folder.exists() else "created"
+    said = f"{folder} can be {access}, {free / 2**30:.1f} GiB free"
     findings = [Finding.ok(area, said)]
     if free < _NO_ROOM:
         findings = [Finding.problem(area, f"{said}: too little", "make room on that disk")]
@@ -311,7 +308,7 @@ def check_output(config: PartyConfig) -> list[Finding]:
                     "name a file in a folder that exists and may be written",
                 )
             )
-    return findings or [Finding.ok("output", "what the party writes can be written")]
+    return findings or [Finding.ok("output", "all output files can be written")]
 
 
 def _room(area: str, folder: Path) -> list[Finding]:
@@ -324,8 +321,8 @@ def _room(area: str, folder: Path) -> list[Finding]:
     return [
         Finding.problem(
             area,
-            f"resuming the session in {folder} takes another {needed / 2**20:,.1f} MiB for a "
-            f"while, and {free / 2**20:,.1f} MiB are free",
+            f"resuming the session in {folder} temporarily needs {needed / 2**20:,.1f} MiB, "
+            f"and {free / 2**20:,.1f} MiB are free",
             "make room on that disk",
         )
     ]
@@ -383,7 +380,7 @@ def _exposure(area: str, path: Path, role: str) -> list[Finding]:
         return []
     said, way_out = f"{role} {path} can be read or written by", f"chmod 600 {path}"
     if status.st_mode & stat.S_IRWXO:
-        return [Finding.problem(area, f"{said} everybody on this machine", way_out)]
+        return [Finding.problem(area, f"{said} every user of this machine", way_out)]
     return [Finding.warning(area, f"{said} its group", way_out)]
 
 
@@ -427,7 +424,7 @@ def _port(address: str, place: tuple[socket.AddressFamily, object, int, str, obj
             if taken
             else "name an address of this machine, such as 0.0.0.0, and a port from 1024 on",
         )
-    return Finding.ok("link", f"{address} is free; only the peer can test whether it reaches it")
+    return Finding.ok("link", f"{address} is free; only the peer can test whether it is reachable")
 
 
 def _peer(address: str) -> Finding:

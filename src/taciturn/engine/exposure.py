@@ -312,7 +312,7 @@ def _to_alice(terms: Terms) -> str:
     if agreed.patience is not None:
         sentences.append("She sees when Bob ends the training, which depends on labels.")
     sentences.append(
-        "At the end she has a random share of her weights, which alone tells nothing."
+        "At the end she has a random share of her weights, which alone reveals nothing."
         if method.shares_weights and not agreed.reveal
         else "At the end she has the weights of her columns."
     )
@@ -360,6 +360,6 @@ def _to_unseeing_bob(terms: Terms, opened: OpenedScores, held_out: int) -> str:
     sentences.append(
         "He has the weights of his columns, which depend on hers."
         if terms.agreement.reveal_bob
-        else "He has random shares of all weights, which alone tell nothing."
+        else "He has random shares of all weights, which alone reveal nothing."
     )
     return " ".join(sentences)

@@ -245,7 +245,7 @@ class ResidueMechanism(Mechanism, Generic[D]):
     assumption = "each release alone is protected, and releases add up: basic composition"
     meaning = (
         "of a label 1, for rows like the training rows; the training's residues were noisy, so "
-        "look at held-out rows before you take it at its word"
+        "check its calibration on held-out rows before you rely on it"
     )
     keeps_signs: bool = False
 

@@ -195,7 +195,7 @@ def require_family(agreement: Agreement) -> None:
             )
     if agreement.share_metrics == "quality":
         raise ConfigError(
-            f"the quality that Alice is told is accuracy and AUC, which {family} does not have",
+            f"share-metrics sends accuracy and AUC, which {family} does not have",
             setting="share_metrics",
             hint=Hint("leave {share_metrics} out"),
         )

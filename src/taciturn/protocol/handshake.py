@@ -26,7 +26,7 @@ from taciturn.settings.agreement import differences
 from taciturn.version import FORMAT_VERSION
 
 PROTOCOL_VERSION = FORMAT_VERSION
-_ALIGN = "both sides must take the same ids, spelled alike: run taciturn align on both first"
+_ALIGN = "both sides must use the same ids, in the same spelling: run taciturn align on both first"
 
 
 @dataclass(frozen=True, slots=True)

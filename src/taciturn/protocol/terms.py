@@ -309,7 +309,7 @@ def _require_solver(settings: Settings, method: type[Mechanism]) -> None:
 def _require_several(settings: Settings, method: type[Mechanism]) -> None:
     if not method.several_alices:
         raise ConfigError(
-            f"{method.name} has one Alice: its conversation is hers and Bob's alone",
+            f"{method.name} supports one Alice only",
             setting="parties",
             hint=Hint(
                 "leave {parties} out, or use {mechanism}, label-rr, add, mult or none",

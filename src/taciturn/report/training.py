@@ -562,11 +562,11 @@ def outlook_blocks(price: Outlook) -> list[Block]:
     blocks: list[Block] = []
     if price.ledger is not None:
         figures = _statement(price.ledger) | _over_time(price)
-        blocks += [Heading("What it will cost Bob's labels:"), Facts(figures)]
+        blocks += [Heading("Privacy cost for Bob's labels:"), Facts(figures)]
     blocks += [Heading("What each side will receive:"), Facts(learns_facts(price.learns))]
     if price.refused is not None:
-        refused = f"This side refuses to begin: {price.refused.why}."
-        blocks += [Paragraph(refused, "bad"), Paragraph(f"Way out: {price.refused.way_out}.")]
+        refused = f"This side refuses to start: {price.refused.why}."
+        blocks += [Paragraph(refused, "bad"), Paragraph(f"To continue: {price.refused.way_out}.")]
     return blocks
 
 
@@ -587,18 +587,18 @@ def _over_time(price: Outlook) -> dict[str, Words]:
         for ledger in (total.so_far, price.ledger, total.then)
     )
     limit = "" if total.limit is None else f"; the limit is {total.limit:g}"
-    words = f"so far {so_far} in {counted(total.trainings, 'training')}, this training {this}"
-    return {"over time": f"{words}, then {then}{limit}"}
+    words = f"{so_far} in {counted(total.trainings, 'training')} so far, {this} in this one"
+    return {"over time": f"{words}, {then} afterwards{limit}"}
 
 
 def _statement(ledger: Statement) -> dict[str, Words]:
     releases = counted(ledger.releases_per_row, "release")
     return {
-        "per release": f"of a label, {label_epsilon(ledger.label_epsilon_per_release)}",
+        "per release": f"label {label_epsilon(ledger.label_epsilon_per_release)}",
         "per row": f"at most {releases}"
         if ledger.releases_per_row
         else "nothing is released unencrypted",
-        "in total": f"of a label, {label_epsilon(ledger.label_epsilon_total)}"
+        "in total": f"label {label_epsilon(ledger.label_epsilon_total)}"
         + (f", with delta {ledger.label_delta_total:g}" if ledger.label_delta_total else ""),
         "assumption": ledger.assumption,
     }
@@ -614,8 +614,10 @@ def exposure_facts(exposed: ColumnExposure) -> Facts:
     warning: Words = (_EXPOSED, f" {exposed.warning}") if opens else exposed.warning
     return Facts(
         {
-            "scores per row": f"up to {exposed.scores_per_row:,}; {exposed.opened_values:,} "
-            "values in all",
+            "scores per row": (
+                f"up to {exposed.scores_per_row:,}" if opens else "none of a training row"
+            )
+            + f"; {exposed.opened_values:,} values in total",
             **(deviating if opens else {}),
             "for Alice": warning,
         }
@@ -630,7 +632,7 @@ def threshold_words(threshold: Threshold) -> str:
         COST: f"least cost on {threshold.rows:,} held-out rows, a false negative costing "
         f"{threshold.false_negative_cost or 0:g} false positives",
     }
-    how = rules.get(threshold.rule, "even odds: no held-out rows")
+    how = rules.get(threshold.rule, "even odds, no held-out rows")
     words = f"{share(threshold.probability)} ({how})"
     if threshold.sensitivity is None:
         return words

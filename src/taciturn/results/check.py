@@ -111,7 +111,7 @@ class CheckResult(Result):
 
     def blocks(self) -> list[Block]:
         """Report blocks for the terminal."""
-        caption = "Before training: what Alice will be able to do"
+        caption = "What Alice could learn about the labels from this training"
         return [
             table(VERDICT_HEADINGS, verdict_rows(self.verdicts), caption=caption, words=range(4)),
             Facts(_facts(self.facts)),
@@ -149,11 +149,11 @@ class CheckResult(Result):
         return (replace(bare, entry=entry, values=values),)
 
 
-VERDICT_HEADINGS = ("attack", "verdict", "why", "smallest change that helps")
+VERDICT_HEADINGS = ("attack", "verdict", "why", "smallest remedy")
 _TONES: dict[Level, Tone] = {LEAKS: "bad", AT_RISK: "warning", CLEAR: "muted"}
 _CLOSING: dict[Level, str] = {
-    LEAKS: "Labels leak: the rehearsal recovered more of them than guessing does.",
-    AT_RISK: "Labels are at risk: an attack in the rehearsal did better than guessing.",
+    LEAKS: "Labels leak: in a simulated training an attack recovered more than guessing does.",
+    AT_RISK: "Labels are at risk: in a simulated training an attack did better than guessing.",
     CLEAR: "No attack we know recovers labels. That is not a proof of safety.",
 }
 _EXPOSED = "Columns leak: an attack reconstructed some of Alice's columns from what Bob receives."
@@ -197,9 +197,9 @@ def _facts(facts: CheckFacts) -> dict[str, Words]:
         **parties_facts(facts.parties),
         **_steps(facts),
         "label privacy": f"{label_epsilon(facts.label_epsilon_per_release)} per release, "
-        f"{label_epsilon(facts.label_epsilon_total)} in all",
-        "best possible attack": f"recovers at most {share(facts.attack_ceiling)} of labels at even "
-        "odds: the bound that this epsilon sets on any attack",
+        f"{label_epsilon(facts.label_epsilon_total)} in total",
+        "upper bound": f"this epsilon limits any attack to {share(facts.attack_ceiling)} "
+        "of labels that are as often 0 as 1",
     }
     if facts.sparsity is not None:
         pairs["sparse recovery"] = (
@@ -232,7 +232,7 @@ def _columns(result: CheckResult) -> list[Block]:
     if exposed is None:
         return []
     return [
-        Heading("What Bob will learn about Alice's columns from the training:"),
+        Heading("What the training reveals to Bob about Alice's columns:"),
         exposure_facts(exposed),
     ]
 
@@ -240,5 +240,5 @@ def _columns(result: CheckResult) -> list[Block]:
 def _predictions(result: CheckResult) -> list[Block]:
     if result.prediction is None:
         return []
-    heading = Heading("What predictions with the model will disclose:")
+    heading = Heading("What predictions with the model reveal:")
     return [heading, prediction_facts(result.prediction)]

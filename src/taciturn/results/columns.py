@@ -332,14 +332,14 @@ def column_scores(findings: ColumnFindings, caption: str) -> Table:
 
 def rehearsal_blocks(rehearsed: ColumnRehearsal) -> list[Block]:
     """Report on Bob as the adversary before a training, with advice to Alice."""
-    advice: dict[str, Words] = {"rehearsed": f"{rehearsed.rehearsed_passes} passes or epochs"}
-    for number, words in enumerate(rehearsed.advice, start=1):
-        advice[f"for Alice, {number}"] = words
+    findings = rehearsed.findings
+    # Without an attack the table would hold controls only.
+    scores: list[Block] = [column_scores(findings, TITLE)] if findings.attacks else []
     return [
-        Heading("How well Bob will be able to reconstruct Alice's columns"),
-        column_scores(rehearsed.findings, TITLE),
-        Facts(advice),
-        Paragraph(rehearsed.findings.verdict),
+        *(scores or [Heading(TITLE)]),
+        Facts({"simulated": f"{rehearsed.rehearsed_passes} passes or epochs"}),
+        *(Paragraph(f"advice for Alice: {words}") for words in rehearsed.advice),
+        Paragraph(findings.verdict),
     ]
 
 

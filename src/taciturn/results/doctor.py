@@ -39,7 +39,9 @@ class LedgerResult(Result):
         limit = self.budget_total
         facts = {
             "file": self.file,
-            "limit": "none is set (budget-total)" if limit is None else f"epsilon {limit:g} in all",
+            "limit": "none is set (budget-total)"
+            if limit is None
+            else f"epsilon {limit:g} in total",
         }
         if not self.accounts:
             return [Facts(facts), Paragraph(_EMPTY)]

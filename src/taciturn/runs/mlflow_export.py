@@ -267,7 +267,7 @@ def _client(target: TrackingUri) -> MlflowClient:
         return MlflowClient(tracking_uri=target.uri, registry_uri=target.uri)
     except (MlflowException, ModuleNotFoundError):
         raise ConfigError(
-            "MLflow cannot write there as it is installed",
+            "the installed MLflow cannot write to this address",
             setting="mlflow",
             hint="for a database of your own install the whole of it: pip install mlflow",
         ) from None

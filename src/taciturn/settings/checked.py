@@ -103,7 +103,7 @@ def _class_weight(value: object) -> object:
         zero, one = -1.0, -1.0
     if not (0 <= zero <= 1 and 0 <= one <= 1 and zero + one > 0):
         raise ValueError(
-            "it is two numbers from 0 to 1, of label 0 and of label 1, such as 0.2,1; "
+            "must be two numbers from 0 to 1, of label 0 and of label 1, such as 0.2,1; "
             "one of them is above 0"
         )
     return zero, one

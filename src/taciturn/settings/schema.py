@@ -127,7 +127,9 @@ def _parties(value: object) -> object:
         return value
     entries = list(value.items()) if isinstance(value, Mapping) else value
     if not isinstance(entries, list | tuple) or not all(map(_is_pair, entries)):
-        raise ValueError("it is a table of names, each with a fingerprint; quote a name with dots")
+        raise ValueError(
+            "must be a table of names, each with a fingerprint; quote a name with dots"
+        )
     _check(entries)
     return dict(entries)
 
@@ -143,7 +145,7 @@ def _is_pair(entry: object) -> bool:
 def _check(entries: list[tuple[str, str]] | tuple[tuple[str, str], ...]) -> None:
     if not FEWEST <= len(entries) <= MOST:
         raise ValueError(
-            f"it names {FEWEST} to {MOST} parties, not {len(entries)}; with one Alice leave it out"
+            f"must name {FEWEST} to {MOST} parties, not {len(entries)}; with one Alice leave it out"
         )
     for name, fingerprint in entries:
         if not is_party_name(name):
@@ -249,8 +251,8 @@ class Protection(Checked):
     mechanism: Annotated[
         str,
         _protection(
-            "Protection: `mutual` (labels and columns; default on own data), `sealed` (labels), "
-            "`label-rr`, `none`, `add`, `mult` or `hybrid`.",
+            "Protection: `mutual` (labels, columns; default on own data), `sealed` (labels; "
+            "default else), `label-rr`, `none`, `add`, `mult`, `hybrid`.",
             detail="[What each protects](threat_model.md)",
         ),
     ] = DEFAULT_MECHANISM
@@ -382,11 +384,11 @@ class Settings(TableSettings, Protection):
         ),
     ] = None
     data: Annotated[
-        str | None, _source("Your own data: a CSV or Parquet file, or a folder of Parquet files.")
+        str | None, _source("Your table: a CSV or Parquet file, or a folder of Parquet files.")
     ] = None
     alice_data: Annotated[
         str | None,
-        _source("Alice's table where it is a file of its own; joined to `data` by `id`."),
+        _source("Alice's table, if it is a separate file; joined to `data` by `id`."),
     ] = None
     id: Annotated[
         str | None,
@@ -414,8 +416,8 @@ class Settings(TableSettings, Protection):
     alice_columns: Annotated[
         str | int | tuple[str, ...],
         Setting(
-            "Alice's columns: `all`, `half`, `equal`, a number (from the first), or names "
-            "separated by commas, with `;` between Alices.",
+            "Alice's columns: `all`, `half`, `equal`, a number (the first ones), or names "
+            "separated by commas (`;` between Alices).",
             Scope.AGREEMENT,
             Panel.DATA,
             in_file="Number of Alice's prepared columns. Without it Bob accepts 1,000; `hybrid` "
@@ -619,7 +621,7 @@ class Settings(TableSettings, Protection):
     seed: Annotated[
         Annotated[int, Field(ge=0)] | None,
         _run(
-            "Random seed of a simulation; anyone who knows it can remove all masks and noise.",
+            "Random seed; anyone who knows it can remove all masks and noise.",
             refused="is refused in a real training: it determines all masks and noise",
         ),
     ] = None
@@ -683,7 +685,7 @@ class Settings(TableSettings, Protection):
             raise missing_label()
         if self.alice_data is not None and self.id is None:
             raise ConfigError(
-                "two tables are joined by their id column",
+                "two tables need an id column by which they are joined",
                 setting="id",
                 hint=Hint("name it: {id}", id="COLUMN"),
             )
@@ -861,7 +863,7 @@ def settings_file(path: Path) -> TomlFile:
 def missing_label() -> ConfigError:
     """The error of own data whose label column is not named."""
     return ConfigError(
-        "own data needs the name of its label column",
+        "the label column is not named",
         setting="label",
         hint=Hint("use {label}", label="COLUMN"),
     )

@@ -40,7 +40,7 @@ _study = partial(Setting, scope=Scope.STUDY)
 
 def _values(given: object) -> object:
     if not isinstance(given, list | tuple) or not given:
-        raise ValueError(f"it is a list of values to try, not {given!r}")
+        raise ValueError(f"must be a list of values to try, not {given!r}")
     if any(given[place] in given[:place] for place in range(len(given))):
         raise ValueError("a value is repeated")
     return tuple(given)
@@ -49,7 +49,7 @@ def _values(given: object) -> object:
 def _folds(number: int) -> int:
     if number != 0 and not FEWEST_FOLDS <= number <= MOST_FOLDS:
         raise ValueError(
-            f"it is {FEWEST_FOLDS} to {MOST_FOLDS} folds, or 0 for the held-out rows, not {number}"
+            f"must be {FEWEST_FOLDS} to {MOST_FOLDS}, or 0 for the held-out rows, not {number}"
         )
     return number
 

@@ -70,14 +70,14 @@ def _share(value: object) -> object:
         return 0.0
     number = _number(value, float)
     if not 0 <= number < 0.5:
-        raise ValueError(f"it is a share of the rows from 0 to below 0.5, or none, not {value!r}")
+        raise ValueError(f"must be a share of the rows from 0 to below 0.5, or none, not {value!r}")
     return number
 
 
 def _count(value: object) -> object:
     number = _number(value, int)
     if number < 0 or number == 1:
-        raise ValueError(f"it is 2 or more intervals, or 0 for none, not {value!r}")
+        raise ValueError(f"must be 2 or more intervals, or 0 for none, not {value!r}")
     return number
 
 
@@ -133,7 +133,7 @@ def _number(value: object, kind: Callable[[Any], Any]) -> Any:  # noqa: ANN401 -
             raise ValueError
         return kind(value)
     except (TypeError, ValueError):
-        raise ValueError(f"it must be a number, not {value!r}") from None
+        raise ValueError(f"must be a number, not {value!r}") from None
 
 
 def _formats(value: object) -> tuple[str, ...]:
@@ -141,7 +141,7 @@ def _formats(value: object) -> tuple[str, ...]:
     formats = tuple(value) if isinstance(value, list | tuple) else (value,)
     for form in formats or (value,):
         if not isinstance(form, str) or ("%" not in form and form != "iso"):
-            raise ValueError(f"it must be a date format, such as %d.%m.%Y, or iso, not {form!r}")
+            raise ValueError(f"must be a date format, such as %d.%m.%Y, or iso, not {form!r}")
     return formats
 
 
@@ -166,7 +166,7 @@ def _decimals(value: object) -> dict[str, object]:
 def _separator(value: object) -> object:
     value = {"tab": "\t", "\\t": "\t"}.get(str(value), value)
     if not isinstance(value, str) or len(value) != 1 or not value.isascii() or value in '"\r\n':
-        raise ValueError(f"it is one character, or tab, not {value!r}")
+        raise ValueError(f"must be one character, or tab, not {value!r}")
     return value
 
 

@@ -26,9 +26,9 @@ from taciturn_audit.verdict import Status, weigh_runs
 
 _DESCRIPTIONS = {
     "none": "no protection",
-    "hybrid": "as in the paper",
-    "sealed": "labels encrypted",
-    "mutual": "labels and columns encrypted",
+    "hybrid": "from the paper",
+    "sealed": "protects labels",
+    "mutual": "protects labels and columns",
 }
 _BOTH, _ONE, _NEITHER = (
     ("leak", "▲", "Both sides learn the other's data"),
@@ -109,7 +109,7 @@ def demo_blocks(demo: DemoResult) -> list[Block]:
     """One table, one sentence, and where the report is."""
     outcomes = [outcome_of(audit) for audit in demo.runs]
     return [
-        _table(demo, outcomes),
+        _table(outcomes, _subject(demo)),
         Paragraph(_closing(outcomes), "strong"),
         Paragraph(f"Report: {demo.html}", "muted"),
     ]
@@ -128,13 +128,13 @@ def demo_page(demo: DemoResult) -> Page:
     summary = Section(
         headline,
         "summary",
-        (Paragraph(_closing(outcomes)), _bars(outcomes), _table(demo, outcomes)),
+        (Paragraph(_closing(outcomes)), _bars(outcomes), _table(outcomes)),
         "Summary",
         best.badge if not leaking else None,
     )
     return Page(
         window="Taciturn demo",
-        title="Four protections, attacked from both sides",
+        title="Four trainings, attacked from both sides",
         subject=_subject(demo),
         blocks=(
             summary,
@@ -150,7 +150,7 @@ def demo_page(demo: DemoResult) -> Page:
 
 _READING = (
     "Alice holds columns, Bob holds the other columns and the labels. They train one model "
-    "together. An honest party follows the protocol and then analyses what it received.",
+    "together. Each party follows the protocol, and then analyses everything it received.",
     "Labels recovered: share of Bob's labels that Alice's best attack guesses correctly. The "
     "labels were shuffled before training, so the columns carry no information about them, and "
     "anything above the baseline (always guessing the commonest label) was leaked by the protocol.",
@@ -169,7 +169,7 @@ def _subject(demo: DemoResult) -> str:
     )
 
 
-def _table(demo: DemoResult, outcomes: list[Outcome]) -> Table:
+def _table(outcomes: list[Outcome], caption: str = "") -> Table:
     rows = [
         (
             _name(outcome),
@@ -192,8 +192,8 @@ def _table(demo: DemoResult, outcomes: list[Outcome]) -> Table:
         "values reconstructed by Bob",
         "held-out accuracy",
     )
-    drawn = table(headings, rows, caption=_subject(demo))
-    return Table(drawn.columns, (*drawn.groups, (guessing,)), drawn.caption)
+    drawn = table(headings, rows, caption=caption, label="Summary")
+    return Table(drawn.columns, (*drawn.groups, (guessing,)), drawn.caption, drawn.label)
 
 
 def _name(outcome: Outcome) -> str:
@@ -211,15 +211,11 @@ def _closing(outcomes: list[Outcome]) -> str:
     kept = [o for o in outcomes if not o.labels_leak and not o.values_leak]
     kept = [outcome for outcome in kept if outcome.baseline_values is not None]
     if not kept:
-        return "Every mechanism here gives data of one side away to the other."
+        return "With every mechanism here an attack recovers data of the other side."
     names = " and ".join(outcome.mechanism for outcome in kept)
-    others = [outcome.mechanism for outcome in outcomes if outcome not in kept]
-    *first, last = others or [""]
-    listed = f"{', '.join(first)} and {last}" if first else last
-    also = f"; {listed} gave data away" if others else ""
     return (
-        f"With {names} neither side learnt the other's data by any attack we know, at a held-out "
-        f"accuracy of {share(kept[0].accuracy)}{also}. That is not a proof of safety."
+        f"Only with {names} did no attack we know recover the other side's data, at a held-out "
+        f"accuracy of {share(kept[0].accuracy)}; this is not a proof of safety."
     )
 
 
@@ -231,14 +227,14 @@ def _bars(outcomes: list[Outcome]) -> Figures:
     parts = [
         (
             "labels",
-            "Labels Alice recovers",
+            "Labels recovered by Alice",
             [outcome.labels for outcome in outcomes],
             [outcome.labels_leak for outcome in outcomes],
             outcomes[0].baseline_labels,
         ),
         (
             "values",
-            "Values Bob recovers",
+            "Values recovered by Bob",
             [outcome.values for outcome in outcomes],
             [outcome.values_leak for outcome in outcomes],
             next((o.baseline_values for o in outcomes if o.baseline_values is not None), None),

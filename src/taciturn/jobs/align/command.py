@@ -20,16 +20,15 @@ def align(
     rows: Annotated[
         str | None,
         typer.Option(
-            help="Align this table of new rows, for taciturn predict --aligned, instead of the "
-            "party's table: a file, or a SELECT statement for the database of the party's file."
+            help="Align new rows instead, for taciturn predict --aligned: a file, or a SELECT "
+            "statement."
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             help="File for the list of common rows, .csv or .parquet (default: aligned in the "
-            "party's file, or ROLE.aligned.csv beside it; for new rows in NAME.csv, "
-            "NAME.aligned.csv beside them)."
+            "party's file, or ROLE.aligned.csv; for new rows NAME.aligned.csv)."
         ),
     ] = None,
     normalise_ids: NormaliseIds = None,

@@ -60,7 +60,7 @@ class AlignmentResult(Result):
         """The result for a terminal."""
         facts = {
             **_common_rows(self),
-            "normalised": self.normalise_ids,
+            "id normalisation": self.normalise_ids,
             "time": time_with_waits(self.seconds, self.waiting_seconds),
             "traffic": traffic(self.bytes_sent, self.bytes_received),
             "list": self.file,

@@ -20,8 +20,8 @@ from taciturn.protocol.steps import Program, emit
 from taciturn.rng import Entropy
 
 LEARNT = (
-    "no score, no label and nothing of the peer's columns; only which of these rows it asked for, "
-    "how many it has in all, and when"
+    "no score, no label and nothing about the peer's columns; only which of these rows it asked "
+    "for, how many rows it has in total, and when"
 )
 
 

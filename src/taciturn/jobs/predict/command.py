@@ -27,8 +27,8 @@ def predict(
     rows: Annotated[
         str,
         typer.Option(
-            help="Table of the rows to score, with this side's columns and the id column: a file, "
-            "or a SELECT statement for the database of the party's file."
+            help="Rows to score, with this side's columns and the id: a file, or a SELECT "
+            "statement."
         ),
     ],
     model: Annotated[
@@ -43,22 +43,21 @@ def predict(
     aligned: Annotated[
         Path | None,
         typer.Option(
-            help="List of common rows, written by taciturn align --rows, instead of a new "
-            "alignment; give it on both sides."
+            help="List of common rows by taciturn align --rows, on both sides (default: align now)."
         ),
     ] = None,
     threshold: Annotated[
         float | None,
         typer.Option(
-            help="Bob: decision threshold; class 1 is above this probability (default: the one in "
-            "the model file, chosen on the held-out rows)."
+            help="Bob: class 1 is above this probability (default: the model file's, chosen on the "
+            "held-out rows)."
         ),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Bob: file for the scores (default: NAME.scores.csv beside the rows, or "
-            "bob.new.scores.csv for a SELECT statement, unless --id or --json is given)."
+            help="Bob: file for the scores (default: NAME.scores.csv, or bob.new.scores.csv for a "
+            "SELECT statement; none with --id or --json)."
         ),
     ] = None,
     json: Annotated[

@@ -115,7 +115,7 @@ class ModelCard(Result):
             self._facts(),
             *self._coefficients_table(top),
             *self._figures_table(),
-            b.Heading("preparation"),
+            b.Heading("Preparation of each column"),
             *(b.Paragraph(line, "muted") for line in lines),
         ]
         hidden = len(self.preparation) - len(lines)
@@ -128,7 +128,7 @@ class ModelCard(Result):
         facts: dict[str, b.Words] = {
             "holds": self.holds,
             "protected by": f"{self.mechanism}{epsilon}",
-            "a label's epsilon in all": _paid(self.ledger),
+            "total label epsilon": _paid(self.ledger),
             "trained on": f"{self.rows:,} rows, session {self.session}",
             "agreement": self.agreement_digest,
             "data": self.data_digest,
@@ -169,7 +169,9 @@ class ModelCard(Result):
         headings = ("column", "prepared", "original unit")
         blocks: list[b.Block] = [b.table(headings, rows, label="Coefficients")]
         if any(coefficient.clipped for coefficient in self.coefficients):
-            blocks.append(b.Paragraph("* while the prepared value is within its clip", "muted"))
+            blocks.append(
+                b.Paragraph("* valid for values within the clipping range of the column", "muted")
+            )
         hidden = len(self.coefficients) - top
         if hidden > 0:
             blocks.append(b.Paragraph(f"and {hidden:,} smaller ones (--top, --json)", "muted"))
@@ -177,7 +179,7 @@ class ModelCard(Result):
 
     def _figures_table(self) -> list[b.Block]:
         rows: list[tuple[str, ...]] = []
-        names = ("training rows", "held-out rows", "the same, Bob alone")
+        names = ("training rows", "held-out rows", "held-out rows, Bob alone")
         for key, name in zip(("train", "held_out", "bob_alone"), names, strict=True):
             metric = self.metrics.get(key)
             if isinstance(metric, Mapping) and "deviance" in metric:
@@ -201,7 +203,7 @@ def _paid(ledger: Mapping[str, object]) -> str:
         return "the ledger is in Bob's file"
     total = ledger.get("label_epsilon_total")
     paid = "infinite: no protection" if total == "inf" else _number(total)
-    return f"{paid} ({ledger.get('assumption', 'the file does not say what that rests on')})"
+    return f"{paid} ({ledger.get('assumption', 'the file states no assumption')})"
 
 
 def _number(value: object, digits: str = "g") -> str:

@@ -33,8 +33,8 @@ def study(
     vary: Annotated[
         list[str] | None,
         typer.Option(
-            help="Setting to vary and its values, such as l2=1e-5,1e-4; repeat for more settings. "
-            "Separate pairs of class weights by semicolons: 'class-weight=0.2,1;0.5,1'."
+            help="Setting and values to try, such as l2=1e-5,1e-4 or 'class-weight=0.2,1;0.5,1'; "
+            "repeat for more settings."
         ),
     ] = None,
     folds: Annotated[

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from taciturn.engine.callbacks import Announce, Publish, noop
 from taciturn.engine.exposure import OpenedScores, column_exposure, disclosure_text
-from taciturn.errors import BudgetExceeded, ConfigError, TaciturnError
+from taciturn.errors import BudgetExceeded, ConfigError, TaciturnError, counted
 from taciturn.jobs.resumable import BudgetCheck
 from taciturn.party.config import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, PartyConfig
 from taciturn.party.consent.budget import Charge, ScoreBudget, ScoreCharge, opening_facts
@@ -213,7 +213,8 @@ class FeatureConsent:
             refused = given + self.plan.scores.charge > limit
             bound = f"the limit is {limit:,}"
             bound += " and a new training of these rows is refused" if refused else ""
-        so_far = f"{self.config.peer} has received up to {given:,} scores per row so far; {bound}"
+        received = f"up to {counted(given, 'score')} per row"
+        so_far = f"{self.config.peer} has received {received} so far; {bound}"
         return replace(exposed, warning=f"{exposed.warning}. {so_far}")
 
     def columns_exposed(self) -> ColumnExposure:

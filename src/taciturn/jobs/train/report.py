@@ -85,8 +85,8 @@ def _estimate(estimate: Estimate) -> str:
     computing = "under 0.1 s" if seconds < 0.1 else f"about {seconds:,.1f} s"
     return (
         f"{estimate.iterations:,} iterations, {computing} of computing, "
-        f"{data_size(estimate.bytes_to_alice + estimate.bytes_to_bob)} of traffic; the network's "
-        "time comes on top"
+        f"{data_size(estimate.bytes_to_alice + estimate.bytes_to_bob)} of traffic; network "
+        "time not included"
     )
 
 
@@ -186,7 +186,7 @@ def _importance(result: PartyRun) -> list[Block]:
         table(
             ("column", "weight", "importance"),
             rows,
-            caption="her columns by importance: absolute weight times standard deviation",
+            caption="Alice's columns by importance (|weight| × standard deviation)",
         )
     ]
     if len(columns) > MOST_SHOWN:
@@ -216,6 +216,6 @@ def _ledger(result: PartyRun) -> list[Block]:
     if result.ledger is not None:
         total = result.ledger.label_epsilon_total
         words = "infinite: no protection" if math.isinf(total) else f"{total:g}"
-        blocks.append(Paragraph(f"total epsilon of a label: {words}"))
+        blocks.append(Paragraph(f"total label epsilon: {words}"))
         blocks.append(Paragraph(result.ledger.assumption, "muted"))
     return blocks if result.peer_confirmed else [*blocks, Paragraph(_UNCONFIRMED, "warning")]

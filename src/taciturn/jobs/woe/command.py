@@ -50,16 +50,15 @@ def woe(
         int | None,
         typer.Option(
             min=1,
-            help="Alice: minimum number of rows per bin; smaller bins are merged (default: as in "
-            "her file; 50 or 1 % of the rows).",
+            help="Alice: minimum number of rows per bin; smaller bins are merged (default: her "
+            "file's, or the larger of 50 and 1 % of the rows).",
         ),
     ] = None,
     share_names: Annotated[
         bool | None,
         typer.Option(
             "--share-names/--no-share-names",
-            help="Alice: share the names of columns and bins (default: as in her file; on in a "
-            "simulation).",
+            help="Alice: share names of columns and bins (default: her file's, on when simulated).",
         ),
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write the result as one HTML file.")] = None,

@@ -88,7 +88,7 @@ class LabelFlipStore:
                     "those that were flipped",
                     where=str(self.store.path),
                     hint=Hint(
-                        "another label needs a set of its own ({flip_set}), and its epsilon comes "
+                        "another label needs another set ({flip_set}), and its epsilon comes "
                         "on top; labels that were corrected since must be put back: their answers "
                         "stay"
                     ),
@@ -165,7 +165,7 @@ class LabelFlipStore:
                 f"the flipped labels are of the column {facts['column']!r}, not of {self.column!r}",
                 where=str(self.store.path),
                 hint=Hint(
-                    "another label needs a set of its own ({flip_set}), and its epsilon comes on "
+                    "another label needs another set ({flip_set}), and its epsilon comes on "
                     "top; give a column that was renamed its former name"
                 ),
             )
