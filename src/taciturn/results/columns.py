@@ -15,7 +15,7 @@ from typing import Any
 from taciturn.errors import counted
 from taciturn.report.blocks import (
     Block,
-    Facts,
+    Bullets,
     Heading,
     Paragraph,
     Span,
@@ -331,15 +331,17 @@ def column_scores(findings: ColumnFindings, caption: str) -> Table:
 
 def rehearsal_blocks(rehearsed: ColumnRehearsal) -> list[Block]:
     """Report on Bob as the adversary before a training, with advice to Alice."""
-    advice: dict[str, Words] = {"rehearsed": f"{rehearsed.rehearsed_passes} passes or epochs"}
-    for number, words in enumerate(rehearsed.advice, start=1):
-        advice[f"for Alice, {number}"] = words
-    return [
-        Heading("How well Bob will be able to reconstruct Alice's columns"),
-        column_scores(rehearsed.findings, TITLE),
-        Facts(advice),
-        Paragraph(rehearsed.findings.verdict),
+    findings = rehearsed.findings
+    caption = f"{TITLE}: rehearsed with {rehearsed.rehearsed_passes} passes"
+    blocks: list[Block] = [
+        Heading("What Bob could learn about Alice's columns"),
+        Paragraph(findings.verdict),
     ]
+    if findings.attacks:
+        blocks.append(column_scores(findings, caption))
+    if rehearsed.advice:
+        blocks += [Paragraph("For Alice:", "strong"), Bullets(rehearsed.advice)]
+    return blocks
 
 
 def r_squared(r2: float | None) -> str:

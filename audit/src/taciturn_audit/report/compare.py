@@ -37,18 +37,18 @@ def compare_page(comparison: Comparison) -> b.Page:
 
     by = comparison.ranked_by
     alt = "; ".join(
-        f"{name_of(row)}: held-out AUC {share(row.auc)}, best attack on shuffled labels {_place(row.shuffled)}"
+        f"{name_of(row)}: held-out AUC {share(row.auc)}, labels {_place(row.shuffled)}"
         for row in comparison.compared
     )
     title = "Model quality against leakage"
     drawn = b.Figure("compared", title, alt, compare_svg(comparison, "compared"))
     figures = b.Figures(
         (drawn,),
-        caption=f"Horizontal: {by} of the best attack on labels that were shuffled before training; "
-        "the dashed line is the baseline without any message. Vertical: the model's AUC on held-out "
+        caption=f"Horizontal: {by} of the best attack on labels shuffled before training; the "
+        "dashed line is the baseline without any message. Vertical: the model's AUC on held-out "
         "rows. Red, filled: labels leak, without a bound. Amber, filled: labels leak, within the "
-        "ledger's bound. Green, hollow: no leak found. Upper left is best. Marks that coincide are "
-        "shifted to the right; the table has the figures.",
+        "ledger's bound. Green, hollow: no leak found. Upper left is best. Marks that would "
+        "coincide are shifted sideways; the table has the figures.",
         wide=True,
     )
     table = b.Section(
@@ -115,16 +115,25 @@ def _verdict(comparison: Comparison) -> b.Section:
 
 def _outcomes(comparison: Comparison) -> b.Facts:
     """One line for each mechanism: leak or none, the figures, and what its ledger assumes."""
-    return b.Facts({name_of(row): _outcome(row) for row in comparison.compared})
+    return b.Facts(
+        {name_of(row): _outcome(row, comparison.ranked_by) for row in comparison.compared}
+    )
 
 
-def _outcome(compared: ComparedMechanism) -> b.Words:
-    words = f" Labels shuffled: {compared.verdict}"
-    words += f" Assumption of the ledger: {compared.assumption or NONE}."
-    if not compared.shuffled.leak:
-        return (b.Span("No leak found.", "good"), words)
-    unbounded = math.isinf(compared.label_epsilon_total)
-    return (b.Span("Labels leak.", "bad" if unbounded else "warning"), words)
+def _outcome(compared: ComparedMechanism, figure: str) -> b.Words:
+    best, relies = compared.shuffled, f" Relies on: {compared.assumption or NONE}."
+    if best.leak:
+        unbounded = math.isinf(compared.label_epsilon_total)
+        leak = b.Span("Labels leak.", "bad" if unbounded else "warning")
+        return (leak, f" Labels shuffled: {compared.verdict}{relies}")
+    if best.attack is None:
+        words = " No attack we know applies to what Alice receives."
+    else:
+        words = (
+            f" The best attack on shuffled labels, {best.attack}, has {figure} "
+            f"{share(best.value)}; without any message {share(best.known)}."
+        )
+    return (b.Span("No leak found.", "good"), f"{words}{relies}")
 
 
 def name_of(compared: ComparedMechanism) -> str:

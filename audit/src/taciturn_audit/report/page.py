@@ -115,7 +115,11 @@ def _title(*, labels: bool, columns: bool) -> str:
     return "What Alice can learn about the labels" if labels else shared.TITLE
 
 
-_RELY = "No attack we know recovers your labels. You rely on this assumption: "
+_RELY = "No attack we know recovers your labels. This relies on an assumption: "
+_ENCRYPTION = (
+    "No attack we know recovers your labels. You rely on the encryption, and on Alice following "
+    "the protocol: "
+)
 _FOR_BOB = {
     Status.REFUTED: "Your labels are less protected than the privacy ledger claims. Do not use "
     "this mechanism.",
@@ -128,7 +132,8 @@ _FOR_BOB = {
 def _for_bob(conclusion: Conclusion, ledger: Statement) -> list[b.Block]:
     if conclusion.status is Status.CHECK:
         return []
-    rely = f"{_RELY}{ledger.assumption or 'none is stated'}."
+    rely = _RELY if ledger.label_epsilon_total else _ENCRYPTION
+    rely += f"{ledger.assumption or 'none is stated'}."
     words = _FOR_BOB.get(conclusion.status, rely)
     return [b.Heading("What this means for Bob"), b.Paragraph(words)]
 

@@ -141,7 +141,9 @@ def compare_svg(comparison: Comparison, name: str) -> str:
         for place, (compared, (x, y)) in enumerate(zip(comparison.compared, spots, strict=True)):
             colour = outcome_colour(compared)
             near = [other for other in spots[:place] if abs(other[0] - x) < 0.01]
-            x += 0.03 * (1.0 - left) * sum(abs(other[1] - y) < 0.02 for other in near)
+            # At the right edge there is room on the left only.
+            step = 0.03 * (1.0 - left) * (-1 if x > 0.95 else 1)
+            x += step * sum(abs(other[1] - y) < 0.02 for other in near)
             leak = compared.shuffled.leak
             epsilon = "" if compared.epsilon is None else f" ε {compared.epsilon:g}"
             mark = {"marker": _SHAPES[place % len(_SHAPES)], "markersize": 12, "linestyle": "none"}
