@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 from taciturn.report import blocks as b
@@ -46,9 +45,9 @@ def compare_page(comparison: Comparison) -> b.Page:
         (drawn,),
         caption=f"Horizontal: {by} of the best attack on labels shuffled before training; the "
         "dashed line is the baseline without any message. Vertical: the model's AUC on held-out "
-        "rows. Red, filled: labels leak, without a bound. Amber, filled: labels leak, within the "
-        "ledger's bound. Green, hollow: no leak found. Upper left is best. Marks that would "
-        "coincide are shifted sideways; the table has the figures.",
+        "rows. Red, filled: labels leak. Amber, filled: labels leak, but the ledger's "
+        "total epsilon, at most 5, bounds it. Green, hollow: no leak found. Upper left is best. "
+        "Marks that would coincide are shifted sideways; the table has the figures.",
         wide=True,
     )
     table = b.Section(
@@ -99,7 +98,7 @@ def _verdict(comparison: Comparison) -> b.Section:
         for_bob = "Use none of these mechanisms if Alice must not learn labels"
     if leaking and kept:
         badge = b.Badge("certain", "◆", "Some mechanisms leak labels")
-        for_bob = f"Choose among {', '.join(kept)}. Do not use {', '.join(leaking)}"
+        for_bob = f"Use {' or '.join(kept)}. {', '.join(leaking)}: only if Alice may learn labels"
     blocks = (
         _outcomes(comparison),
         b.Heading("What this means for Bob"),
@@ -121,10 +120,9 @@ def _outcomes(comparison: Comparison) -> b.Facts:
 
 
 def _outcome(compared: ComparedMechanism, figure: str) -> b.Words:
-    best, relies = compared.shuffled, f" Relies on: {compared.assumption or NONE}."
+    best, relies = compared.shuffled, f" Ledger: {compared.assumption or NONE}."
     if best.leak:
-        unbounded = math.isinf(compared.label_epsilon_total)
-        leak = b.Span("Labels leak.", "bad" if unbounded else "warning")
+        leak = b.Span("Labels leak.", "warning" if compared.bounded else "bad")
         return (leak, f" Labels shuffled: {compared.verdict}{relies}")
     if best.attack is None:
         words = " No attack we know applies to what Alice receives."

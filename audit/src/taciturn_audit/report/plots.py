@@ -155,10 +155,10 @@ def compare_svg(comparison: Comparison, name: str) -> str:
 
 
 def outcome_colour(compared: ComparedMechanism) -> str:
-    """Red for a leak without bound, amber for one that the ledger bounds, green for none."""
+    """Red for a leak, amber for one that the ledger bounds, green for none."""
     if not compared.shuffled.leak:
         return CALM
-    return LEAK if math.isinf(compared.label_epsilon_total) else AMBER
+    return AMBER if compared.bounded else LEAK
 
 
 def _recovered(compared: ComparedMechanism) -> float:

@@ -221,7 +221,7 @@ def _in_short(result: Review) -> b.Section:
         "protection": f"{agreed.settings.get('mechanism')}: {result.mechanism}",
         "Bob's labels": _NOT_RUN if result.check is None else _ANSWERS[result.check.verdict],
         "Alice's columns": _columns_in_short(result),
-        "price": _price_in_short(result),
+        "privacy cost": _price_in_short(result),
         "signatures": f"{signed}; valid until {printed_date(agreed.valid_until)}",
         "blocking issues": str(len(result.obstacles))
         if result.obstacles
