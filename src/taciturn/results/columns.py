@@ -274,7 +274,8 @@ def conclude_columns(
 
 
 def _known(attack: ColumnScore) -> str:
-    return counted(round(attack.known_rows), "row") if attack.known_rows else "no row"
+    count = counted(round(attack.known_rows), "row") if attack.known_rows else "no row"
+    return f"{count} of hers"
 
 
 def is_above(attack: ColumnScore, known: Sequence[ColumnControl]) -> bool:

@@ -433,7 +433,7 @@ def _verdicts(verdicts: tuple[AttackVerdict, ...]) -> list[b.Block]:
     )
     clear = [verdict for verdict in listed if verdict.verdict == CLEAR]
     facts = b.Facts({names: why for names, _, why, _ in verdict_rows(clear)})
-    folded = b.Details(f"Attacks that recover nothing: {len(clear)}", (facts,))
+    folded = b.Details(f"Attacks that do not apply or recover nothing: {len(clear)}", (facts,))
     return [*([table] if found else []), *([folded] if clear else [])]
 
 
