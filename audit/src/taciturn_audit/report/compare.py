@@ -105,7 +105,7 @@ def _verdict(comparison: Comparison) -> b.Section:
         b.Paragraph(f"{for_bob}. That no attack we know succeeds is not a proof of safety."),
         b.Heading("What this means for Alice"),
         b.Paragraph(
-            "Attacks on your columns were not tested here. In every mechanism but mutual, Bob "
+            "Attacks on your columns were not run here. In every mechanism but mutual, Bob "
             "receives scores of training rows, from which he can reconstruct columns."
         ),
     )

@@ -424,17 +424,17 @@ def _rehearsed(check: CheckResult) -> list[b.Block]:
 
 def _verdicts(verdicts: tuple[AttackVerdict, ...]) -> list[b.Block]:
     listed = sorted(verdicts, key=lambda verdict: _ORDER.index(verdict.verdict))
-    found = verdict_rows(verdict for verdict in listed if verdict.verdict != CLEAR)
+    rows = verdict_rows(verdict for verdict in listed if verdict.verdict != CLEAR)
     # Where nothing has to change, no room is left for it.
-    wide = 4 if any(row[3] for row in found) else 3
+    wide = 4 if any(row[3] for row in rows) else 3
     label = "Attacks by Alice, the worst first"
     table = b.table(
-        VERDICT_HEADINGS[:wide], [row[:wide] for row in found], words=range(wide), label=label
+        VERDICT_HEADINGS[:wide], [row[:wide] for row in rows], words=range(wide), label=label
     )
     clear = [verdict for verdict in listed if verdict.verdict == CLEAR]
     facts = b.Facts({names: why for names, _, why, _ in verdict_rows(clear)})
     folded = b.Details(f"Attacks that do not apply or recover nothing: {len(clear)}", (facts,))
-    return [*([table] if found else []), *([folded] if clear else [])]
+    return [*([table] if rows else []), *([folded] if clear else [])]
 
 
 def _argument(settings: Mapping[str, object]) -> list[b.Section]:
