@@ -57,7 +57,7 @@ def test_code_between_backquotes_is_code_and_markup_is_not():
 
 def test_infinity_is_a_word():
     page = render(leaking())
-    assert '<p class="big">infinite</p>' in page
+    assert "infinite" in page
     assert ">inf<" not in page
 
 

@@ -118,10 +118,10 @@ def test_what_an_audit_comes_to_is_its_badge_and_its_title(audit, status):
 
 
 def test_a_leak_leads_with_the_canary_beside_its_controls_then_the_real_run():
-    canary, real, ledger = cards(leaking())
-    assert (canary.big, canary.beside) == (percent(100), {"prior": percent(62.42)})
-    assert (real.big, real.beside["model-only"]) == (percent(100), percent(98.68))
-    assert ledger.big == "infinite"
+    canary, real = cards(leaking())
+    assert (canary.big, list(canary.beside.values())) == (percent(100), [percent(62.42)])
+    assert (real.big, list(real.beside.values())[1]) == (percent(100), percent(98.68))
+    assert "infinite" in words(leaking())
 
 
 def test_a_partial_leak_does_not_claim_every_label():
@@ -163,14 +163,14 @@ def test_a_ranking_leads_with_the_auc():
     card, *_ = cards(one(replace(run, findings=shown)))
     assert card.big == percent(97)
     assert "norm" in str(card.lines[0])
-    assert card.beside["model-only"] == percent(60)
+    assert percent(60) in card.beside.values()
 
 
 def test_several_runs_are_means_and_say_so():
     conclusion = conclude(several())
     assert conclusion.canary is not None
     assert (conclusion.canary.runs, conclusion.canary.leaking) == (3, 3)
-    assert cards(several())[0].beside == {"prior": percent(63)}
+    assert list(cards(several())[0].beside.values()) == [percent(63)]
     by_seed = {row[0]: row for row in rows(several(), "details")}
     assert all("100.00 %" in by_seed[seed][1] for seed in ("7", "8", "9"))
 

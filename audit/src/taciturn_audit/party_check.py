@@ -32,7 +32,7 @@ from taciturn.setting_syntax import Hint
 from taciturn_audit.preflight import preflight
 from taciturn_audit.rehearsal import FEWEST_ROWS, random_table
 
-_SPELLING = "remedies are keys of [agreement]; change them on both sides"
+_SPELLING = "changes are given as keys of [agreement], to be made on both sides"
 
 
 def check_party(

@@ -35,6 +35,7 @@ from taciturn.data.tables import LabelTable
 from taciturn.errors import counted
 from taciturn.numerics.intervals import auc_interval, clopper_pearson
 from taciturn.results.check import AT_RISK, CLEAR, LEAKS, Level
+from taciturn.results.columns import BobSeat
 from taciturn.results.run_list import Leakage
 from taciturn_audit.attacks.base import LabelGuess, ModelOnlyControl
 from taciturn_audit.results.audit import (
@@ -161,8 +162,8 @@ def weigh(
     >>> prior = Control("prior", 0.93, 0.5)
     >>> blind = AttackScore("x", 455, 0.84, 0.80, 0.87, 0.52, 0.43, 0.61, 0.0, None, 0.1, "")
     >>> print(weigh([prior], [blind]).sentence)  # doctest: +NORMALIZE_WHITESPACE
-    No attack we know recovered more than the controls: best accuracy 84.00 % against 93.00 %, best
-    AUC 52.00 % against 50.00 %. That is not a proof of safety.
+    No attack we know recovered more than the controls: best accuracy 84.00 % (control 93.00 %),
+    best AUC 52.00 % (control 50.00 %). That is not a proof of safety.
     """
     if shuffled:
         controls = [score for score in controls if score.name == "prior"]
@@ -177,13 +178,12 @@ def weigh(
     above |= {attack.name: "accuracy" for attack in right}
     by, used = ranking_figure(controls), tuple(controls)
     kind = "shuffled labels" if shuffled else "labels"
-    without = "guessing the commonest label" if shuffled else "the better control"
     if right:
         best = max(right, key=lambda attack: attack.accuracy)
         sentence = (
             f"{best.name} recovers {_percent(best.accuracy)} of {best.rows:.0f} labels "
             f"({_interval(best.accuracy_low, best.accuracy_high)}); "
-            f"{without} recovers {_percent(known.accuracy)}."
+            f"{control_words(known)} recovers {_percent(known.accuracy)}."
         )
         return Verdict(Status.LEAK, "accuracy", best, known, above, sentence, by, used)
     if ranking:
@@ -191,7 +191,7 @@ def weigh(
         sentence = (
             f"{best.name} ranks the {kind} with AUC {_percent(best.auc)} "
             f"({_interval(best.auc_low, best.auc_high)}, {best.rows:.0f} rows); "
-            f"{without} has {_percent(ranked.auc)}."
+            f"{control_words(ranked)} has {_percent(ranked.auc)}."
         )
         return Verdict(Status.LEAK, "AUC", best, ranked, above, sentence, "AUC", used)
     status, sentence = _nothing_shown(attacks, known.accuracy, ranked.auc)
@@ -221,8 +221,9 @@ def _nothing_shown(
 ) -> tuple[Status, str]:
     if not attacks:
         return Status.NOT_TESTED, (
-            "No attack we know applies to what Alice received; without any message the controls "
-            f"recover {_percent(accuracy)} of the labels. That is not a proof of safety."
+            "No attack we know applies to what Alice received. Without any message, guessing the "
+            f"commonest label is right for {_percent(accuracy)} of the rows. That is not a proof "
+            "of safety."
         )
     sure = max(attacks, key=lambda attack: attack.decided)
     if sure.decided_correct is not None:
@@ -237,7 +238,7 @@ def _nothing_shown(
     area = max((attack.auc for attack in attacks), key=_or_none)
     return Status.NOT_SHOWN, (
         f"No attack we know recovered more than the controls: best accuracy {_percent(best)} "
-        f"against {_percent(accuracy)}, best AUC {_percent(area)} against {_percent(auc)}. "
+        f"(control {_percent(accuracy)}), best AUC {_percent(area)} (control {_percent(auc)}). "
         f"{_unfinished(attacks)}That is not a proof of safety."
     )
 
@@ -245,6 +246,14 @@ def _nothing_shown(
 def _unfinished(attacks: Sequence[AttackScore]) -> str:
     names = " and ".join(attack.name for attack in attacks if attack.limited)
     return f"A limit on work ended {names}: more may be possible. " if names else ""
+
+
+_CONTROLS = {"prior": "guessing the commonest label", "model-only": "the model alone"}
+
+
+def control_words(control: Control) -> str:
+    """What a control does, in words."""
+    return _CONTROLS.get(control.name, control.name)
 
 
 def _or_none(figure: float) -> float:
@@ -388,7 +397,7 @@ _CHECK = (
 )
 _NO_SUCCESS = "No attack we know succeeded"
 _NO_ATTACK = "No attack we know applies to what Alice received"
-_ENCRYPTED = "No attack applies: Alice received only ciphertexts"
+_ENCRYPTED = "No attack we know applies: labels reach Alice only encrypted or masked"
 
 
 def conclude(audit: AuditResult) -> Conclusion:
@@ -462,17 +471,25 @@ def before_judgement(audit: SessionAudit) -> Summary:
     )
 
 
+def conclude_seat(seat: BobSeat) -> Summary:
+    """Outcome of an audit with Bob as the adversary: the graver of the run and its canary."""
+    canary, tried = seat.canary, seat.separation
+    worst = canary if canary is not None and canary.leaks > seat.findings.leaks else seat.findings
+    sentence = worst.verdict if worst is not canary else f"{_PERMUTED} {worst.verdict}"
+    if worst.leaks:
+        return Summary(Status.LEAK, "Bob can reconstruct values of Alice's columns", sentence)
+    if tried is not None and tried.noticed:
+        return Summary(Status.LEAK, "A single Alice's scores leak to Bob", sentence)
+    if seat.findings.attacks:
+        headline = "No attack we know reconstructs Alice's columns"
+        return Summary(Status.NOT_SHOWN, headline, sentence)
+    return Summary(Status.NOT_TESTED, _NOTHING_OPENED, sentence)
+
+
 def conclude_columns_of(audit: SessionAudit) -> Summary:
     """Outcome of Bob's own recording: by Alice's columns, or by itself alone."""
-    seat = audit.bob_seat
-    if seat is not None:
-        if seat.findings.leaks:
-            headline = "The scores leak Alice's columns to Bob"
-            return Summary(Status.LEAK, headline, seat.findings.verdict)
-        if seat.findings.attacks:
-            headline = _NO_SUCCESS
-            return Summary(Status.NOT_SHOWN, headline, seat.findings.verdict)
-        return Summary(Status.NOT_TESTED, _NOTHING_OPENED, seat.findings.verdict)
+    if audit.bob_seat is not None:
+        return conclude_seat(audit.bob_seat)
     best = max(audit.estimates or (), key=lambda estimate: estimate.explains, default=None)
     if best is None:
         return Summary(Status.NOT_TESTED, _NOTHING_OPENED, "That is not a proof of safety.")
@@ -486,6 +503,9 @@ def conclude_columns_of(audit: SessionAudit) -> Summary:
 
 
 _NOTHING_OPENED = "No attack we know applies to what Bob received"
+_PERMUTED = (
+    "With Alice's rows permuted before training, which shows the leak of the protocol alone:"
+)
 _DEPENDS = "What Alice receives depends on the labels"
 
 
@@ -523,7 +543,6 @@ def apart_sentence(look: Distinguisher) -> str:
     counts = ", ".join(
         f"{attempt.name} {attempt.right} of {attempt.judged}" for attempt in look.looks
     )
-    seen = "; ".join(fault.words for fault in look.faults if fault.noticed) or "nothing"
     missed = [fault for fault in look.faults if not fault.noticed]
     unseen = "; ".join(fault.words for fault in missed if not _is_share(fault))
     blind = f" It would not detect: {unseen}." if unseen else ""
@@ -531,8 +550,7 @@ def apart_sentence(look: Distinguisher) -> str:
         blind += " As expected, random shares reveal nothing even unencrypted."
     return (
         "A classifier could not distinguish label-1 from label-0 trainings by their ciphertexts "
-        f"(correct by {counts}: chance). It would detect: {seen}.{blind} That is not a proof of "
-        "safety."
+        f"(correct by {counts}: chance).{blind} That is not a proof of safety."
     )
 
 

@@ -196,7 +196,7 @@ class DashboardState:
         """Record an event; ``PrivacyError`` if it depends on labels."""
         self._require_label_free(event)
         if isinstance(event, ClusterJoined):
-            self.say(f"a cluster of {counted(event.workers, 'worker')} computes")
+            self.say(f"computing on a cluster of {counted(event.workers, 'worker')}")
         elif isinstance(event, Advance):
             with self._lock:
                 if self._pulse.observe(event):
@@ -463,12 +463,12 @@ def _refusal(kind: object) -> PrivacyError:
 
 def _opened(news: ScoresOpened) -> PrivacyCost:
     return PrivacyCost(
-        "Scores opened to the peer",
+        "Scores that the peer receives",
         (
-            ("of one row, in this training", f"{news.per_row:,}"),
-            ("of all rows, in this training", f"{news.in_all:,}"),
-            ("of one row, so far", f"{news.given_before:,}"),
-            ("limit for one row", "none" if news.limit is None else f"{news.limit:,}"),
+            ("per row, in this training", f"{news.per_row:,}"),
+            ("all rows, in this training", f"{news.in_all:,}"),
+            ("per row, so far", f"{news.given_before:,}"),
+            ("limit per row", "none" if news.limit is None else f"{news.limit:,}"),
         ),
     )
 
@@ -479,9 +479,12 @@ def _ledger(news: LedgerPlanned) -> PrivacyCost:
         "Privacy cost at completion",
         (
             ("label epsilon", epsilon(statement.label_epsilon_total)),
-            (f"at delta {statement.delta:g}", epsilon(statement.label_epsilon_total_delta)),
-            ("of one release", epsilon(statement.label_epsilon_per_release)),
-            ("releases of a row", f"{statement.releases_per_row:,}"),
+            (
+                f"label epsilon at delta {statement.delta:g}",
+                epsilon(statement.label_epsilon_total_delta),
+            ),
+            ("per release, epsilon", epsilon(statement.label_epsilon_per_release)),
+            ("releases per row", f"{statement.releases_per_row:,}"),
             ("budget", "none" if news.budget is None else epsilon(news.budget)),
         ),
         statement.assumption,

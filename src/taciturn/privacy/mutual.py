@@ -48,7 +48,7 @@ class Mutual(EncryptedMechanism):
     """Nobody sees residues or scores; ``reveal`` releases Bob's share of Alice's weights."""
 
     name = "mutual"
-    summary = "nobody sees a score: weights, scores and residues of both sides stay shared"
+    summary = "nobody sees a training score: weights, scores and residues of both sides stay shared"
     takes = tuple(_DEFAULTS)
     defaults = _DEFAULTS
     supports_class_weight = True

@@ -11,32 +11,32 @@ SIGNED = ("Decision", "Conditions", "Name", "Date", "Signature")
 _ARGUMENT = (
     "Everything that depends on a label leaves Bob encrypted under his key, which never leaves his "
     "process.",
-    "Alice computes with these numbers without reading them, adds random numbers of her own, and "
-    "sends the result back; Bob alone can open it.",
-    "Her part of the model is split into two shares, of which hers is the sum of those random "
-    "numbers: no label enters it.",
-    "When, how often and how long Bob speaks is fixed before he begins; nothing that Alice can see "
-    "of him depends on what he opens.",
-    "So all that she sees could have been made, as far as she can tell, by somebody who knows no "
-    "label: with zeros encrypted in place of every number.",
+    "Alice computes on the ciphertexts, adds random masks, and sends the result back; only Bob can "
+    "decrypt it.",
+    "Her weights are split into two shares. Her share is the sum of her own masks: it does not "
+    "depend on a label.",
+    "The time, number and length of Bob's messages are fixed before he begins; nothing that Alice "
+    "can observe depends on what he decrypts.",
+    "So she cannot distinguish what she receives from encryptions of zeros, made without any "
+    "label.",
 )
 
 _SILENT = (
-    "What he tells by other means, such as a figure of the model or a decision made with it, is no "
-    "part of this."
+    "What he discloses in other ways, such as a metric of the model or a decision based on it, is "
+    "not covered."
 )
 
 _MUTUAL_ARGUMENT = (
-    "Every weight, score and residue is split into two shares, one for each side, and either share "
+    "Every weight, score and residue is split into two shares, one for each side; either share "
     "alone is a random number.",
-    "What a side needs of the other's share it computes under the other's key, which never leaves "
-    "the other's process, adds random numbers of its own, and sends the result back.",
-    "So either side opens only numbers that the other's random numbers hide; no score of a "
-    "training row is opened at all.",
-    "When, how often and how long both speak is fixed before they begin; nothing that one can see "
-    "of the other depends on what is opened.",
-    "So all that either sees could have been made, as far as it can tell, by somebody who knows no "
-    "label, and none of the other's columns.",
+    "Each side computes on the other's share under the other's key, adds random masks, and sends "
+    "the result back. A key never leaves its owner's process.",
+    "So each side decrypts only numbers that the other's masks hide. No score of a training row is "
+    "decrypted.",
+    "The time, number and length of both sides' messages are fixed before they begin; nothing that "
+    "one can observe of the other depends on what is decrypted.",
+    "So neither side can distinguish what it receives from messages made without any label and "
+    "without the other's columns.",
 )
 
 
@@ -54,42 +54,44 @@ def _strength(scheme: str, key_bits: int) -> str:
         else f"keys of {key_bits} bits"
     )
     return (
-        f"{scheme}, {known}. That nobody without the key can tell an encryption of one number from "
-        "one of another (IND-CPA) is an assumption about mathematics that is studied in public; it "
-        "is not proven, and no audit can test it."
+        f"{scheme}, {known}. That nobody without the key can distinguish encryptions of two "
+        "numbers (IND-CPA) is a publicly studied mathematical assumption; it is not proven, and no "
+        "audit can test it."
     )
 
 
 def _mutual_argument(scheme: str, key_bits: int) -> Section:
     rests: dict[str, str] = {
         "the encryption": f"A key on each side: {_strength(scheme, key_bits)}",
-        "both keep to the protocol": "They send what the program sends, and look at everything as "
-        "long as they like. Against one who sends other answers the assumption is a stronger one.",
-        "Bob keeps silent": _SILENT,
-        "not covered": "The scores of held-out and of new rows, which are opened to Bob with a "
-        "little noise: they are what these rows are scored for, and her columns show in many of "
-        "them.",
+        "both follow the protocol": "They send what the program sends, and may analyse everything "
+        "they receive. Against a side that sends other answers, a stronger assumption is needed.",
+        "Bob's other disclosures": _SILENT,
+        "not covered": "The sums over all rows that Bob learns after the last pass, and the scores "
+        "of held-out and new rows, which he receives with a little noise. Many scores together "
+        "disclose Alice's columns.",
     }
-    return _section("Why neither side can read what is the other's", _MUTUAL_ARGUMENT, rests)
+    return _section(
+        "Why neither side should be able to read the other's data", _MUTUAL_ARGUMENT, rests
+    )
 
 
 def _sealed_argument(scheme: str, key_bits: int) -> Section:
     rests: dict[str, str] = {
         "the encryption": _strength(scheme, key_bits),
-        "Alice keeps to the protocol": "She sends what the program sends, and looks at everything "
-        "as long as she likes. One who sends other answers gets ciphertexts all the same; that "
-        "these tell her nothing either is a stronger assumption, or fresh keys.",
-        "Bob keeps silent": _SILENT,
-        "not covered": "Alice's columns: Bob can reconstruct them from the scores that he sees. In "
-        "mutual he sees none of a training row.",
+        "Alice follows the protocol": "She sends what the program sends, and may analyse "
+        "everything she receives. If she sends other answers she still receives only ciphertexts "
+        "about labels; that these reveal nothing needs a stronger assumption, or fresh keys.",
+        "Bob's other disclosures": _SILENT,
+        "not covered": "Alice's columns: Bob can reconstruct them from the scores that he "
+        "receives. In mutual he receives no score of a training row.",
     }
-    return _section("Why Alice cannot read the labels", _ARGUMENT, rests)
+    return _section("Why Alice should not be able to read the labels", _ARGUMENT, rests)
 
 
 def _section(title: str, lines: Sequence[str], rests: Mapping[str, str]) -> Section:
     blocks: tuple[Block, ...] = (
         Bullets(tuple(lines)),
-        Paragraph("What it rests on:", "strong"),
+        Paragraph("What this relies on:", "strong"),
         Facts(dict(rests)),
     )
     return Section(title, "argument", blocks, "The argument")

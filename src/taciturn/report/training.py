@@ -614,10 +614,10 @@ def exposure_facts(exposed: ColumnExposure) -> Facts:
     warning: Words = (_EXPOSED, f" {exposed.warning}") if opens else exposed.warning
     return Facts(
         {
-            "scores per row": (
-                f"up to {exposed.scores_per_row:,}" if opens else "none of a training row"
-            )
-            + f"; {exposed.opened_values:,} values in total",
+            "training scores that Bob receives": f"up to {exposed.scores_per_row:,} per row, "
+            f"{exposed.opened_values:,} values in all"
+            if opens
+            else f"none; {exposed.opened_values:,} other values",
             **(deviating if opens else {}),
             "for Alice": warning,
         }

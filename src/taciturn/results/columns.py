@@ -15,7 +15,7 @@ from typing import Any
 from taciturn.errors import counted
 from taciturn.report.blocks import (
     Block,
-    Facts,
+    Bullets,
     Heading,
     Paragraph,
     Span,
@@ -248,7 +248,7 @@ def conclude_columns(
     most = max(control.recovered for control in known)
     fits = [control.r2 for control in known if control.r2 is not None]
     above = [attack for attack in attacks if is_above(attack, known)]
-    without = f"recovered {100 * most:.1f} %" + (f", R2 {max(fits):.2f}" if fits else "")
+    without = f"{100 * most:.1f} %" + (f", R2 {max(fits):.2f}" if fits else "")
     if above:
         # Of equal ones, the one that leaves less open.
         best = max(
@@ -258,24 +258,24 @@ def conclude_columns(
         fit = "" if best.r2 is None else f", R2 {best.r2:.2f}"
         left = "" if best.ambiguity == "none" else f", up to {best.ambiguity}"
         return True, (
-            f"Bob reconstructs {100 * best.recovered:.1f} % of {best.values:,.0f} values of "
-            f"Alice's columns by {best.name} with {_known(best)}{left} (95 % interval "
-            f"{100 * best.recovered_low:.1f} – {100 * best.recovered_high:.1f} %{fit}); the better "
-            f"control: {without}."
+            f"The attack {best.name} reconstructs {100 * best.recovered:.1f} % of "
+            f"{best.values:,.0f} values of Alice's columns{left} (95 % interval "
+            f"{100 * best.recovered_low:.1f} – {100 * best.recovered_high:.1f} %{fit}), knowing "
+            f"{_known(best)}; without her scores the better control recovers {without}."
         )
     if not attacks:
         return False, (
-            "No column attack we know applies: Bob has no score of Alice's columns (the better "
-            f"control: {without}). That is not a proof of safety."
+            "No column attack we know applies to what Bob received. That is not a proof of safety."
         )
     return False, (
-        f"No column attack we know recovers more than the controls ({without}). That is not a "
-        "proof of safety."
+        f"No column attack we know recovers more than the better control ({without}). That is not "
+        "a proof of safety."
     )
 
 
 def _known(attack: ColumnScore) -> str:
-    return counted(round(attack.known_rows), "known row") if attack.known_rows else "no known row"
+    count = counted(round(attack.known_rows), "row") if attack.known_rows else "no row"
+    return f"{count} of hers"
 
 
 def is_above(attack: ColumnScore, known: Sequence[ColumnControl]) -> bool:
@@ -293,13 +293,13 @@ _LEFT_OPEN = {
     "none": NONE,
     "order and sign of columns": "sign",
     "order, unit and offset of columns": "unit",
-    "a linear map": "linear",
+    "a linear map": "linear map",
 }
 
 
 def column_scores(findings: ColumnFindings, caption: str) -> Table:
     """Column attacks below the controls."""
-    headings = ["", "known rows", "recovered", "95 % interval", "R2", "up to", "time"]
+    headings = ["", "known rows", "recovered", "95 % interval", "R2", "recovered up to", "time"]
     controls: list[tuple[Words, ...]] = [
         (
             Span(f"{control.name} (control)", "muted"),
@@ -333,16 +333,19 @@ def column_scores(findings: ColumnFindings, caption: str) -> Table:
 def rehearsal_blocks(rehearsed: ColumnRehearsal) -> list[Block]:
     """Report on Bob as the adversary before a training, with advice to Alice."""
     findings = rehearsed.findings
-    # Without an attack the table would hold controls only.
-    scores: list[Block] = [column_scores(findings, TITLE)] if findings.attacks else []
-    return [
-        *(scores or [Heading(TITLE)]),
-        Facts({"simulated": f"{rehearsed.rehearsed_passes} passes or epochs"}),
-        *(Paragraph(f"advice for Alice: {words}") for words in rehearsed.advice),
+    caption = f"{TITLE}: simulated with {rehearsed.rehearsed_passes} passes"
+    blocks: list[Block] = [
+        Heading("What Bob could learn about Alice's columns"),
         Paragraph(findings.verdict),
     ]
+    if findings.attacks:
+        blocks.append(column_scores(findings, caption))
+    if rehearsed.advice:
+        blocks += [Paragraph("For Alice:", "strong"), Bullets(rehearsed.advice)]
+    return blocks
 
 
 def r_squared(r2: float | None) -> str:
     """R2 with two decimals."""
-    return NONE if r2 is None else f"{r2:.2f}"
+    # Adding 0.0 turns -0.0 into 0.0.
+    return NONE if r2 is None else f"{round(r2, 2) + 0.0:.2f}"

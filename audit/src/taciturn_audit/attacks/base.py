@@ -73,7 +73,7 @@ class Attack(ABC):
     def lacks(self, view: AliceView) -> str:
         """Reason why the attack does not apply to a view; empty if it does."""
         if view.agreement.family not in self.families:
-            return f"the attack is not about {view.agreement.family} labels"
+            return f"it does not apply to {view.agreement.family} labels"
         missing = ", ".join(sorted(signal.value for signal in self.needs - view.signals))
         return f"Alice does not have {missing}" if missing else self.obstacle(view)
 

@@ -62,7 +62,7 @@ def decision(audited: str | None) -> Section:
     return Section("Decision", "decision", blocks, "Decision")
 
 
-SHUFFLED = "Labels shuffled before training"
+SHUFFLED, TITLE = "Labels shuffled before training", "What Bob can learn about Alice's columns"
 ABOVE = "▲"
 ABOVE_WORDS = (
     f"{ABOVE} significantly above every control, by accuracy or AUC (95 % interval; with shuffled "
@@ -116,10 +116,13 @@ def concluding_section(
 ) -> Section:
     """The headline of an audit, and the sentences about its canary run, its run and ciphertexts."""
     canary = conclusion.canary
-    # Where no attack applies to either run, one sentence says it.
-    both = canary is not None and (canary.verdict.attack or conclusion.run.verdict.attack)
-    parts = [(SHUFFLED, canary if both else None), (title, conclusion.run)]
-    lines += [f"{name}{means}: {part.sentence}" for name, part in parts if part is not None]
+    parts = [(SHUFFLED, canary)] if canary is not None else []
+    parts.append((title, conclusion.run))
+    if any(part.verdict.attack for _, part in parts):
+        lines += [f"{name}{means}: {part.sentence}" for name, part in parts]
+    else:
+        # Where no attack applies to either run, one sentence says it.
+        lines.append(conclusion.run.sentence)
     lines += [conclusion.caveat] if conclusion.caveat else []
     lines += [apart_sentence(conclusion.apart)] if conclusion.apart is not None else []
     paragraphs = (*map(Paragraph, lines), *blocks)

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from taciturn.report.blocks import (
+    Badge,
     Block,
+    Details,
+    Facts,
+    Heading,
     Paragraph,
     Section,
     Span,
@@ -23,18 +27,20 @@ from taciturn.results.columns import (
     Separation,
     column_scores,
 )
+from taciturn_audit.verdict import Status, conclude_seat
 
-PERMUTED = "The same with her rows permuted before training: what the protocol alone leaks"
+PERMUTED = "Alice's rows permuted before training: what the protocol alone leaks"
 
 SINGLE = "How well Bob can recover a single Alice's scores"
 
 COLUMN_WORDS = (
-    "Recovered: share of her values that the attack has to within a tenth of the column's standard "
-    "deviation, or in the right category. R2 is the mean over her numeric columns. The controls "
-    "see no score: mean takes the best constant of each column, regression uses all that Bob has. "
-    "Rows that Bob knew are not judged. Up to: what the attack leaves open (sign: order and signs "
-    "of columns; unit: also unit and offset; linear: a linear map); the judge settles it on every "
-    "second row and judges the others."
+    "Recovered: share of her values that the attack estimates to within a tenth of the column's "
+    "standard deviation, or in the right category. R2: explained variance, mean over her numeric "
+    "columns. Known rows: rows of hers that Bob is assumed to know; they are not judged. The "
+    "controls see no score: mean takes the best constant of each column, regression uses all "
+    "else that Bob has. Recovered up to: what the attack leaves open (sign: order and signs of "
+    "columns; unit: also unit and offset; linear map); it is resolved with every second row, and "
+    "the other rows are judged."
 )
 
 
@@ -93,12 +99,40 @@ def look_tables(
     ]
     return [
         table(("guessed from", heading, "share", "95 % interval"), rows, caption=caption),
-        table(("deliberate fault", "test", ""), noticed, words=(0, 1, 2)),
+        table(("deliberate fault", "test", "outcome"), noticed, words=(0, 1, 2)),
     ]
 
 
-def adversary_section(seat: BobSeat) -> Section:
-    """The same as a section of the page."""
-    return Section(
-        TITLE, "columns", (Paragraph(COLUMN_WORDS, "muted"), *adversary_blocks(seat)), "Columns"
+def adversary_section(seat: BobSeat, mechanism: str, ident: str) -> Section:
+    """Bob as the adversary on the page: the verdict first, the figures folded."""
+    summary = conclude_seat(seat)
+    meaning = _FOR_ALICE[summary.status is Status.LEAK]
+    if summary.status is Status.LEAK and mechanism != "mutual":
+        meaning += " With mutual he receives no score of a training row."
+    blocks: tuple[Block, ...] = (
+        Paragraph(summary.sentence),
+        Heading("What this means for Alice"),
+        Paragraph(meaning),
     )
+    skipped = Facts({skip.name: skip.reason for skip in seat.findings.skipped})
+    if seat.findings.attacks:
+        tables = (
+            *([] if seat.canary is None else [column_scores(seat.canary, PERMUTED)]),
+            column_scores(seat.findings, TITLE),
+        )
+        words = Paragraph(COLUMN_WORDS, "muted")
+        blocks += (Details("Attacks on Alice's columns as tables", (*tables, words)),)
+    if seat.separation is not None:
+        blocks += tuple(separation_blocks(seat.separation))
+    if skipped.pairs:
+        blocks += (Details(f"Attacks that were skipped: {len(skipped.pairs)}", (skipped,)),)
+    badge = Badge(summary.status.word, summary.status.sign, summary.status.label)
+    return Section(summary.headline, ident, blocks, "Columns", badge)
+
+
+_FOR_ALICE = {
+    True: "Bob can compute values of your columns from the scores that he receives. Take part only "
+    "if he may know these values.",
+    False: "No attack we know reconstructs your columns from this training. Bob still receives the "
+    "scores of held-out and of new rows, and many of them together disclose your columns.",
+}

@@ -1,4 +1,4 @@
-"""A comparison of mechanisms as blocks: one table, one picture, a line for each mechanism."""
+"""A comparison of mechanisms as blocks: an outcome for each mechanism, one table, one picture."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from taciturn.report import blocks as b
 from taciturn.report.argument import argument
 from taciturn.report.formatting import NONE, data_size, duration, epsilon, footer, interval, share
-from taciturn.report.training import at_alice, traffic
+from taciturn.report.training import at_alice
 from taciturn_audit.report.audit import ABOVE, decision
 from taciturn_audit.results.compare import BestAttack, ComparedMechanism, Comparison
 
 _NOTE = (
     "Trained and attacked without encryption, which changes none of these figures; time and "
     "traffic are estimated with {scheme}, both parties on this machine. Ciphertexts were not "
-    "tested: taciturn audit does that, one mechanism at a time."
+    "tested: use taciturn audit, one mechanism at a time."
 )
 
 
@@ -24,7 +24,7 @@ def compare_blocks(comparison: Comparison) -> list[b.Block]:
         b.Paragraph(_subject(comparison), "strong"),
         _table(comparison, digits=1),
         *(b.Paragraph(line, "muted") for line in _reading(comparison)),
-        *(b.Paragraph(line, "muted") for line in _lines(comparison)),
+        _outcomes(comparison),
         *_refused(comparison),
     ]
 
@@ -36,31 +36,30 @@ def compare_page(comparison: Comparison) -> b.Page:
 
     by = comparison.ranked_by
     alt = "; ".join(
-        f"{name_of(row)}: held-out AUC {share(row.auc)}, labels recovered {_place(row.shuffled)}"
+        f"{name_of(row)}: held-out AUC {share(row.auc)}, labels {_place(row.shuffled)}"
         for row in comparison.compared
     )
-    title = "The model's AUC against the labels recovered"
+    title = "Model quality against leakage"
     drawn = b.Figure("compared", title, alt, compare_svg(comparison, "compared"))
     figures = b.Figures(
         (drawn,),
-        caption=f"To the right: how well the best attack recovers labels that were shuffled before "
-        f"training, by {by}; the dashed line is the baseline without any message. Upwards: the "
-        "model's AUC on held-out rows. Red, filled: an attack recovers labels without any bound. "
-        "Amber, filled: an attack recovers labels within the ledger's bound. Green, hollow: no "
-        "attack we know does. Marks that coincide are drawn side by side. Upper left is best.",
+        caption=f"Horizontal: {by} of the best attack on labels shuffled before training; the "
+        "dashed line is the baseline without any message. Vertical: the model's AUC on held-out "
+        "rows. Red, filled: labels leak. Amber, filled: labels leak, but the ledger's "
+        "total epsilon, at most 5, bounds it. Green, hollow: no leak found. Upper left is best. "
+        "Marks that would coincide are shifted sideways; the table has the figures.",
         wide=True,
     )
     table = b.Section(
         "Side by side",
         "table",
         (
-            _table(comparison, digits=2),
+            _table(comparison, digits=2, intervals=True),
             *(b.Paragraph(line, "muted") for line in _reading(comparison)),
             *_refused(comparison),
         ),
         "Table",
     )
-    findings = b.Section("Findings", "found", (_facts(comparison),), "Findings")
     picture = b.Section(title, "picture", (figures,), "Picture")
     silent = [row for row in comparison.compared if not row.label_epsilon_total]
     names = [row.mechanism for row in silent if comparison.scheme != "clear"]
@@ -77,43 +76,62 @@ def compare_page(comparison: Comparison) -> b.Page:
             _verdict(comparison),
             table,
             picture,
-            findings,
             *reasons,
             b.Section("Command", "command", (command,)),
             decision(comparison.audited),
         ),
         footer=footer(comparison.version, comparison.audited),
+        wide=True,
     )
 
 
 def _verdict(comparison: Comparison) -> b.Section:
     leaking = [name_of(row) for row in comparison.compared if row.shuffled.leak]
     kept = [name_of(row) for row in comparison.compared if not row.shuffled.leak]
-    lines = []
+    headline = "No attack we know recovers labels with any of these mechanisms"
+    badge = b.Badge("not-shown", "○", "No leak found; not a proof of safety")
+    for_bob = "Any of these mechanisms withstands the attacks we know"
     if leaking:
-        worst = max(
-            (row for row in comparison.compared if row.shuffled.leak),
-            key=lambda row: row.shuffled.value or 0.0,
-        )
-        lines.append(
-            f"Labels leak to Alice with {', '.join(leaking)}. The worst, {name_of(worst)}, on "
-            f"shuffled labels: {worst.verdict}"
-        )
-    if kept:
-        lines.append(f"No attack we know recovers labels with {', '.join(kept)}.")
-    lines.append("Not tested here: what Bob learns about Alice's columns. Not a proof of safety.")
-    headline = (
-        f"{len(leaking)} of {len(comparison.compared)} mechanisms leak labels"
-        if leaking
-        else "No mechanism leaked labels to any attack we know"
-    )
-    badge = b.Badge("leak", "▲", "Every mechanism leaks labels")
-    if kept:
+        verb = "leaks" if len(leaking) == 1 else "leak"
+        headline = f"{len(leaking)} of {len(comparison.compared)} mechanisms {verb} labels to Alice"
+        badge = b.Badge("leak", "▲", "Every mechanism leaks labels")
+        for_bob = "Use none of these mechanisms if Alice must not learn labels"
+    if leaking and kept:
         badge = b.Badge("certain", "◆", "Some mechanisms leak labels")
-    if not leaking:
-        badge = b.Badge("not-shown", "○", "No leak found; not a proof of safety")
-    blocks = tuple(map(b.Paragraph, lines))
+        for_bob = f"Use {' or '.join(kept)}. {', '.join(leaking)}: only if Alice may learn labels"
+    blocks = (
+        _outcomes(comparison),
+        b.Heading("What this means for Bob"),
+        b.Paragraph(f"{for_bob}. That no attack we know succeeds is not a proof of safety."),
+        b.Heading("What this means for Alice"),
+        b.Paragraph(
+            "Attacks on your columns were not run here. In every mechanism but mutual, Bob "
+            "receives scores of training rows, from which he can reconstruct columns."
+        ),
+    )
     return b.Section(headline, "verdict", blocks, "Verdict", badge)
+
+
+def _outcomes(comparison: Comparison) -> b.Facts:
+    """One line for each mechanism: leak or none, the figures, and what its ledger assumes."""
+    return b.Facts(
+        {name_of(row): _outcome(row, comparison.ranked_by) for row in comparison.compared}
+    )
+
+
+def _outcome(compared: ComparedMechanism, figure: str) -> b.Words:
+    best, relies = compared.shuffled, f" Ledger: {compared.assumption or NONE}."
+    if best.leak:
+        leak = b.Span("Labels leak.", "warning" if compared.bounded else "bad")
+        return (leak, f" Labels shuffled: {compared.verdict}{relies}")
+    if best.attack is None:
+        words = " No attack we know applies to what Alice receives."
+    else:
+        words = (
+            f" The best attack on shuffled labels, {best.attack}, has {figure} "
+            f"{share(best.value)}; without any message {share(best.known)}."
+        )
+    return (b.Span("No leak found.", "good"), f"{words}{relies}")
 
 
 def name_of(compared: ComparedMechanism) -> str:
@@ -135,32 +153,33 @@ def _subject(comparison: Comparison) -> str:
     )
 
 
-def _table(comparison: Comparison, digits: int) -> b.Table:
-    rows = [_row(row, digits) for row in comparison.compared]
-    headings = (
-        "mechanism",
-        "AUC",
-        "label \u03b5",
-        "recovered (shuffled)",
-        "baseline",
-        "recovered (real)",
-        "baseline",
-        "time",
-    )
-    caption = f"Labels recovered by the best attack, by {comparison.ranked_by}"
-    return b.table((*headings, "traffic"), rows, caption=caption)
+def _table(comparison: Comparison, digits: int, *, intervals: bool = False) -> b.Table:
+    """``intervals``: there is room for them."""
+    by = comparison.ranked_by
+    figure = "labels recovered" if by == "accuracy" else "attack's AUC"
+    headings = ["mechanism", "model AUC", "label \u03b5"]
+    for labels in ("shuffled", "real"):
+        headings += [f"{figure} ({labels})", *(["95 % interval"] if intervals else []), "baseline"]
+    headings += ["time", "traffic"]
+    rows = [_row(row, digits, intervals) for row in comparison.compared]
+    return b.table(headings, rows, caption=f"The best attack on the labels, by {by}")
 
 
-def _row(compared: ComparedMechanism, digits: int) -> tuple[b.Words, ...]:
+def _row(compared: ComparedMechanism, digits: int, intervals: bool) -> tuple[b.Words, ...]:
     cost = compared.estimate
+    attacks: list[b.Words] = []
+    for best in (compared.shuffled, compared.real):
+        ends = NONE if best.low is None or best.high is None else interval(best.low, best.high)
+        attacks += [
+            _attack(best, digits),
+            *([ends] if intervals else []),
+            share(best.known, digits),
+        ]
     return (
         name_of(compared),
         share(compared.auc, digits),
         epsilon(compared.label_epsilon_total),
-        _attack(compared.shuffled, digits),
-        share(compared.shuffled.known, digits),
-        _attack(compared.real, digits),
-        share(compared.real.known, digits),
+        *attacks,
         duration(cost.seconds),
         data_size(cost.bytes_to_alice + cost.bytes_to_bob),
     )
@@ -175,52 +194,22 @@ def _attack(best: BestAttack, digits: int) -> b.Words:
 
 def _reading(comparison: Comparison) -> Iterable[str]:
     alone = comparison.bob_alone_auc
-    beside = [f"centralised model {share(comparison.centralised_auc)}"]
-    beside += [] if alone is None else [f"Bob's columns alone {share(alone)}"]
+    others = [f"centralised model {share(comparison.centralised_auc)}"]
+    others += [] if alone is None else [f"Bob's columns alone {share(alone)}"]
     scheme = comparison.scheme
-    yield f"AUC: of the model on held-out rows; {', '.join(beside)}."
+    yield f"Model AUC: on held-out rows; {', '.join(others)}."
     yield (
         "Shuffled: labels shuffled before training, so anything above the baseline was leaked by "
         "the protocol. Real: the training itself, whose columns predict labels by themselves. "
         f"Baseline: the best control, without any message. {ABOVE}: an attack recovers more than "
         "every control. No attack: none we know applies, which is not a proof of safety."
     )
-    yield _NOTE.format(scheme=scheme if scheme != "clear" else "no encryption, as asked for")
-
-
-def _lines(comparison: Comparison) -> list[str]:
-    return [f"{name_of(row)}: {row.verdict}" for row in comparison.compared]
-
-
-def _facts(comparison: Comparison) -> b.Facts:
-    return b.Facts({name_of(row): _said(row) for row in comparison.compared})
-
-
-def _said(compared: ComparedMechanism) -> str:
-    ends = ""
-    if (
-        compared.real.attack is not None
-        and compared.real.low is not None
-        and compared.real.high is not None
-    ):
-        ends = f" ({interval(compared.real.low, compared.real.high)})"
-    real = (
-        f"On the real labels {compared.real.attack} has {share(compared.real.value)}{ends}, where "
-        f"{compared.real.control} has {share(compared.real.known)}."
-        if compared.real.attack is not None
-        else ""
-    )
-    cost = traffic(compared.estimate.bytes_to_alice, compared.estimate.bytes_to_bob)
-    return (
-        f"Labels shuffled: {compared.verdict} {real} "
-        f"Assumption of the ledger: {compared.assumption or NONE}. "
-        f"Solver {compared.solver}; about {duration(compared.estimate.seconds)}, {cost}."
-    )
+    yield _NOTE.format(scheme=scheme if scheme != "clear" else "no encryption, as requested")
 
 
 def _refused(comparison: Comparison) -> list[b.Block]:
     return [
-        b.Paragraph(f"{refused.mechanism}: not with these settings: {refused.reason}", "warning")
+        b.Paragraph(f"{refused.mechanism} was not compared: {refused.reason}", "warning")
         for refused in comparison.refused
     ]
 

@@ -55,6 +55,7 @@ from taciturn_audit.verdict import (
     Status,
     Weighed,
     conclude,
+    control_words,
     interval_of,
     value_of,
     weigh,
@@ -73,25 +74,33 @@ def audit_page(audit: AuditResult) -> b.Page:
         audit,
         conclusion,
         *map(b.Paragraph, (*refuted, permits(ledger.label_epsilon_total))),
-        *(b.Paragraph(line, "strong") for line in _for_the_reader(audit, conclusion)),
-        cards(conclusion, ledger, shared.run_title(audit), permuted=audit.first.permute_labels),
+        *_for_bob(conclusion, ledger),
+        *cards(conclusion, shared.run_title(audit), permuted=audit.first.permute_labels),
     )
     skipped = audit.shared(lambda run: run.findings.skipped)
-    subject = _subject(audit.first)
-    return b.Page(
-        window=f"{conclusion.headline} – Taciturn audit of {subject}",
-        title="What Alice can learn about the labels",
-        subject=" · ".join(filter(None, (subject, shared.several(audit)))),
-        blocks=(
-            verdict,
+    subject, seat = _subject(audit.first), audit.bob_seat
+    # Where Bob alone was the adversary, nothing was attacked on Alice's side.
+    alone = audit.runs[0].seat == "bob"
+    sections = [] if alone else [verdict]
+    if seat is not None:
+        ident = "verdict" if alone else "columns"
+        sections.append(adversary_section(seat, audit.first.mechanism, ident))
+    if not alone:
+        sections += [
             *_argument(audit.first),
             attacks_section(_parts(audit, conclusion), _over(audit), *skipped),
             *_apart(audit, conclusion),
             *_epochs(audit, conclusion),
             ledger_section(ledger, scope, conclusion, shared.evidence_words(audit, conclusion)),
-            *([] if audit.bob_seat is None else [adversary_section(audit.bob_seat)]),
             messages_section(*audit.shared(lambda run: run.messages)),
             *_membership(audit),
+        ]
+    return b.Page(
+        window=f"{sections[0].title} – Taciturn audit of {subject}",
+        title=_title(labels=not alone, columns=seat is not None),
+        subject=" · ".join(filter(None, (subject, shared.several(audit)))),
+        blocks=(
+            *sections,
             _utility(audit),
             _details(audit),
             decision(audit.audited),
@@ -100,31 +109,33 @@ def audit_page(audit: AuditResult) -> b.Page:
     )
 
 
+def _title(*, labels: bool, columns: bool) -> str:
+    if labels and columns:
+        return "What each side can learn about the other's data"
+    return "What Alice can learn about the labels" if labels else shared.TITLE
+
+
+_RELY = "No attack we know recovers your labels. This relies on an assumption: "
+_ENCRYPTION = (
+    "No attack we know recovers your labels. You rely on the encryption, and on Alice following "
+    "the protocol: "
+)
 _FOR_BOB = {
-    Status.REFUTED: "your labels are less protected than the privacy ledger claims; do not use "
+    Status.REFUTED: "Your labels are less protected than the privacy ledger claims. Do not use "
     "this mechanism.",
-    Status.LEAK: "assume that Alice learns labels from this training; taciturn compare lists "
+    Status.LEAK: "Assume that Alice learns labels from this training. taciturn compare shows "
     "mechanisms that leak less.",
-    Status.CERTAIN: "some of your labels may become known to Alice; audit more seeds before you "
-    "train.",
-    Status.NOT_SHOWN: "no attack we know recovers your labels.",
-    Status.NOT_TESTED: "no attack we know recovers your labels.",
+    Status.CERTAIN: "Alice may learn some of your labels. Audit more seeds before you train.",
 }
 
 
-def _for_the_reader(audit: AuditResult, conclusion: Conclusion) -> list[str]:
-    lines = []
-    if conclusion.status in _FOR_BOB:
-        lines.append(f"What this means for Bob: {_FOR_BOB[conclusion.status]}")
-    if audit.bob_seat is not None:
-        exposed = (
-            "Bob can reconstruct values of your columns."
-            if audit.bob_seat.findings.leaks
-            or (audit.bob_seat.canary is not None and audit.bob_seat.canary.leaks)
-            else "no attack we know reconstructs your columns."
-        )
-        lines.append(f"What this means for Alice: {exposed}")
-    return lines
+def _for_bob(conclusion: Conclusion, ledger: Statement) -> list[b.Block]:
+    if conclusion.status is Status.CHECK:
+        return []
+    rely = _RELY if ledger.label_epsilon_total else _ENCRYPTION
+    rely += f"{ledger.assumption or 'none is stated'}."
+    words = _FOR_BOB.get(conclusion.status, rely)
+    return [b.Heading("What this means for Bob"), b.Paragraph(words)]
 
 
 def _argument(training: TrainingRun) -> list[b.Section]:
@@ -186,39 +197,27 @@ _RUN = "A good model predicts many labels by itself. Only what exceeds the contr
 _OWN_CANARY = "The labels of this run were shuffled before training."
 
 
-def cards(
-    conclusion: Conclusion, ledger: Statement, title: str, *, permuted: bool = False
-) -> b.Cards:
-    """The figures in large type: of the canary, of the run, and what the ledger claims."""
+def cards(conclusion: Conclusion, title: str, *, permuted: bool = False) -> list[b.Block]:
+    """The figures in large type, of the canary and of the run; none where no attack applies."""
     meaning = _OWN_CANARY if permuted else _RUN
-    drawn = [_card(title, conclusion.run, meaning)]
+    drawn = [(title, conclusion.run, meaning)]
     if conclusion.canary is not None:
-        drawn.insert(0, _card(shared.SHUFFLED, conclusion.canary, _CANARY))
-    claim = b.Card(
-        "Claim of the privacy ledger",
-        epsilon(ledger.label_epsilon_total),
-        ("total epsilon of a label", "0: nothing is released", "infinite: nothing is hidden"),
-        {
-            "releases per row": str(ledger.releases_per_row),
-            "test of the claim": _tested(conclusion),
-        },
-        ledger.assumption,
-    )
-    return b.Cards((*drawn, claim))
+        drawn.insert(0, (shared.SHUFFLED, conclusion.canary, _CANARY))
+    shown = [_card(*part) for part in drawn if part[1].verdict.attack is not None]
+    return [b.Cards(tuple(shown))] if shown else []
 
 
 def _card(title: str, weighed: Weighed, meaning: str) -> b.Card:
     verdict = weighed.verdict
-    known = verdict.controls
-    auc = verdict.figure == "AUC"
-    beside = {control.name: share(control.auc if auc else control.accuracy) for control in known}
-    if verdict.attack is None:
-        return b.Card(title, "no attack", ("none we know applies",), beside, meaning)
+    name = "" if verdict.attack is None else verdict.attack.name
     lines = (
-        f"{verdict.figure} of {verdict.attack.name}",
-        "95\u00a0% interval",
-        interval(*verdict.interval),
+        f"{verdict.figure} of the attack {name}",
+        f"95\u00a0% interval {interval(*verdict.interval)}",
     )
+    beside = {
+        f"control: {control_words(control)}": share(value_of(control, verdict.figure))
+        for control in verdict.controls
+    }
     return b.Card(title, share(verdict.value), lines, beside, meaning)
 
 
@@ -241,37 +240,37 @@ def attacks_section(
     """Attacks and controls; ``over`` names the intervals and what they are of, in words."""
     tables = [block for _, title, weighed in parts for block in _figures(title, weighed)]
     drawn = tuple(_drawn(*part) for part in parts if part[2].findings.attacks)
+    by = " or ".join(dict.fromkeys(part[2].verdict.ranked_by for part in parts))
     figures = b.Figures(
         drawn,
-        caption=f"Dots are the figure that the axis names, bars {over}, vertical lines the "
-        "controls. A filled dot: the whole interval, of the accuracy or of the AUC, lies above "
-        f"every control. A hollow one: it does not. {_RANKED}",
+        caption=f"Dots: the {by} of each attack; bars: {over}; vertical lines: the controls. Red, "
+        "filled: the whole interval of the accuracy or of the AUC lies above every control, a "
+        f"leak. Hollow: it does not. {_RANKED}",
         instead=(*tables, b.Paragraph(shared.ABOVE_WORDS, "muted")),
         summary="All figures as tables",
     )
     reasons = b.Facts({skip.name: f"{skip.reason}{whose(scope)}" for skip in skipped})
     none = b.Paragraph("None: every attack was run.", "muted")
     words = (
-        "How well each attack recovers the labels. The controls see no message: prior guesses "
-        "the commonest label, model-only asks the model that Alice ends up with. With shuffled "
-        "labels model-only is an attack: no column knows them, so the model learnt them through "
-        "the protocol."
+        "How well each attack recovers the labels. The controls (grey names) see no message: prior "
+        "guesses the commonest label, model-only predicts with Alice's part of the final model. "
+        "With shuffled labels model-only is an attack: the columns carry no information about "
+        "them, so the model learnt them through the protocol."
     )
     title = f"Attacks that were skipped: {len(skipped)}"
     folded = b.Details(title, (reasons if skipped else none,))
     # A chart without attacks would be empty.
-    shown = (b.Paragraph(words), figures) if drawn else (b.Paragraph(_NO_ATTACKS), *tables)
+    shown = (b.Paragraph(words), figures) if drawn else (b.Paragraph(_NO_ATTACKS),)
     blocks = (*shown, folded)
-    return b.Section("Attacks against the controls", "attacks", blocks, "Attacks")
+    return b.Section("Attacks on the labels", "attacks", blocks, "Attacks")
 
 
 _NO_ATTACKS = (
-    "No attack we know applies to what Alice received. The controls see no message; they show what "
-    "can be guessed anyway."
+    "No attack we know applies to what Alice received, so none was run; the list gives the reasons."
 )
 _RANKED = (
-    "The AUC is drawn where one label is more than twice as common, or where it alone shows a "
-    "leak: always guessing the commonest label is then hard to beat by accuracy."
+    "The AUC is drawn where one label is more than twice as common as the other, or where it alone "
+    "shows a leak: always guessing the commonest label is then hard to beat by accuracy."
 )
 
 
@@ -306,9 +305,8 @@ def _apart(audit: AuditResult, conclusion: Conclusion) -> list[b.Section]:
 def apart_section(look: Distinguisher, scope: str = "") -> b.Section:
     """Guesses from ciphertexts."""
     words = (
-        "All that Alice receives about labels is encrypted, so no attack has numbers to work on. A "
-        "classifier therefore tried to tell, by the ciphertexts themselves, small trainings whose "
-        f"labels are all 1 from those whose labels are all 0{whose(scope)}."
+        "A classifier was given the messages that Alice receives in small trainings, and guessed "
+        f"whether all labels are 1 or all labels are 0{whose(scope)}. Half right is chance."
     )
     blocks = (b.Paragraph(words), *shared.apart_blocks(look))
     return b.Section("Can ciphertexts be distinguished?", "apart", blocks, "Ciphertexts")
@@ -366,7 +364,7 @@ def ledger_section(
     """Claim of the ledger, and the evidence against it."""
     label = (ledger.label_epsilon_total, ledger.label_epsilon_total_delta)
     rows = [
-        ("claimed", ledger.claimed_epsilon_per_release, None, None),
+        ("as claimed", ledger.claimed_epsilon_per_release, None, None),
         ("residue", ledger.residue_epsilon_per_release, ledger.residue_epsilon_total, None),
         ("label", ledger.label_epsilon_per_release, *label),
     ]
@@ -378,14 +376,19 @@ def ledger_section(
     )
     figures = [(name, *map(epsilon, values)) for name, *values in rows]
     outcome = _tested(conclusion)
-    blocks: tuple[b.Block, ...] = (
-        b.Paragraph(permits(ledger.label_epsilon_total)),
+    # With no release, or no bound, every figure is the same.
+    varies = 0 < ledger.label_epsilon_total < math.inf
+    table: tuple[b.Block, ...] = (
         b.table(headings, figures, label="Epsilon, by what it is about"),
         b.Paragraph(
-            "Claimed is what the mechanism is said to give per release; residue and label are what "
-            "it gives. For a person, the label's total counts.",
+            "As claimed: what the mechanism's description promises. Residue and label: what this "
+            "program charges. For a person, the label's total counts.",
             "muted",
         ),
+    )
+    blocks: tuple[b.Block, ...] = (
+        b.Paragraph(permits(ledger.label_epsilon_total)),
+        *(table if varies else ()),
         *([b.Paragraph(scope, "muted")] if scope else []),
         b.Paragraph(f"Assumption: {ledger.assumption or 'no stated assumption'}.", "muted"),
         b.Heading(("Test of the claim: ", b.Span(outcome, "bad" if outcome == "violated" else ""))),
@@ -415,7 +418,7 @@ def messages_section(messages: Sequence[MessageSeen], scope: str = "") -> b.Sect
         )
         for message in messages
     ]
-    headings = ("message", "count", "size", "protection", "what it allows")
+    headings = ("message", "count", "size", "protection", "what Alice can do with it")
     listed = b.table(headings, rows, words=(0, 3, 4), label="Messages to Alice")
     blocks: list[b.Block] = [listed if rows else b.Paragraph("This result lists no messages.")]
     blocks += [b.Paragraph(scope, "muted")] if scope else []
@@ -450,16 +453,11 @@ def _membership(audit: AuditResult) -> list[b.Section]:
 
 
 def _utility(audit: AuditResult) -> b.Section:
-    words = (
-        "Held-out rows, compared with a model of Bob's columns alone and with centralised training "
-        "(the same solver on pooled data, with the true labels, unencrypted, without noise). 95 % "
-        "intervals over the held-out rows."
-    )
     apart = b.Paragraph(
         f"Largest weight difference to centralised training: {distance(audit)}.", "muted"
     )
     worth = (*divergence(audit.means.diverged), b.Facts(worth_facts(audit)))
-    blocks = (b.Paragraph(words), metrics_table(audit), *worth, apart)
+    blocks = (metrics_table(audit), *worth, apart)
     return b.Section("How good the model is", "utility", blocks, "Utility")
 
 

@@ -131,8 +131,8 @@ def compare_svg(comparison: Comparison, name: str) -> str:
     with style():
         figure = Figure((860 / POINTS, 380 / POINTS), layout="constrained")
         axes = figure.add_subplot(xlim=(left, 1.0), ylim=(low, 1.0))
-        axes.set_xlabel(f"labels recovered by the best attack, shuffled before training ({by})")
-        axes.set_ylabel("AUC on held-out rows")
+        axes.set_xlabel(f"{by} of the best attack on shuffled labels")
+        axes.set_ylabel("model's AUC, held-out rows")
         count_shares(axes, "x", ticks=6)
         count_shares(axes, "y", ticks=6)
         axes.tick_params(pad=9)
@@ -141,7 +141,9 @@ def compare_svg(comparison: Comparison, name: str) -> str:
         for place, (compared, (x, y)) in enumerate(zip(comparison.compared, spots, strict=True)):
             colour = outcome_colour(compared)
             near = [other for other in spots[:place] if abs(other[0] - x) < 0.01]
-            x += 0.03 * (1.0 - left) * sum(abs(other[1] - y) < 0.02 for other in near)
+            # At the right edge there is room on the left only.
+            step = 0.03 * (1.0 - left) * (-1 if x > 0.95 else 1)
+            x += step * sum(abs(other[1] - y) < 0.02 for other in near)
             leak = compared.shuffled.leak
             epsilon = "" if compared.epsilon is None else f" ε {compared.epsilon:g}"
             mark = {"marker": _SHAPES[place % len(_SHAPES)], "markersize": 12, "linestyle": "none"}
@@ -153,10 +155,10 @@ def compare_svg(comparison: Comparison, name: str) -> str:
 
 
 def outcome_colour(compared: ComparedMechanism) -> str:
-    """Red for a leak without bound, amber for one that the ledger bounds, green for none."""
+    """Red for a leak, amber for one that the ledger bounds, green for none."""
     if not compared.shuffled.leak:
         return CALM
-    return LEAK if math.isinf(compared.label_epsilon_total) else AMBER
+    return AMBER if compared.bounded else LEAK
 
 
 def _recovered(compared: ComparedMechanism) -> float:
@@ -180,7 +182,7 @@ def epochs_svg(
     lows = [point.low for points in curves.values() for point in points.values()]
     lowest = _floor([*lows, *([] if prior is None else [prior])])
     with style():
-        height = 300 + 22 * math.ceil(len(curves) / 5)
+        height = 300 + 22 * math.ceil(len(curves) / 2)
         figure = Figure((860 / POINTS, height / POINTS), layout="constrained")
         axes = figure.add_subplot(xscale="log", xlabel="epochs (logarithmic)", ylim=(lowest, 1.0))
         axes.set_xlim(epochs[0] / 1.15, epochs[-1] * 1.15)
@@ -189,12 +191,18 @@ def epochs_svg(
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.0f}"))
         count_shares(axes, "y", ticks=7)
-        for place, (curve, points) in enumerate(curves.items()):
-            _curve(axes, place, curve, points, lowest)
+        same: dict[tuple[float, ...], list[str]] = {}
+        for curve, points in curves.items():
+            # Curves that coincide would hide each other: they are drawn once, with all names.
+            heights = tuple(round(point.value, 3) for point in points.values())
+            same.setdefault(heights, []).append(curve)
+        for place, names in enumerate(same.values()):
+            shown = ", ".join(map(_short, names))
+            _curve(axes, place, shown, curves[names[0]], lowest)
         if prior is not None:
             looks = {"color": INK, "linestyle": DASHES[1], "label": f"prior {share(prior)}"}
             plot(axes, axes.get_xlim(), [prior, prior], **looks)
-        figure.legend(loc="outside lower center", ncols=5, handlelength=3.5)
+        figure.legend(loc="outside lower left", ncols=2, handlelength=3.5)
         return to_svg(figure, name)
 
 
@@ -219,7 +227,7 @@ def _curve(axes: Axes, place: int, name: str, points: dict[int, Point], lowest: 
     looks = {"color": colour, "linewidth": 2, "markersize": 8, "markerfacecolor": SURFACE}
     dash, shape = DASHES[place % len(DASHES)], _SHAPES[place % len(_SHAPES)]
     heights = _inside(lowest, *(point.value for point in points.values()))
-    named = {"linestyle": dash, "marker": shape, "label": _short(name)}
+    named = {"linestyle": dash, "marker": shape, "label": name}
     plot(axes, list(points), heights, **looks, **named)
 
 

@@ -33,20 +33,21 @@ from taciturn_audit.verdict import (
 RUN = "This session"
 _OVER = "their 95 % intervals over the rows of the session"
 _ASK_BOB = (
-    "Bob's side judges a file of guesses by its own labels; where both sides' files lie in one "
-    "place, one audit does both."
+    "Next: give Bob's side a file of the guesses (--write-guesses); it checks them against its "
+    "labels. With both sides' files on one machine, one audit does both (--truth)."
 )
 _ASK_ALICE = (
-    "How right an estimate is, Alice's columns alone can say: where both sides' files lie in one "
-    "place, one audit does both. What a training opens, her own side rehearses before it."
+    "Only Alice's columns can show how accurate an estimate is. With both sides' files on one "
+    "machine, one audit does both (--truth). Her own side can rehearse a training with taciturn "
+    "check."
 )
 _HANDS = {
-    "a recording": "Everything that its side saw and its random numbers, masks included. It is as "
-    "sensitive as what it tells; in the peer's hands it also opens what the masks hid.",
-    "a file of guesses": "A number for each training row and attack, without ids. Whoever reads it "
-    "has the recorder's guesses; to Bob, who has the labels, it tells what her columns make of "
+    "a recording": "What its side received, and its random numbers, masks included. It is as "
+    "sensitive as the data it reveals; with it, the peer can also remove the masks.",
+    "a file of guesses": "A number for each training row and attack, without ids. A reader gets "
+    "the recorder's guesses; Bob, who has the labels, also learns what her columns predict for "
     "each row.",
-    "this report": "How right the guesses are over all rows, and no row of them.",
+    "this report": "How accurate the guesses are over all rows; no single row.",
 }
 
 
@@ -64,7 +65,7 @@ def session_blocks(audit: SessionAudit) -> list[b.Block]:
         verdict = _summary(before_judgement(audit), _ASK_BOB)
         return [*blocks, *_unjudged_blocks(audit), verdict]
     if conclusion.canary is not None:
-        title = f"{shared.SHUFFLED}: what the protocol alone tells"
+        title = f"{shared.SHUFFLED}: what the protocol alone leaks"
         canary = conclusion.canary
         blocks.append(shared.scores(canary.findings, canary.verdict, title))
     run = conclusion.run
@@ -121,7 +122,7 @@ def _judged(audit: SessionAudit, conclusion: Conclusion) -> list[b.Section]:
         sections = epochs_section(audit.over_epochs, known, by)
     extra: list[b.Block] = []
     if ledger is not None:
-        extra += [b.Paragraph(permits(ledger.label_epsilon_total)), cards(conclusion, ledger, RUN)]
+        extra += [b.Paragraph(permits(ledger.label_epsilon_total)), *cards(conclusion, RUN)]
         sections.append(ledger_section(ledger, "", conclusion, proof))
     apart = [] if conclusion.apart is None else [apart_section(conclusion.apart)]
     attacks = attacks_section(runs, _OVER, audit.skipped)
@@ -157,10 +158,10 @@ def _column_blocks(audit: SessionAudit) -> list[b.Block]:
         )
         for estimate in audit.estimates or ()
     ]
-    headings = ("attack", "columns of the estimate", "explains of the scores", "time")
+    headings = ("attack", "columns of the estimate", "explained variance of the scores", "time")
     caption = (
-        f"Estimates of {counted(audit.recording.peer_columns, 'column')} of Alice's, not judged: "
-        "whether they hold together"
+        f"Estimates of Alice's {counted(audit.recording.peer_columns, 'column')}, not checked "
+        "against her values"
     )
     drawn = [b.table(headings, rows, caption=caption)] if rows else []
     lines = [
@@ -182,8 +183,8 @@ def _unjudged_blocks(audit: SessionAudit) -> list[b.Block]:
         (guess.name, f"{guess.spoken:,}", f"{guess.certain:,}", f"{guess.seconds:.2f}\u00a0s")
         for guess in audit.guesses
     ]
-    headings = ("attack", "rows spoken of", "called certain", "time")
-    caption = f"Guesses at {audit.recording.rows:,} labels, not judged"
+    headings = ("attack", "rows guessed", "called certain", "time")
+    caption = f"Guesses at {audit.recording.rows:,} labels, not checked against the labels"
     lines = [f"{guess.name}: {guess.remark}" for guess in audit.guesses if guess.remark]
     lines += [f"{skip.name}: skipped, {skip.reason}" for skip in audit.skipped]
     drawn = [b.table(headings, rows, caption=caption)] if rows else []
@@ -205,7 +206,7 @@ def _facts(audit: SessionAudit) -> dict[str, b.Words]:
     recording, judge = audit.recording, audit.judgement
     at_bob = audit.seat == "bob"
     recorder, peer = ("Bob", "Alice") if at_bob else ("Alice", "Bob")
-    judged = "nobody: no column of hers was at hand" if at_bob else "nobody: no labels were at hand"
+    judged = "nobody: her columns were not given" if at_bob else "nobody: the labels were not given"
     if judge is not None:
         same = "of the same session" if judge.same_session else "which has no model to compare with"
         by = "columns" if at_bob else "labels"

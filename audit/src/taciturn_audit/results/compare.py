@@ -33,6 +33,9 @@ class BestAttack:
     leak: bool
 
 
+_BOUNDED = 5.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedMechanism:
     """One mechanism: its model on held-out rows, its ledger, the attacks, and what it will cost.
@@ -52,6 +55,11 @@ class ComparedMechanism:
     real: BestAttack
     verdict: str
     estimate: Estimate
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the ledger keeps Alice, from even odds, below 99.4 % certainty about a label."""
+        return self.label_epsilon_total <= _BOUNDED
 
 
 @dataclass(frozen=True, slots=True)

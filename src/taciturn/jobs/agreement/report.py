@@ -73,7 +73,7 @@ _BOB_CLEAR: b.Words = (
     "of safety.",
 )
 _SOLVERS = {
-    "newton": "newton: every pass uses all rows, and nothing is to be tuned",
+    "newton": "newton: every pass uses all rows; no learning rate to tune",
     "sgd": "gradient descent (sgd): small steps, each of one batch of rows",
 }
 _GLOSSARY: dict[str, b.Words] = {
@@ -84,8 +84,8 @@ _GLOSSARY: dict[str, b.Words] = {
     "Held-out rows": "Rows that no training step uses. Bob measures the model on them.",
     "Mechanism": "The protection. It decides what Bob may send, and at which privacy cost.",
     "Pass, epoch": "Going through all training rows once.",
-    "Score": "A number of a row: the model's columns times its weights, added up. Many scores of "
-    "one row give its columns away.",
+    "Score": "A number per row: the sum of its columns, each times its weight. Many scores of one "
+    "row disclose its columns.",
     "Release": "A label-dependent value that Bob sends unencrypted.",
     "Ledger": "Bob's record of all releases. Each is charged before it is sent.",
     "Epsilon": "Bound on what a release discloses about a label: 0 is nothing, 1 moves even odds "
@@ -94,14 +94,14 @@ _GLOSSARY: dict[str, b.Words] = {
     "values in place of the other side's data.",
     "Attack": "A method by which one side tries to compute the other side's data from what it "
     "receives. All attacks that this program knows were run.",
-    "Control": "What anybody could guess without the messages, set beside each attack.",
+    "Control": "What anybody could guess without the messages, to compare attacks with.",
     "Known rows": "Rows of Alice's that Bob is assumed to know already, such as shared customers.",
     "R2": "How much of the columns an estimate explains: 1 is all, 0 is no more than their means.",
     "Ciphertext": "An encrypted number, which only the owner of the key can read.",
     "Weight": "A number of the model for one column.",
     "Fingerprint": "A short text that identifies one key. Compare it with the other side over "
     "another channel than the file.",
-    "Digest": "A short text that changes with every letter of the agreement.",
+    "Digest": "A short text that identifies the exact wording of the agreement.",
 }
 _MEANS = (
     "By signing, this side confirms that it has read this agreement and will train under it, "
@@ -120,7 +120,7 @@ _MEANS_NOT = (
     "It does not bind a side that runs another program: what such a side gets is described under "
     "'What a party that deviates gets' in the documentation.",
     "It cannot be withdrawn by removing it from the file: agree on a new one, or let it expire.",
-    "It is no advice on law.",
+    "It is not legal advice.",
 )
 
 
@@ -180,14 +180,14 @@ def short_blocks(agreement: AgreementRecord) -> list[b.Block]:
             {
                 **({"purpose": agreement.purpose} if agreement.purpose else {}),
                 "mechanism": str(agreement.settings.get("mechanism")),
-                "rows": f"{agreement.settings.get('rows', 'not said')}",
+                "rows": f"{agreement.settings.get('rows', 'not stated')}",
                 "valid until": printed_date(agreement.valid_until),
                 "digest": agreement.digest,
             }
         ),
         _signatures(agreement),
         b.Paragraph(
-            "What it means, and what each side learns, says taciturn agreement review.", "muted"
+            "taciturn agreement review shows what signing means and what each side learns.", "muted"
         ),
     ]
 
@@ -202,7 +202,7 @@ def _title(result: Review) -> str:
 def _sections(result: Review) -> list[b.Section]:
     return [
         _in_short(result),
-        _obstacles(result),
+        *([_obstacles(result)] if result.obstacles else []),
         _trained(result),
         _learns(result),
         *_argument(result.agreement.settings),
@@ -221,30 +221,69 @@ def _in_short(result: Review) -> b.Section:
         "protection": f"{agreed.settings.get('mechanism')}: {result.mechanism}",
         "Bob's labels": _NOT_RUN if result.check is None else _ANSWERS[result.check.verdict],
         "Alice's columns": _columns_in_short(result),
-        "price": _price_in_short(result),
+        "privacy cost": _price_in_short(result),
         "signatures": f"{signed}; valid until {printed_date(agreed.valid_until)}",
-        "blocking issues": str(len(result.obstacles)) if result.obstacles else "none",
+        "blocking issues": str(len(result.obstacles))
+        if result.obstacles
+        else "none: certificate, table, settings and limits of this side fit the agreement",
     }
-    blocks: tuple[b.Block, ...] = (*([purpose] if agreed.purpose else []), b.Facts(facts))
-    return b.Section("Summary of this agreement", "short", blocks, "In short", _badge(result))
+    headline, badge = _headline(result)
+    blocks: tuple[b.Block, ...] = (
+        *([purpose] if agreed.purpose else []),
+        b.Facts(facts),
+        b.Heading("What this means for you"),
+        b.Paragraph(_for_alice(result) if result.role == "alice" else _for_bob(result)),
+    )
+    return b.Section(headline, "short", blocks, "In short", badge)
 
 
-def _badge(result: Review) -> b.Badge:
+def _headline(result: Review) -> tuple[str, b.Badge]:
+    """What matters most to the reader, and its colour."""
     check = result.check
     seat = None if check is None else check.bob_seat
+    bad, risk = b.Badge("leak", "▲", "Warning"), b.Badge("certain", "▲", "Warning")
     if result.obstacles:
-        return b.Badge("leak", "✗", "Not ready: there are blocking issues")
+        count = counted(len(result.obstacles), "blocking issue")
+        return f"Not ready to sign: {count}", b.Badge("leak", "✗", "Blocking issues")
     if check is not None and check.verdict == LEAKS:
-        return b.Badge("leak", "▲", f"Warning: Alice can recover {_own(result, 'bob')} labels")
+        return f"Alice can recover {_own(result, 'bob')} labels", bad
     if result.role == "alice" and result.price.learns.columns is not None:
-        return b.Badge("leak", "▲", f"Warning: Bob can reconstruct {_own(result, 'alice')} columns")
+        return "Bob can reconstruct your columns", bad
     if check is not None and check.verdict == AT_RISK:
-        return b.Badge("certain", "▲", f"Warning: {_own(result, 'bob')} labels are at risk")
+        return f"{_own(result, 'bob').capitalize()} labels are at risk", risk
     if seat is not None and seat.level == LEAKS:
-        return b.Badge("certain", "▲", f"Warning: Bob can estimate {_own(result, 'alice')} columns")
+        return f"Bob can estimate {_own(result, 'alice')} columns", risk
     if check is None:
-        return b.Badge("certain", "▲", "No attack was run")
-    return b.Badge("not-shown", "○", "No leak found in the rehearsal; not a proof of safety")
+        return "No attack was run", b.Badge("certain", "▲", "Not tested")
+    headline = f"No attack we know recovered {_own(result, result.role)} data in the rehearsal"
+    return headline, b.Badge("not-shown", "○", "No leak found; not a proof of safety")
+
+
+def _for_alice(result: Review) -> str:
+    if result.price.learns.columns is not None:
+        return (
+            "If you sign, you accept that Bob can compute values of your columns. Sign only if he "
+            "may know them, or ask for mutual."
+        )
+    seat = None if result.check is None else result.check.bob_seat
+    if seat is not None and seat.level == LEAKS:
+        return "If you sign, Bob may compute values of your columns. Sign only if he may know them."
+    return (
+        "In this training Bob receives no score of a training row of yours. He receives scores of "
+        "held-out and of new rows, and many of them together disclose your columns: set "
+        "scores-per-row to limit them."
+    )
+
+
+def _for_bob(result: Review) -> str:
+    if result.check is None:
+        return "Whether Alice can recover your labels was not tested. Install the audit and repeat."
+    if result.check.verdict != CLEAR:
+        return "If you sign, Alice may learn labels of yours. Change the mechanism before you sign."
+    return (
+        "No attack we know recovers your labels from what Alice receives. You rely on the "
+        "assumption under Privacy cost, and on Alice following the protocol."
+    )
 
 
 def _own(result: Review, role: str) -> str:
@@ -270,8 +309,8 @@ def _price_in_short(result: Review) -> str:
         if math.isinf(total):
             return "a label's epsilon is infinite: nothing limits what is disclosed"
         return (
-            f"a label's {label_epsilon(total)}: somebody at even odds about a label is then "
-            f"{most_sure(total)} of it"
+            f"a label's {label_epsilon(total)}: from even odds, Alice can become "
+            f"{most_sure(total)} of a label"
         )
     opened = result.opened
     if opened is None:
@@ -281,17 +320,10 @@ def _price_in_short(result: Review) -> str:
 
 def _obstacles(result: Review) -> b.Section:
     title = "Blocking issues"
-    block: b.Block = b.Paragraph(
-        "None: this side's certificate, table, settings and limits fit the agreement, and every "
-        "signature so far is valid."
-    )
-    if result.obstacles:
-        # Words that stand out are never broken: only the sign does.
-        rows = [
-            (b.Span("✗", "bad"), obstacle.why, obstacle.way_out) for obstacle in result.obstacles
-        ]
-        block = b.table(("", "issue", "what to do"), rows, words=range(3), label=title)
-    return b.Section(title, "obstacles", (block,), "Blocking issues")
+    # Words that stand out are never broken: only the sign does.
+    rows = [(b.Span("✗", "bad"), obstacle.why, obstacle.way_out) for obstacle in result.obstacles]
+    block = b.table(("", "issue", "what to do"), rows, words=range(3), label=title)
+    return b.Section(title, "obstacles", (block,), title)
 
 
 def _trained(result: Review) -> b.Section:
@@ -312,7 +344,10 @@ def _trained(result: Review) -> b.Section:
         "rows": f"{result.rows:,} to train on, and {result.held_out_rows:,} held out, on which Bob "
         "measures the model; ids alone decide which",
         "solver": f"{_SOLVERS.get(solver, solver)}; {steps}",
-        "penalty": f"l1 {_value(settings.get('l1'))}, l2 {_value(settings.get('l2'))}",
+        "penalty": ", ".join(
+            f"{name} {_value(settings[name])}" for name in ("l1", "l2") if settings.get(name)
+        )
+        or "none",
         "Alice learns": f"the model's quality on held-out rows, in whole per cent{noise}"
         if settings.get("share-metrics") == "quality"
         else "nothing about the model's quality",
@@ -333,7 +368,7 @@ def _trained(result: Review) -> b.Section:
             ),
             b.Facts({key: _value(value) for key, value in agreed.study.items()}),
         ]
-    return b.Section("What is trained on what", "trained", tuple(blocks), "Trained")
+    return b.Section("What is trained, and on which data", "trained", tuple(blocks), "Training")
 
 
 def _columns(side: SideRecord, result: Review) -> tuple[str, str]:
@@ -359,21 +394,19 @@ def _learns(result: Review) -> b.Section:
         *([] if result.columns is None else [exposure_facts(result.columns)]),
         *([b.Paragraph(_NOT_RUN)] if check is None else _rehearsed(check)),
     ]
-    return b.Section("Who learns what", "learns", tuple(blocks), "Learns")
+    return b.Section("Who learns what", "learns", tuple(blocks), "Who learns what")
 
 
 def _rehearsed(check: CheckResult) -> list[b.Block]:
     blocks: list[b.Block] = [
         b.Heading("What Alice could learn about the labels"),
         b.Paragraph(_ANSWERS[check.verdict]),
-        _verdicts(check.verdicts),
+        *_verdicts(check.verdicts),
     ]
     if check.verdict != CLEAR:
         blocks += [b.Heading("Alternatives"), advice_facts(check)]
     if check.bob_seat is not None:
-        heading, *rest = rehearsal_blocks(check.bob_seat)
-        answer = _BOB_TELLS if check.bob_seat.level == LEAKS else _BOB_CLEAR
-        blocks += [heading, b.Paragraph(answer), *rest]
+        blocks += rehearsal_blocks(check.bob_seat)
     else:
         blocks += [
             b.Heading("What Bob could learn about Alice's columns"),
@@ -389,13 +422,19 @@ def _rehearsed(check: CheckResult) -> list[b.Block]:
     return [*blocks, b.Heading("How this was rehearsed"), b.Bullets(stood)]
 
 
-def _verdicts(verdicts: tuple[AttackVerdict, ...]) -> b.Table:
-    rows = verdict_rows(sorted(verdicts, key=lambda verdict: _ORDER.index(verdict.verdict)))
+def _verdicts(verdicts: tuple[AttackVerdict, ...]) -> list[b.Block]:
+    listed = sorted(verdicts, key=lambda verdict: _ORDER.index(verdict.verdict))
+    rows = verdict_rows(verdict for verdict in listed if verdict.verdict != CLEAR)
     # Where nothing has to change, no room is left for it.
     wide = 4 if any(row[3] for row in rows) else 3
     label = "Attacks by Alice, the worst first"
-    cut = [row[:wide] for row in rows]
-    return b.table(VERDICT_HEADINGS[:wide], cut, words=range(wide), label=label)
+    table = b.table(
+        VERDICT_HEADINGS[:wide], [row[:wide] for row in rows], words=range(wide), label=label
+    )
+    clear = [verdict for verdict in listed if verdict.verdict == CLEAR]
+    facts = b.Facts({names: why for names, _, why, _ in verdict_rows(clear)})
+    folded = b.Details(f"Attacks that do not apply or recover nothing: {len(clear)}", (facts,))
+    return [*([table] if rows else []), *([folded] if clear else [])]
 
 
 def _argument(settings: Mapping[str, object]) -> list[b.Section]:
@@ -433,7 +472,7 @@ def _price(result: Review) -> b.Section:
             )
         blocks += [b.Heading("What it costs Bob's labels"), b.Facts(facts)]
     else:
-        words = "Bob's own review shows what it costs his labels: his ledger is there."
+        words = "Bob's review shows the privacy cost of his labels; it is computed from his ledger."
         blocks.append(b.Paragraph(words))
     if opened is not None:
         limit = "none is set (scores-per-row)" if opened.limit is None else f"{opened.limit:,}"
@@ -443,7 +482,7 @@ def _price(result: Review) -> b.Section:
             b.Facts({**{name: f"up to {n:,}" for name, n in counts.items()}, "limit": limit}),
         ]
     return b.Section(
-        "Privacy cost: so far, this training, afterwards", "price", tuple(blocks), "Privacy cost"
+        "Privacy cost: before, this training, afterwards", "price", tuple(blocks), "Privacy cost"
     )
 
 
@@ -457,9 +496,8 @@ def _cost(result: Review) -> b.Section:
         "computing": f"about {duration(estimate.seconds)} on this machine, both sides together",
         "traffic": f"{traffic}: {data_size(estimate.bytes_to_alice)} to Alice, "
         f"{data_size(estimate.bytes_to_bob)} to Bob",
-        "iterations": f"{estimate.iterations:,}",
     }
-    notes = ["The network's own time comes on top."]
+    notes = ["Network time is not included."]
     if result.assumed_columns is not None:
         stood = counted(result.assumed_columns, "random column")
         notes.insert(0, f"Estimated with {stood} in place of Alice's, which may take longer.")
@@ -499,7 +537,7 @@ def _signatures(agreed: AgreementRecord) -> b.Table:
 
 def _appendix(agreed: AgreementRecord) -> list[b.Section]:
     settings: dict[str, b.Words] = {key: _value(value) for key, value in agreed.settings.items()}
-    words = "All of them are a part of what is signed; defaults are written out."
+    words = "All of these are signed; defaults are written out."
     meaning: tuple[b.Block, ...] = (
         b.Bullets(tuple(map(b.coded, _MEANS))),
         b.Paragraph("What it does not mean:", "strong"),
@@ -513,8 +551,8 @@ def _appendix(agreed: AgreementRecord) -> list[b.Section]:
         b.Section(
             "All agreed settings", "settings", (b.Paragraph(words), b.Facts(settings)), "Settings"
         ),
-        b.Section("What signing means, and what not", "meaning", meaning, "Meaning"),
-        b.Section("Words used here", "words", (b.Facts(_GLOSSARY),), "Words"),
+        b.Section("What signing means, and what it does not mean", "meaning", meaning, "Meaning"),
+        b.Section("Glossary", "words", (b.Facts(_GLOSSARY),), "Glossary"),
         b.Section(
             "Decision", "decision", (b.Paragraph(note, "muted"), b.Blanks(SIGNED)), "Decision"
         ),

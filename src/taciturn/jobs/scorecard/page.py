@@ -17,7 +17,7 @@ _MOST_DRAWN = 25
 _ROWS = {
     "held-out": "held-out rows, which no training step used",
     "new": "new rows",
-    "training": "the training rows, which flatters the model",
+    "training": "the training rows, which is optimistic",
 }
 
 
@@ -50,13 +50,19 @@ def model_page(report: ModelReport, made: str) -> b.Page:
 
 
 def _short(report: ModelReport, rows: JudgedRows | None) -> b.Section:
-    title, blocks = "In short", list[b.Block]()
+    title, blocks = "Summary", list[b.Block]()
     if rows is not None:
-        title = f"In short: on {_ROWS[rows.name]}"
-        blocks += [_cards(report, rows), shared.figures_table(report)]
+        metrics, ks = rows.metrics, rows.metrics.ks
+        title = f"AUC {share(metrics.auc, 1)}, KS {share(ks, 1)}"
+        auc_ends = shared.ends(metrics.auc_low, metrics.auc_high, "share") or NONE
+        words = (
+            f"On {_ROWS[rows.name]}: of a row with label 1 and one with label 0, the model ranks "
+            f"the first higher in {share(metrics.auc, 1)} of cases (95 % interval {auc_ends})."
+        )
+        blocks += [b.Paragraph(words), _cards(report, rows), shared.figures_table(report)]
     blocks += [b.Paragraph(note, "warning") for note in report.notes]
     blocks.append(b.Details("Where the model comes from", (b.Facts(shared.facts(report)),)))
-    return b.Section(title, "short", tuple(blocks), "In short")
+    return b.Section(title, "short", tuple(blocks), "Summary")
 
 
 def _cards(report: ModelReport, rows: JudgedRows) -> b.Cards:
@@ -68,25 +74,28 @@ def _cards(report: ModelReport, rows: JudgedRows) -> b.Cards:
             share(metrics.ks, 1),
             ("95\u00a0% interval", ks_ends or NONE),
             {"AUC": share(metrics.auc, 1), "Gini": share(2 * metrics.auc - 1, 1)},
-            "The largest distance between the scores of ones and of zeros.",
+            "The largest difference between the score distributions of label 1 and label 0.",
         ),
         b.Card(
-            "Ones in the riskiest tenth",
+            "Capture rate of the top decile",
             share(first.ones_so_far, 1),
-            ("of all ones", f"lift {figure(first.lift, 2)}"),
-            {"rate there": share(first.rate, 1), "base rate": share(metrics.base_rate, 1)},
-            "Share of the ones that a tenth of the rows finds.",
+            ("of all rows with label 1", f"lift {figure(first.lift, 2)}"),
+            {
+                "rate of label 1 there": share(first.rate, 1),
+                "base rate": share(metrics.base_rate, 1),
+            },
+            "Share of all rows with label 1 that are among the 10 % with the highest scores.",
         ),
         b.Card(
             "Calibration of the probabilities",
             figure(metrics.calibration_ratio, 2),
-            ("observed / expected ones", f"calibration slope {figure(rows.line.slope, 2)}"),
+            ("observed / expected label 1", f"calibration slope {figure(rows.line.slope, 2)}"),
             {
-                "by groups": shared.p_words(rows.hosmer_lemeshow.p_value),
-                "without groups": shared.p_words(rows.spiegelhalter.p_value),
+                "Hosmer-Lemeshow": shared.p_words(rows.hosmer_lemeshow.p_value),
+                "Spiegelhalter": shared.p_words(rows.spiegelhalter.p_value),
             },
-            "1 and 1 are ideal. A small p (Hosmer-Lemeshow, Spiegelhalter) means that chance alone "
-            "does not explain the difference.",
+            "Ratio and slope 1 are ideal. A small p-value: chance alone does not explain the "
+            "deviation.",
         ),
     ]
     # The newest comparison: that of new rows, where there are any.
@@ -97,10 +106,10 @@ def _cards(report: ModelReport, rows: JudgedRows) -> b.Cards:
             f"{stability.psi:.3f}",
             (f"against {compared.reference} rows", shared.RULE_WORDS[stability.rule]),
             {
-                "by chance": f"{stability.expected:.3f}",
-                "same spread?": shared.p_words(stability.p_value),
+                "PSI by chance alone": f"{stability.expected:.3f}",
+                "equal distributions": shared.p_words(stability.p_value),
             },
-            "Few rows give a PSI above 0 by chance alone.",
+            "With few rows the PSI is above 0 by chance alone.",
         )
         cards.append(card)
     return b.Cards(tuple(cards))
@@ -122,18 +131,19 @@ def _ranking(report: ModelReport, rows: JudgedRows) -> b.Section:
     if rows.roc and rows.ks is not None:
         at = share(shared.probability(rows.ks.score - shift))
         alt = f"KS {share(rows.ks.distance)} at a probability of {at}"
-        title = f"Ones and zeros by score, {rows.name} rows"
+        title = f"Score distribution by label, {rows.name} rows"
         figures.append(b.Figure("ks", title, alt, plots.ks_svg(rows, shift, "ks")))
     block: b.Block = b.Paragraph(
-        "All these rows have one label: there is nothing to rank.", "muted"
+        "All these rows have the same label, so a ranking cannot be evaluated.", "muted"
     )
     if figures:
         block = b.Figures(
             tuple(figures),
-            caption="Left: true positive rate against false positive rate; the marks are where KS "
-            "is reached. Right: both classes' distributions; KS is where they lie furthest apart.",
+            caption="Left: true positive rate against false positive rate; the marks show the "
+            "threshold of KS. Right: cumulative distributions of both labels; KS is their largest "
+            "difference.",
             instead=tuple(_ks_facts(judged, shift) for judged in sets),
-            summary="KS in numbers",
+            summary="KS as text",
         )
     return b.Section("Ranking", "ranking", (block,), "Ranking")
 
@@ -143,9 +153,9 @@ def _ks_facts(rows: JudgedRows, shift: float) -> b.Block:
         return b.Paragraph(f"{rows.name}: one class only", "muted")
     ends = shared.ends(rows.metrics.ks_low, rows.metrics.ks_high, "share")
     words = (
-        f"KS {share(rows.ks.distance)} (95 % interval {ends}), reached from a probability of "
-        f"{share(shared.probability(rows.ks.score - shift))} on: {share(rows.ks.ones)} of the ones "
-        f"and {share(rows.ks.zeros)} of the zeros lie there"
+        f"KS {share(rows.ks.distance)} (95 % interval {ends}), reached at a probability of "
+        f"{share(shared.probability(rows.ks.score - shift))}: {share(rows.ks.ones)} of the rows "
+        f"with label 1 and {share(rows.ks.zeros)} of those with label 0 score at least as high"
     )
     return b.Facts({f"{rows.name} rows": words})
 
@@ -155,16 +165,16 @@ def _gains(report: ModelReport, rows: JudgedRows) -> b.Section:
     if not rows.roc:
         return b.Section("Gains and lift", "gains", (table,), "Gains")
     alt = "; ".join(
-        f"{judged.name}: {share(judged.gains[0].ones_so_far)} of the ones in the riskiest tenth"
+        f"{judged.name}: {share(judged.gains[0].ones_so_far)} of label 1 in the top decile"
         for judged in report.judged
     )
     lifts = ", ".join(f"{row.lift:.2f}" for row in rows.gains)
     sets = [judged for judged in report.judged if judged.roc]
     figures = (
         b.Figure("gains", "Gains", alt, plots.gains_svg(sets, "gains")),
-        b.Figure("lift", f"Lift by tenth, {rows.name} rows", lifts, plots.lift_svg(rows, "lift")),
+        b.Figure("lift", f"Lift by decile, {rows.name} rows", lifts, plots.lift_svg(rows, "lift")),
     )
-    caption = "Rows of equal score share their ones evenly; the dashed lines are no model at all."
+    caption = "Rows with tied scores are averaged; the dashed lines show a random ranking."
     blocks: tuple[b.Block, ...] = (
         b.Figures(figures, caption=caption, instead=(table,)),
         *_others(report, rows, shared.gains_table),
@@ -187,11 +197,11 @@ def _calibration(report: ModelReport, rows: JudgedRows) -> b.Section:
         for group in rows.groups
     ]
     headings = ("predicted", "observed", "95 % interval", "rows")
-    table = b.table(headings, lines, words=(), label="Groups of like probability")
+    table = b.table(headings, lines, words=(), label="Groups by predicted probability")
     svg = plots.calibration_svg(report.judged, "calibration")
     caption = (
-        "Groups of equal size; the pale bars are 95 % intervals. On the dashed line what was "
-        "predicted is what happened; below it the model says too much."
+        "Groups of equal size; the pale bars are 95 % intervals. On the dashed line predictions "
+        "are right on average; below it the model predicts too high."
     )
 
     def tests(judged: JudgedRows) -> b.Facts:
@@ -215,8 +225,8 @@ def _bands(report: ModelReport, rows: JudgedRows) -> b.Section:
     alt = "; ".join(f"{name}: {share(band.rate)}" for name, band in named)
     svg = plots.bands_svg(rows, names, "bands")
     figures = b.Figures(
-        (b.Figure("bands", "Rate of ones by score band", alt, svg),),
-        caption="Bands by predicted probability, riskiest first; the lines are 95 % intervals.",
+        (b.Figure("bands", "Rate of label 1 by score band", alt, svg),),
+        caption="Bands by predicted probability, highest first; the lines are 95 % intervals.",
         wide=True,
     )
     blocks: tuple[b.Block, ...] = (
@@ -229,18 +239,21 @@ def _bands(report: ModelReport, rows: JudgedRows) -> b.Section:
 
 def _thresholds(report: ModelReport, rows: JudgedRows) -> b.Section:
     best = rows.cheapest
-    hint = "Say what a false alarm and a miss cost (--costs), and the cheapest is shown here."
+    hint = (
+        "Give the costs of a false positive and of a false negative (--costs) to see the cheapest."
+    )
     blocks: list[b.Block] = [b.Paragraph(hint, "muted")]
     if best is not None:
         words = (
-            f"The cheapest threshold on these rows calls {share(best.called, 1)} of them ones, "
-            f"above a probability of {share(best.probability)}, at {figure(best.cost)} a row."
+            f"The cheapest threshold on these rows is {share(best.probability)}: "
+            f"{share(best.called, 1)} of the rows are above it, at a cost of {figure(best.cost)} "
+            "per row."
         )
         drawn = b.Figure("cost", "Cost by threshold", words, plots.cost_svg(rows, "cost"))
-        blocks = [b.Paragraph(words), b.Figures((drawn,), caption="Cost of a row", wide=True)]
+        blocks = [b.Paragraph(words), b.Figures((drawn,), caption="Cost per row", wide=True)]
     if report.threshold is not None:
         probability, rule = share(report.threshold.probability), report.threshold.rule
-        words = f"The model's file calls a row a one above {probability} (rule: {rule})."
+        words = f"The model file predicts class 1 above {probability} (rule: {rule})."
         blocks.append(b.Paragraph(words))
     blocks.append(shared.cutoffs_table(rows))
     return b.Section(f"Thresholds, {rows.name} rows", "thresholds", tuple(blocks), "Thresholds")
@@ -251,7 +264,7 @@ def _others(
 ) -> list[b.Details]:
     """The same of the other sets of rows, folded."""
     other_rows = [judged for judged in report.judged if judged is not rows]
-    return [b.Details(f"The same of {other.name} rows", (make(other),)) for other in other_rows]
+    return [b.Details(f"The same for {other.name} rows", (make(other),)) for other in other_rows]
 
 
 def _stability(report: ModelReport) -> list[b.Section]:
@@ -259,8 +272,8 @@ def _stability(report: ModelReport) -> list[b.Section]:
         return []
     blocks: list[b.Block] = [
         b.Paragraph(
-            "Whether the distribution of scores has changed. The rule of thumb ignores the number "
-            "of rows; the chi-square test does not."
+            "Whether the distribution of scores has changed. The usual limits of PSI ignore the "
+            "number of rows; the chi-square test does not."
         )
     ]
     for number, compared in enumerate(report.compared):
@@ -288,14 +301,14 @@ def _coefficients(report: ModelReport) -> b.Section:
     drawn = shared.shown(report, _MOST_DRAWN)
     alt = "; ".join(f"{coefficient.column} {coefficient.prepared:.3f}" for coefficient in drawn)
     intervals = {
-        "exact": "The lines are 95 % intervals; a filled dot: 0 lies outside.",
+        "exact": "The lines are 95 % intervals. Filled dot: the interval excludes 0.",
         "at-least": "The lines are intervals of 95 % at most: true ones are at least as wide.",
         "estimated": "The lines are intervals of 95 % at most, estimated on held-out rows.",
         "none": "Without standard errors there are no intervals.",
     }
     chart = b.Figures(
         (b.Figure("weights", "Weights", alt, plots.coefficients_svg(drawn, "weights")),),
-        caption=f"Weights of prepared columns, which can be compared. {intervals[report.errors]}",
+        caption=f"Weights of prepared columns, on one scale. {intervals[report.errors]}",
         wide=True,
     )
     reason = b.Paragraph(report.errors_reason, "" if report.errors == "exact" else "warning")
@@ -322,29 +335,28 @@ def _effects(report: ModelReport) -> list[b.Section]:
         for number, effect in enumerate(listed)
     )
     caption = (
-        "Points of each bin or category beside the reference, which has none, on one scale for all "
-        "columns: more points, less risk. A scorecard's attributes, for the columns whose weights "
-        "this side may see."
+        "Points of each bin or category relative to the reference (0), on one scale for all "
+        "columns: more points, label 1 less likely. Shown for the columns whose weights this side "
+        "may see."
     )
     tables = tuple(map(shared.effect_table, listed))
     blocks: list[b.Block] = [b.Figures(figures, caption=caption, instead=tables)]
     hidden = len(report.effects) - len(listed)
     if hidden:
-        blocks.append(b.Paragraph(f"and {hidden:,} more columns (--json has all)", "muted"))
+        blocks.append(b.Paragraph(f"and {hidden:,} more columns (all with --json)", "muted"))
     return [b.Section("Bins and categories", "effects", tuple(blocks), "Bins")]
 
 
 def _points(report: ModelReport) -> b.Section:
     scale = report.score_scale
     facts: dict[str, b.Words] = {
-        "points of a row": f"{scale.offset:.2f} less {scale.factor:.3f} times its log-odds of a "
-        "label 1",
-        "sign": "label 1 is the risk: points fall as it rises",
-        "odds": f"labels 0 to one label 1: {scale.base_odds:g} at {scale.base_score:g} points",
+        "points of a row": f"{scale.offset:.2f} − {scale.factor:.3f} × its log-odds of label 1: "
+        "points fall as the probability of label 1 rises",
+        "odds": f"{scale.base_score:g} points mean odds of {scale.base_odds:g} to 1 for label 0",
     }
     if scale.constant is not None:
         facts["constant"] = (
             f"{scale.constant:.2f} points, where this side's raw columns are 0 or at their "
-            "reference; the other side's part comes on top"
+            "reference; the other side's points are added"
         )
-    return b.Section("The scale of points", "points", (b.Facts(facts),), "Points")
+    return b.Section("Score scale", "points", (b.Facts(facts),), "Points")

@@ -68,7 +68,7 @@ def _drawn(
 
 def roc_svg(sets: Sequence[JudgedRows], name: str) -> str:
     """ROC curves of all sets of rows, with the point where KS is reached."""
-    with _drawn(name, "zeros called ones", "ones called so", legend=1) as drawing:
+    with _drawn(name, "false positive rate", "true positive rate", legend=1) as drawing:
         axes = drawing.axes
         _square(axes)
         for place, rows in enumerate(sets):
@@ -85,7 +85,7 @@ def ks_svg(rows: JudgedRows, shift: float, name: str) -> str:
     """Score distributions of the two classes; ``shift`` is by how much class weights moved them."""
     points = [point for point in rows.roc if math.isfinite(point.score)]
     scores = [point.score - shift for point in points]
-    with _drawn(name, "predicted probability", "rows at or below", legend=2) as drawing:
+    with _drawn(name, "predicted probability", "cumulative share of rows", legend=2) as drawing:
         axes = drawing.axes
         _percent(axes, "y", 0.0, 1.0)
         low, high = _middle(scores)
@@ -97,7 +97,8 @@ def ks_svg(rows: JudgedRows, shift: float, name: str) -> str:
         across = [scores[place] for place in inside]
         for number, key in enumerate(("zeros", "ones")):
             below = [1 - getattr(points[place], key) for place in inside]
-            plot(axes, across, below, label=key, **_line(number), linewidth=2)
+            label = ("label 0", "label 1")[number]
+            plot(axes, across, below, label=label, **_line(number), linewidth=2)
         if rows.ks is not None and low <= rows.ks.score - shift <= high:
             at, ends = rows.ks.score - shift, [1 - rows.ks.ones, 1 - rows.ks.zeros]
             plot(axes, [at, at], ends, color=INK, linewidth=2, marker="_", markersize=10)
@@ -108,7 +109,7 @@ def ks_svg(rows: JudgedRows, shift: float, name: str) -> str:
 
 def gains_svg(sets: Sequence[JudgedRows], name: str) -> str:
     """Gains chart: the share of the ones among the riskiest rows."""
-    with _drawn(name, "riskiest rows", "ones among them", legend=3) as drawing:
+    with _drawn(name, "share of rows, highest scores first", "capture rate", legend=3) as drawing:
         axes = drawing.axes
         _square(axes)
         for place, rows in enumerate(sets):
@@ -121,7 +122,7 @@ def gains_svg(sets: Sequence[JudgedRows], name: str) -> str:
 
 def lift_svg(rows: JudgedRows, name: str) -> str:
     """Lift of each tenth of the rows."""
-    with _drawn(name, "tenth of the rows, riskiest first", "lift") as drawing:
+    with _drawn(name, "decile, highest scores first", "lift") as drawing:
         axes = drawing.axes
         places, lifts = [row.part for row in rows.gains], [row.lift for row in rows.gains]
         axes.bar(places, lifts, width=0.7, color=COLOURS[0], alpha=0.85)
@@ -155,7 +156,7 @@ def calibration_svg(sets: Sequence[JudgedRows], name: str) -> str:
 def bands_svg(rows: JudgedRows, names: Sequence[str], name: str) -> str:
     """Rate of each score band with its interval, and the mean prediction."""
     size = {"width": _WIDE, "height": 90 + 26 * len(rows.bands)}
-    with _drawn(name, "rate of ones", "", **size, legend=2) as drawing:
+    with _drawn(name, "rate of label 1", "", **size, legend=2) as drawing:
         axes = drawing.axes
         known = {place: band for place, band in enumerate(rows.bands) if band.rows}
         places, bands = [*known], known.values()
@@ -179,7 +180,9 @@ def bands_svg(rows: JudgedRows, names: Sequence[str], name: str) -> str:
 
 def cost_svg(rows: JudgedRows, name: str) -> str:
     """Cost of a row at each threshold, and the cheapest threshold."""
-    with _drawn(name, "rows called ones", "cost of a row", width=_WIDE, height=300) as drawing:
+    with _drawn(
+        name, "rows above the threshold", "cost per row", width=_WIDE, height=300
+    ) as drawing:
         axes, best = drawing.axes, rows.cheapest
         listed = [*rows.cutoffs, *([] if best is None else [best])]
         listed.sort(key=lambda cutoff: cutoff.called)
@@ -203,7 +206,7 @@ def stability_svg(compared: ComparedScores, names: Sequence[str], name: str) -> 
     """Share of both sets of rows in each band; ``names`` begins with the lowest scores."""
     bands = compared.stability.bands
     size = {"width": _WIDE, "height": 90 + 30 * len(bands)}
-    with _drawn(name, "rows", "", **size, legend=2) as drawing:
+    with _drawn(name, "share of rows", "", **size, legend=2) as drawing:
         axes = drawing.axes
         _percent(axes, "x", 0.0, 1.08 * max(max(band.reference, band.new) for band in bands))
         parts = ((compared.reference, "reference", -0.2), (compared.new, "new", 0.2))

@@ -76,18 +76,18 @@ def facts(report: ModelReport) -> dict[str, b.Words]:
         "trained on": f"{report.rows:,} rows",
     }
     if report.meaning is not None:
-        pairs["a probability is"] = f"that {report.meaning}"
+        pairs["meaning of a probability"] = f"that {report.meaning}"
     if report.log_odds_shift:
         pairs["class weights"] = (
-            f"moved the scores by {report.log_odds_shift:.4g}; probabilities and points are those "
-            "of the score less as much"
+            f"shifted the scores by {report.log_odds_shift:.4g}; probabilities and points are "
+            "corrected for it"
         )
     if report.threshold is not None:
         probability = share(report.threshold.probability)
-        pairs["class 1"] = f"above {probability} (rule: {report.threshold.rule})"
+        pairs["predicted class 1"] = f"above {probability} (rule: {report.threshold.rule})"
     pairs["points"] = (
-        f"{scale.base_score:g} at odds of {scale.base_odds:g} labels 0 to one 1; "
-        f"{scale.points_to_double:g} more double them; more points, less risk"
+        f"{scale.base_score:g} points mean odds of {scale.base_odds:g} to 1 for label 0; "
+        f"{scale.points_to_double:g} more points double the odds"
     )
     return pairs
 
@@ -118,15 +118,15 @@ def ends(low: float, high: float, kind: str) -> str:
     if math.isnan(low) or math.isnan(high):
         return ""
     if kind == "share":
-        return f"{percent(low, 1)} – {percent(high, 1)}"
+        return f"{percent(low, 1)} – {share(high, 1)}"
     return f"{low:.3f} – {high:.3f}"
 
 
 def gains_table(rows: JudgedRows) -> b.Table:
-    """Tenths of the rows, the riskiest first."""
+    """Deciles of the rows, the highest scores first."""
     headings = [
-        *("tenth", "rows", "ones", "rate", "lift"),
-        *("rows so far", "ones so far", "lift so far"),
+        *("decile", "rows", "label 1", "rate of label 1", "lift"),
+        *("cumulative rows", "cumulative capture rate", "cumulative lift"),
     ]
     lines = [
         (
@@ -141,14 +141,14 @@ def gains_table(rows: JudgedRows) -> b.Table:
         )
         for row in rows.gains
     ]
-    return b.table(headings, lines, caption="Gains and lift, riskiest tenth first")
+    return b.table(headings, lines, caption="Gains and lift by decile, highest scores first")
 
 
 def bands_table(rows: JudgedRows, report: ModelReport) -> b.Table:
     """Score bands, the riskiest first."""
     headings = [
-        *("probability", "points", "rows", "of all", "ones"),
-        *("rate", "predicted", "ones so far"),
+        *("probability", "points", "rows", "share of rows", "label 1"),
+        *("rate of label 1", "predicted", "cumulative capture rate"),
     ]
     lines = [
         (
@@ -163,7 +163,7 @@ def bands_table(rows: JudgedRows, report: ModelReport) -> b.Table:
         )
         for row in rows.bands
     ]
-    return b.table(headings, lines, caption="Score bands, riskiest first", words=(0, 1))
+    return b.table(headings, lines, caption="Score bands, highest scores first", words=(0, 1))
 
 
 def band_words(low: float, high: float, report: ModelReport) -> str:
@@ -200,7 +200,7 @@ def cutoffs_table(rows: JudgedRows) -> b.Table:
     """Table of thresholds, with the cheapest one if costs are known."""
     costly = rows.cheapest is not None
     headings = [
-        *("called 1 above", "rows", "true 1", "false 1", "missed 1"),
+        *("threshold", "rows above", "true positives", "false positives", "false negatives"),
         *("sensitivity", "specificity", "precision", *(("cost",) if costly else ())),
     ]
     listed = [(cutoff, "") for cutoff in rows.cutoffs]
@@ -214,9 +214,9 @@ def cutoffs_table(rows: JudgedRows) -> b.Table:
             f"{cutoff.true_ones:,}",
             f"{cutoff.false_ones:,}",
             f"{cutoff.missed_ones:,}",
-            percent(cutoff.sensitivity, 1),
-            percent(cutoff.specificity, 1),
-            percent(cutoff.precision, 1),
+            share(cutoff.sensitivity, 1),
+            share(cutoff.specificity, 1),
+            share(cutoff.precision, 1),
             *((figure(cutoff.cost),) if costly else ()),
         ]
         for cutoff, mark in listed
@@ -234,7 +234,7 @@ def calibration_facts(rows: JudgedRows) -> dict[str, b.Words]:
         "calibration slope": f"{figure(line.slope, 3)} ± {figure(line.slope_error, 3)} (1 is "
         "ideal; below it the model is overconfident)",
         "calibration intercept": f"{figure(line.in_the_large, 3)} ± "
-        f"{figure(line.in_the_large_error, 3)} (0 is ideal; above it too few ones are predicted)",
+        f"{figure(line.in_the_large_error, 3)} (0 is ideal; above it predictions are too low)",
     }
 
 
@@ -258,10 +258,10 @@ def stability_blocks(compared: ComparedScores) -> list[b.Block]:
         b.Facts(
             {
                 "PSI": f"{stability.psi:.4f} ({RULE_WORDS[stability.rule]})",
-                "by chance alone": f"{stability.expected:.4f} on average, above "
-                f"{stability.critical:.4f} once in twenty, of "
-                f"{stability.reference_rows:,} and {stability.new_rows:,} rows",
-                "same distribution?": f"chi-square {stability.chi_square:.2f} with "
+                "PSI by chance alone": f"{stability.expected:.4f} on average, above "
+                f"{stability.critical:.4f} in 5 % of cases ({stability.reference_rows:,} and "
+                f"{stability.new_rows:,} rows)",
+                "test of equal distributions": f"chi-square {stability.chi_square:.2f} with "
                 f"{stability.degrees} degrees of freedom, {p_words(stability.p_value)}",
             }
         ),
@@ -274,7 +274,7 @@ def stability_table(compared: ComparedScores, names: Sequence[str]) -> b.Table:
         (name, share(band.reference), share(band.new), f"{band.summand:.4f}")
         for name, band in zip(names, compared.stability.bands, strict=True)
     ]
-    headings = ("probability", compared.reference, compared.new, "of the PSI")
+    headings = ("probability", compared.reference, compared.new, "share of PSI")
     return b.table(headings, lines[::-1], label="Score bands of both sets of rows")
 
 
@@ -285,14 +285,14 @@ def coefficient_blocks(report: ModelReport, top: int) -> list[b.Block]:
     blocks: list[b.Block] = [coefficients_table(report, top)]
     hidden = len(report.coefficients) - top
     if hidden > 0:
-        blocks.append(b.Paragraph(f"and {hidden:,} smaller ones (--json has all)", "muted"))
+        blocks.append(b.Paragraph(f"and {hidden:,} smaller ones (all with --json)", "muted"))
     if report.errors != "none" and any(
         math.isnan(coefficient.error) for coefficient in report.coefficients
     ):
-        words = f"{NONE}: the rows do not determine this weight alone, because others say the same"
+        words = f"{NONE}: not identifiable: the column is collinear with others"
         blocks.append(b.Paragraph(words, "muted"))
     if any(coefficient.clipped for coefficient in report.coefficients[:top]):
-        blocks.append(b.Paragraph("* while the prepared value is within its bounds", "muted"))
+        blocks.append(b.Paragraph("* valid while the value is within its clipping bounds", "muted"))
     return [*blocks, b.Paragraph(report.errors_reason, "muted")]
 
 
@@ -338,7 +338,7 @@ def shown(report: ModelReport, top: int) -> list[CoefficientTest]:
 
 def effect_table(effect: ColumnEffect) -> b.Table:
     """A column's bins or categories, as a scorecard lists attributes."""
-    headings = ("", "rows", "rate of ones", "log-odds", "error", "points")
+    headings = ("", "rows", "rate of label 1", "log-odds", "error", "points")
     lines = [
         (
             f"{level.level} (reference)" if level.reference else level.level,

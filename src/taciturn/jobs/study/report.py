@@ -19,20 +19,19 @@ from taciturn.version import __version__
 MOST_LINES, MOST_DRAWN = 40, 30
 _NAMES = {"loss": "log loss", "auc": "AUC"}
 _ALIKE = (
-    "Behind: how much worse than the best, with its standard error over the folds where there are "
-    "any. What is within about two of those is not told apart by this study."
+    "Worse by: difference from the best model, ± its standard error over the folds. A model within "
+    "two standard errors cannot be distinguished from the best by this study."
 )
 _HELD_OUT_ALONE = (
-    "Without folds the held-out rows choose the model and judge it: the best one's figures are a "
-    "little too good."
+    "Without folds the same held-out rows select the model and evaluate it: the best model's "
+    "figures are optimistic."
 )
 _UNRANKED = (
-    "No model can be ranked: the rows that judge them are all of one class. Use fewer folds, or "
-    "rank by the loss."
+    "No model can be ranked: the evaluation rows are all of one class. Use fewer folds, or rank "
+    "by the loss."
 )
 _FOR_ALICE = (
-    "How good each model is depends on labels: only Bob knows. That he uses one of them tells you "
-    "which, when he does."
+    "Model quality depends on labels: only Bob sees it. When he uses a model, you learn which."
 )
 
 
@@ -51,7 +50,10 @@ def study_page(result: StudyRun | SimulatedStudy, made: str | None = None) -> b.
     """The page of a study; ``made`` is in UTC, None where that is not recorded."""
     table = result.study
     combinations = (_table(table, None), *_reading(result))
-    blocks: list[b.Block] = [b.Section("All combinations", "table", combinations, "Table")]
+    blocks: list[b.Block] = [
+        _verdict(result),
+        b.Section("All combinations", "table", combinations, "Table"),
+    ]
     if table.best is not None:
         by = _NAMES[table.rank_by]
         by = by[0].upper() + by[1:]
@@ -65,14 +67,15 @@ def study_page(result: StudyRun | SimulatedStudy, made: str | None = None) -> b.
             ),
             _svg(table),
         )
-        caption = f"{by} on {rows}: dots are folds, the bar is their mean; the best stands first."
-        blocks.append(
-            b.Section("Picture", "picture", (b.Figures((drawn,), caption=caption, wide=True),))
-        )
-    facts = b.Section("What it was", "facts", (b.Facts(_facts(result)),))
+        caption = f"{by} on {rows}: dots are folds, the bar is their mean; the best is on top."
+        # Without folds there is one figure per model, and the table has it.
+        if table.folds:
+            figures = b.Figures((drawn,), caption=caption, wide=True)
+            blocks.append(b.Section(f"{by} by fold", "picture", (figures,), "Folds"))
+    facts = b.Section("Rows, models, cost", "facts", (b.Facts(_facts(result)),), "Details")
     return b.Page(
-        window="A study – Taciturn",
-        title="A study: which settings",
+        window="Study – Taciturn",
+        title="Study: which settings give the best model",
         subject=_subject(result),
         blocks=(*blocks, facts),
         footer=footer(__version__, made),
@@ -80,26 +83,71 @@ def study_page(result: StudyRun | SimulatedStudy, made: str | None = None) -> b.
     )
 
 
+def _verdict(result: StudyRun | SimulatedStudy) -> b.Section:
+    """The best combination, whether others are as good, and what the study opens to each side."""
+    table, lines = result.study, list[str]()
+    headline = "Only Bob sees which model is best"
+    if any(one.loss is not None for one in table.settings):
+        headline = "No model can be ranked"
+    best = next((one for one in table.settings if one.number == table.best), None)
+    if best is not None:
+        headline = f"The best model has {_values(best)}"
+        figures = f"{_NAMES[table.rank_by]} {_figure(best, table.rank_by)}"
+        if not isinstance(best.held_out, RegressionMetrics):
+            figures += f", {_NAMES[_other(table)]} {_figure(best, _other(table))}"
+        if best.held_out is not None:
+            figures += f"; held-out {' '.join(_held_out(best))}"
+        lines.append(f"Model {best.number}: {figures}.")
+        alike = [str(one.number) for one in table.by_rank if _as_good(one, best)]
+        if alike:
+            lines.append(
+                f"Within two standard errors of it: model {', '.join(alike)}. This study cannot "
+                "distinguish them."
+            )
+    if table.settings and all(one.converged is False for one in table.settings):
+        lines.append("No model converged: use more passes before you rely on the ranking.")
+    blocks: list[b.Block] = [*map(b.Paragraph, lines)]
+    opened = result.scores_per_row
+    alice = "Bob receives no score of a training row of yours."
+    if opened:
+        alice = (
+            f"Over all models together Bob receives up to {opened:,} scores of each of your "
+            "training rows, from which he can reconstruct your columns."
+        )
+    blocks += [b.Heading("What this means for Alice"), b.Paragraph(alice)]
+    if result.ledger is not None:
+        cost = label_epsilon(result.ledger.label_epsilon_total)
+        bob = f"All models together cost a label {cost}, assuming {result.ledger.assumption}."
+        blocks += [b.Heading("What this means for Bob"), b.Paragraph(bob)]
+    return b.Section(headline, "verdict", tuple(blocks), "Verdict")
+
+
+def _as_good(one: StudiedSetting, best: StudiedSetting) -> bool:
+    if one is best or one.behind is None or one.behind_error is None:
+        return False
+    return one.behind <= 2 * one.behind_error
+
+
 def _values(setting: StudiedSetting) -> str:
-    return ", ".join(f"{hyphenated(name)} {shown_value(v)}" for name, v in setting.values.items())
+    return ", ".join(f"{hyphenated(name)} = {shown_value(v)}" for name, v in setting.values.items())
 
 
 def _subject(result: StudyRun | SimulatedStudy) -> str:
     table = result.study
-    judged = f"{table.folds} folds" if table.folds else "the held-out rows"
-    count = counted(len(table.settings), "combination")
+    judged = f"{table.folds} cross-validation folds" if table.folds else "the held-out rows"
+    count = f"{counted(len(table.settings), 'combination')}, evaluated on {judged}"
     if isinstance(result, StudyRun):
         who = result.identity
-        return f"{who.role} with {who.peer}: a study of {who.mechanism}, {count}, by {judged}"
-    return f"{result.dataset or 'own data'}: a study of {result.mechanism}, {count}, by {judged}"
+        return f"{who.role} with {who.peer}: mechanism {who.mechanism}, {count}"
+    return f"{result.dataset or 'own data'}: mechanism {result.mechanism}, {count}"
 
 
 def _facts(result: StudyRun | SimulatedStudy) -> dict[str, b.Words]:
     facts = _simulated(result) if isinstance(result, SimulatedStudy) else _between(result)
     if result.ledger is not None:
         cost = label_epsilon(result.ledger.label_epsilon_total)
-        facts |= {"all models cost": f"of a label, {cost}"}
-        facts |= {"this rests on": result.ledger.assumption}
+        facts |= {"privacy cost of a label": f"{cost}, all models together"}
+        facts |= {"assumption": result.ledger.assumption}
     return facts
 
 
@@ -107,9 +155,10 @@ def _simulated(result: SimulatedStudy) -> dict[str, b.Words]:
     return {
         "rows": f"{result.rows:,} for training, {result.held_out_rows:,} held out",
         "columns": f"{result.alice_columns} at Alice, {result.bob_columns} at Bob",
-        "models": f"{result.study.models} trained, {result.solver}, {result.scheme}",
+        "models": f"{result.study.models} trained; solver {result.solver}, encryption "
+        f"{result.scheme}",
         "time": f"{duration(result.seconds)}, {counted(result.workers, 'process')}",
-        "Bob would see": _opened(result.scores_per_row),
+        "training scores that Bob receives": _opened(result.scores_per_row),
         **({"note": "; ".join(result.notes)} if result.notes else {}),
     }
 
@@ -122,7 +171,7 @@ def _between(result: StudyRun) -> dict[str, b.Words]:
         "time": f"{run.seconds:.1f} s, of which {run.waiting_seconds:.1f} s waiting for the peer",
         "traffic": f"{data_size(run.bytes_sent)} sent, {data_size(run.bytes_received)} received, "
         f"over {counted(run.links, 'link')}",
-        "Bob has seen": _opened(result.scores_per_row),
+        "training scores that Bob received": _opened(result.scores_per_row),
     }
     if table.settings and table.settings[0].model is not None:
         facts["models' files"] = str(Path(table.settings[0].model).parent)
@@ -132,7 +181,7 @@ def _between(result: StudyRun) -> dict[str, b.Words]:
 
 
 def _opened(scores: int) -> str:
-    return f"up to {scores:,} scores of a training row, over all models" if scores else "no score"
+    return f"up to {scores:,} per row, all models together" if scores else "none"
 
 
 def _table(table: StudyTable, most: int | None) -> b.Table:
@@ -142,7 +191,7 @@ def _table(table: StudyTable, most: int | None) -> b.Table:
     if known:
         means = isinstance(settings[0].held_out, RegressionMetrics)
         loss = "half deviance" if means else _NAMES[table.rank_by]
-        headings += [loss, "behind", *([] if means else [_NAMES[_other(table)]])]
+        headings += [loss, "worse by", *([] if means else [_NAMES[_other(table)]])]
         headings += [f"held-out {_held_out(one)[0]}" for one in settings[:1] if one.held_out]
         headings += ["converged"]
     lines = [_line(setting, table, names) for setting in settings[:most]]
@@ -201,9 +250,9 @@ def _next(result: StudyRun | SimulatedStudy) -> Iterable[b.Block]:
         return
     yield b.Paragraph(
         f"To use model {table.best}: taciturn model use {quote(result.settings)} {table.best}, and "
-        f"on the other side the same with its file. That names it to {result.identity.peer}, a "
-        f"release: at most {table.choice_bits:.1f} bits about all labels together, which have no "
-        "finite price."
+        "on the other side the same with its file. That discloses the choice to "
+        f"{result.identity.peer}: at most {table.choice_bits:.1f} bits about all labels together, "
+        "a release without a finite epsilon."
     )
 
 
