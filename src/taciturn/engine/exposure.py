@@ -238,16 +238,18 @@ def _fitting(bits: list[float], room: float) -> int:
 def _unseen(opened: OpenedScores) -> str:
     text = (
         "Bob receives no score of a training row. At the end he learns "
-        f"{counted(opened.sums, 'sum')} over all training rows, with noise: losses, and how many "
-        "scores may lie beyond the range. If he deviates, they can be about rows of his choice; "
-        "the noise leaves fewer than 100 bits in all of one training. Two trainings with one label "
-        "changed tell him about that row's score: a training counts as one score of each row in "
-        "scores-per-row"
+        f"{counted(opened.sums, 'sum')} over all training rows, with noise: losses, and a count of "
+        "scores that may be out of range; if he deviates from the protocol, fewer than 100 bits "
+        "about rows of his choice. Two trainings that differ in one label tell him about that "
+        "row's score: a training counts as one score of each row in scores-per-row"
     )
     scores = opened.in_all - opened.sums
     if not scores:
         return text
-    return f"{text}. He learns {counted(scores, 'score')} of held-out rows, with noise of 2^-12"
+    return (
+        f"{text}. He learns {counted(scores, 'score')} of held-out rows, with noise of 2^-12; if "
+        "he deviates, they can tell him about training rows of his choice"
+    )
 
 
 def _warning(terms: Terms, opened: OpenedScores, columns: int, room: _Room) -> str:
