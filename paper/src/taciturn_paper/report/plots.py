@@ -67,7 +67,7 @@ def _draw_frontier(axes: Axes, rows: list[Record], key: str, *, names: bool = Fa
     """
     attacked = [row for row in rows if row["leakage"] is not None]
     heights = [100 * row[key] for row in attacked]
-    near = 0.04 * max(max(heights) - min(heights), 1.0)
+    near = 0.04 * (max(heights) - min(heights) if names else 112.0)
     drawn: list[tuple[float, float]] = []
     for curve in dict.fromkeys(row["curve"] for row in attacked):
         points = [row for row in attacked if row["curve"] == curve]
