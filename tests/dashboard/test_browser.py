@@ -87,7 +87,7 @@ def test_a_page_loads_lives_goes_stale_and_carries_on(browser, tmp_path):
         look.says("state", "link broken")
     # The server ends without having been told how the work ended: as after a kill.
     look.says("state", "connection lost")
-    look.says("banner", "What is below is stale")
+    look.says("banner", "The figures below are old")
     assert "stale" in look.page.evaluate("document.body.className")
     look.says("bars", "pass 9 of 12")
     other = full_board()
@@ -100,7 +100,7 @@ def test_a_page_loads_lives_goes_stale_and_carries_on(browser, tmp_path):
         other.end(PeerAbsent("nobody came to a secret place"))
     look.says("state", "failed")
     look.says("banner", "PeerAbsent (exit code 43)")
-    assert "secret" not in look.page.content()
+    assert "secret place" not in look.page.content()
     look.page.close()
 
 

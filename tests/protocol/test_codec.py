@@ -283,7 +283,7 @@ def test_the_head_of_a_frame_says_which_message_it_is(name):
 def test_a_frame_is_laid_out_as_the_docstring_says():
     frame = encode(RevealedGradient(3, Released.unprotected((1, 0x0203))))
     assert frame == (
-        b"TACT\x01\x07"
+        b"TACT\x01\x06"
         + (3).to_bytes(8, "little")
         + (11).to_bytes(4, "little")
         + b"non-private"

@@ -160,6 +160,17 @@ def party_names(count: int) -> tuple[str, ...]:
     return tuple(f"alice-{number}" for number in range(1, count + 1)) if count > 1 else ()
 
 
+def listening_address(address: str) -> str:
+    """Address at which the other side listens: of this machine alone if ``address`` is.
+
+    >>> listening_address("bob.example:9443"), listening_address("localhost:9443")
+    ('0.0.0.0:9443', '127.0.0.1:9443')
+    """
+    host, _, port = address.rpartition(":")
+    local = host in ("127.0.0.1", "localhost", "[::1]")
+    return f"{host.replace('localhost', '127.0.0.1')}:{port}" if local else f"0.0.0.0:{port}"
+
+
 def template(name: str, trial: Trial) -> str:
     """The file of one side, by its name."""
     role = trial.sides[name]
@@ -167,7 +178,7 @@ def template(name: str, trial: Trial) -> str:
     only = side.sections
     way, address = "connect", trial.address
     if role == trial.serves:
-        way, address = "listen", f"0.0.0.0:{trial.address.rpartition(':')[2]}"
+        way, address = "listen", listening_address(trial.address)
     chosen = mechanism_class(trial.mechanism)
     begin_with = chosen.required_settings()
     # Early stopping is sgd's, and a release.

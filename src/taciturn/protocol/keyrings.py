@@ -30,11 +30,11 @@ class OwnKeys:
         read: Callable[[bytes], SecretKey],
         *,
         single_use: bool,
-        saved_key: bytes = b"",
+        saved_key: bytes | None = None,
     ) -> None:
         self.single_use = single_use
         self._make, self._read = make, read
-        self._key: SecretKey | None = read(saved_key) if saved_key else None
+        self._key: SecretKey | None = None if saved_key is None else read(saved_key)
 
     def open(self, entropy: Entropy, peers: Sequence[str] = (ONLY,)) -> Program[None]:
         """Offers the one key, before the first vector; to all peers, if there are several."""
@@ -70,11 +70,15 @@ class PeerKeys:
     """
 
     def __init__(
-        self, read: Callable[[bytes], PublicKey], *, single_use: bool, saved_key: bytes = b""
+        self,
+        read: Callable[[bytes], PublicKey],
+        *,
+        single_use: bool,
+        saved_key: bytes | None = None,
     ) -> None:
         self.single_use = single_use
         self._read = read
-        self._key: PublicKey | None = read(saved_key) if saved_key else None
+        self._key: PublicKey | None = None if saved_key is None else read(saved_key)
 
     def open(self) -> Program[None]:
         """Receives the one key, before the first vector."""
@@ -96,7 +100,12 @@ class PeerKeys:
 
 
 def own_keys(
-    terms: Terms, ring: Wrapping, seed: bytes, *, single_use: bool = False, saved_key: bytes = b""
+    terms: Terms,
+    ring: Wrapping,
+    seed: bytes,
+    *,
+    single_use: bool = False,
+    saved_key: bytes | None = None,
 ) -> OwnKeys:
     """Keys for products with the peer's columns; ``seed`` makes their uniform half."""
     scheme, bits = terms.scheme, terms.agreement.key_bits
@@ -109,7 +118,12 @@ def own_keys(
 
 
 def peer_keys(
-    terms: Terms, ring: Wrapping, seed: bytes, *, single_use: bool = False, saved_key: bytes = b""
+    terms: Terms,
+    ring: Wrapping,
+    seed: bytes,
+    *,
+    single_use: bool = False,
+    saved_key: bytes | None = None,
 ) -> PeerKeys:
     """The same as the peer has it."""
     scheme, bits = terms.scheme, terms.agreement.key_bits

@@ -161,12 +161,12 @@ class TablePlan:
         """Scheme of the products with tables, which are never opened."""
         return self.terms.scheme.for_shares
 
-    def own_keys(self, owner: Role, seed: bytes, *, saved_key: bytes = b"") -> OwnKeys:
+    def own_keys(self, owner: Role, seed: bytes, *, saved_key: bytes | None = None) -> OwnKeys:
         """The owner's keys for products with the other's table; ``seed`` is the joint one."""
         terms, ring, half = self._key_terms(owner, seed)
         return own_keys(terms, ring, half, single_use=owner == "alice", saved_key=saved_key)
 
-    def peer_keys(self, owner: Role, seed: bytes, *, saved_key: bytes = b"") -> PeerKeys:
+    def peer_keys(self, owner: Role, seed: bytes, *, saved_key: bytes | None = None) -> PeerKeys:
         """The same keys as the other side has them."""
         terms, ring, half = self._key_terms(owner, seed)
         return peer_keys(terms, ring, half, single_use=owner == "alice", saved_key=saved_key)

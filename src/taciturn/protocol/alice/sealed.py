@@ -43,7 +43,7 @@ class Keys(PeerKeys):
         super().__init__(
             lambda data: terms.scheme.read_public(data, bits, ring, half),
             single_use=bool(terms.agreement.fresh_keys),
-            saved_key=saved_key,
+            saved_key=saved_key or None,
         )
         self.ring, self.scheme = ring, terms.scheme
 

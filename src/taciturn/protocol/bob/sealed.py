@@ -48,7 +48,7 @@ class Keys(OwnKeys):
             lambda entropy: scheme.generate(bits, ring, entropy.fork("key"), half),
             lambda data: scheme.read_secret(data, bits, ring),
             single_use=bool(terms.agreement.fresh_keys),
-            saved_key=saved_key,
+            saved_key=saved_key or None,
         )
         self.ring, self.scheme = ring, terms.scheme
 
