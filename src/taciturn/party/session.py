@@ -234,7 +234,7 @@ def tellable(problem: object) -> tuple[int, str]:
     """Exit code and text for the peer: its own mistakes in full, of ours only the kind.
 
     >>> tellable(OutputError("no room", where="a secret place"))
-    (74, 'it had an error of its own (OutputError)')
+    (74, 'it failed with a local error (OutputError)')
     """
     if isinstance(problem, TaciturnError) and problem.for_peer is not None:
         problem = problem.for_peer
@@ -245,7 +245,7 @@ def tellable(problem: object) -> tuple[int, str]:
     if isinstance(problem, SignatureError):
         return problem.exit_code, "it does not accept the agreement: its signatures, sides or dates"
     if isinstance(problem, TaciturnError):
-        return problem.exit_code, f"it had an error of its own ({type(problem).__name__})"
+        return problem.exit_code, f"it failed with a local error ({type(problem).__name__})"
     return 1, "it was interrupted"
 
 
