@@ -354,6 +354,12 @@ class SlotEncoders:
         return self._made[slots]
 
 
+def _shares(workers: KeyWorkers, work: int) -> int:
+    # A cluster too is left out of small ones: a round trip takes longer than they do.
+    least = LEAST_SHARED_PRODUCTS
+    return 1 if work < least else workers.shares(work, least)
+
+
 class _PublicKey:
     """Public key for elementwise products, with the workers that share them."""
 
@@ -372,7 +378,7 @@ class _PublicKey:
         """An empty sum."""
         if not 1 <= length <= DEGREE:
             raise CryptoError(f"sums of {length} numbers where 1 to {DEGREE} fit")
-        return self._empty(length, self._workers.shares(work, LEAST_SHARED_PRODUCTS))
+        return self._empty(length, _shares(self._workers, work))
 
     @abstractmethod
     def _empty(self, length: int, shares: int) -> _Sum:
@@ -543,7 +549,7 @@ class _SecretKey:
         self, vectors: IntArray, work: int, entropy: Entropy
     ) -> Iterator[EncryptedVector]:
         """Encrypt each row: when it is asked for, or all at once where workers share them."""
-        (count, length), shares = vectors.shape, self._workers.shares(work, LEAST_SHARED_PRODUCTS)
+        (count, length), shares = vectors.shape, _shares(self._workers, work)
         if shares == 1:
             yield from (self.encrypt(vector, entropy) for vector in vectors)
             return
