@@ -34,7 +34,7 @@ import numpy as np
 from taciturn.data.tables import LabelTable
 from taciturn.errors import counted
 from taciturn.numerics.intervals import auc_interval, clopper_pearson
-from taciturn.results.check import AT_RISK, CLEAR, LEAKS, Level
+from taciturn.results.check import AT_RISK, CLEAR, LEAKS, RAN, Level
 from taciturn.results.columns import BobSeat
 from taciturn.results.run_list import Leakage
 from taciturn_audit.attacks.base import LabelGuess, ModelOnlyControl
@@ -290,7 +290,7 @@ def foresee(
     """
     spoken = int(np.count_nonzero(guess.signal))
     if not spoken:
-        nothing = "it makes no guess about any row"
+        nothing = RAN[1]
         return (AT_RISK, f"{nothing}; {_LIMITED}") if guess.limited else (CLEAR, nothing)
     right = (guess.scores > 0) == labels.upper
     correct = int(np.count_nonzero(right & guess.signal))
@@ -298,7 +298,7 @@ def foresee(
     likely_low, _ = clopper_pearson(correct, spoken, confidence=1 - 2 * RISK_ALARM)
     sure = int(np.count_nonzero(guess.certain))
     sure_right = int(np.count_nonzero(right & guess.certain))
-    words = f"simulated: {100 * correct / spoken:.0f} % of {spoken:,} {kind} correct"
+    words = f"{RAN[0]}{100 * correct / spoken:.0f} % of {spoken:,} {kind} correct"
     if sure:
         words += f"; {sure_right:,} of {sure:,} certain guesses correct"
     certain = sure >= _CERTAIN_SHARE * labels.rows and sure_right > 0.9 * sure
