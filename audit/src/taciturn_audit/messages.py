@@ -73,6 +73,10 @@ _ENCRYPTED: dict[type[Message], str] = {
 }
 
 
+ENCRYPTED = frozenset(kind.__name__ for kind in _ENCRYPTED)
+"""The kinds that are encrypted in every scheme but ``clear``."""
+
+
 def messages_to_alice(view: AliceView) -> list[MessageSeen]:
     """Messages from Bob by kind, in the order of first appearance."""
     agreed = view.agreement
@@ -109,8 +113,7 @@ def frames_to_alice(
 
 def _allows(kind: type[Message], hidden: bool, flipped: bool) -> str:
     if kind in _ENCRYPTED:
-        if hidden:
-            return "multiply it by her columns; read nothing without Bob's key"
-        return f"read {_ENCRYPTED[kind]}: the scheme clear hides nothing"
+        encrypted = "multiply it by her columns; read nothing without Bob's key"
+        return encrypted if hidden else f"{encrypted} (readable in this run: {_ENCRYPTED[kind]})"
     labels = "; its labels are flipped ones" if kind is RevealedGradient and flipped else ""
     return _PLAIN.get(kind, "") + labels

@@ -221,7 +221,7 @@ def _nothing_shown(
 ) -> tuple[Status, str]:
     if not attacks:
         return Status.NOT_TESTED, (
-            "No attack we know applies to what Alice received. Without any message, guessing the "
+            "No attack we know applies to what Alice receives, so none was run; guessing the "
             f"commonest label is right for {_percent(accuracy)} of the rows. That is not a proof "
             "of safety."
         )
@@ -231,8 +231,8 @@ def _nothing_shown(
             "Over all rows no attack we know recovered more than the controls (accuracy "
             f"{_percent(accuracy)}, AUC {_percent(auc)}), but {sure.name} calls "
             f"{_count(sure.decided * sure.rows)} of {sure.rows:.0f} labels certain and is right on "
-            f"{_percent(sure.decided_correct)} of those. A canary run (--permute-labels) shows "
-            "what the protocol alone leaks."
+            f"{_percent(sure.decided_correct)} of those. A run on shuffled labels "
+            "(--permute-labels) shows what the protocol alone leaks."
         )
     best = max(attack.accuracy for attack in attacks)
     area = max((attack.auc for attack in attacks), key=_or_none)
@@ -369,7 +369,7 @@ class Conclusion:
 
     ``evidence`` refutes the ledger's claim, by run number ``refuted_by``, or else is the strongest
     there is. ``apart`` is the test of ciphertexts in the first run that told them apart, or else in
-    the first run.
+    the first run. ``simulated``: the scheme hides nothing, and stands for one that does.
     """
 
     status: Status
@@ -380,6 +380,7 @@ class Conclusion:
     refuted_by: int | None
     caveat: str = ""
     apart: Distinguisher | None = None
+    simulated: bool = False
 
 
 _HIDDEN = (
@@ -397,6 +398,7 @@ _CHECK = (
 )
 _NO_SUCCESS = "No attack we know succeeded"
 _NO_ATTACK = "No attack we know applies to what Alice received"
+_SIMULATED = "No attack we know would apply to what Alice receives in an encrypted run"
 _ENCRYPTED = "No attack we know applies: labels reach Alice only encrypted or masked"
 
 
@@ -413,7 +415,8 @@ def conclude(audit: AuditResult) -> Conclusion:
         permuted=shuffled,
         check=any(run.shuffle_truth for run in audit.runs),
     )
-    return _beside_ciphertexts(conclusion, looks, encrypted=audit.first.encrypted)
+    encrypted = audit.first.encrypted or audit.first.noise is not None
+    return _beside_ciphertexts(conclusion, looks, encrypted=encrypted)
 
 
 def conclude_session(audit: SessionAudit) -> Conclusion | None:
@@ -512,8 +515,9 @@ _DEPENDS = "What Alice receives depends on the labels"
 def _beside_ciphertexts(
     conclusion: Conclusion, looks: Sequence[Distinguisher], *, encrypted: bool
 ) -> Conclusion:
-    if encrypted and conclusion.headline == _NO_ATTACK:
-        conclusion = replace(conclusion, headline=_ENCRYPTED)
+    if conclusion.headline == _NO_ATTACK:
+        conclusion = replace(conclusion, headline=_ENCRYPTED if encrypted else _SIMULATED)
+    conclusion = replace(conclusion, simulated=not encrypted)
     if not looks:
         return conclusion
     apart = next((look for look in looks if look.noticed), looks[0])

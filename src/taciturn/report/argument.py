@@ -28,8 +28,8 @@ _SILENT = (
 
 _MUTUAL_ARGUMENT = (
     "Except for the sums over all training rows and the scores of held-out and new rows, which Bob "
-    "receives (with reveal-bob also his weights), no number that depends on the other side's data is "
-    "opened.",
+    "receives (with reveal-bob also his weights), no number that depends on the other side's data "
+    "is opened.",
     "Every weight, score and residue is split into two shares, one for each side; either share "
     "alone is a random number.",
     "Each side computes on the other's share under the other's key, adds random masks, and sends "

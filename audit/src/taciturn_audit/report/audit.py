@@ -81,9 +81,11 @@ def audit_blocks(audit: AuditResult) -> list[Block]:
     lines += evidence_words(audit, conclusion)
     shuffled = f"{SHUFFLED}: what the protocol alone leaks"
     bob = _bob_seat(audit)
+    simulated = [NOT_ENCRYPTED] if conclusion.simulated else []
     if audit.runs[0].seat == "bob":
-        return [*training_blocks(audit), *bob]
+        return [*simulated, *training_blocks(audit), *bob]
     return [
+        *simulated,
         *training_blocks(audit),
         *([scores(canary.findings, canary.verdict, shuffled)] if canary is not None else []),
         scores(run.findings, run.verdict, "How well Alice can recover the training labels"),
@@ -126,12 +128,25 @@ def concluding_section(
     lines += [conclusion.caveat] if conclusion.caveat else []
     lines += [apart_sentence(conclusion.apart)] if conclusion.apart is not None else []
     paragraphs = (*map(Paragraph, lines), *blocks)
-    return headline_section(conclusion.headline, conclusion.status, paragraphs)
+    return headline_section(
+        conclusion.headline, conclusion.status, paragraphs, simulated=conclusion.simulated
+    )
 
 
-def headline_section(headline: str, status: Status, blocks: tuple[Block, ...]) -> Section:
-    """The section that a report opens with."""
+NOT_ENCRYPTED = Paragraph(
+    "This run was not encrypted (scheme clear): it shows what an encrypted run would let each side "
+    "learn. Repeat it with bfv before you rely on it.",
+    "warning",
+)
+
+
+def headline_section(
+    headline: str, status: Status, blocks: tuple[Block, ...], *, simulated: bool = False
+) -> Section:
+    """The section that a report opens with; without encryption its colour is never green."""
     badge = Badge(status.word, status.sign, status.label)
+    if simulated and status in (Status.NOT_SHOWN, Status.NOT_TESTED):
+        badge = Badge(Status.CERTAIN.word, Status.CERTAIN.sign, f"Not encrypted. {status.label}")
     return Section(headline, "verdict", blocks, "Verdict", badge)
 
 

@@ -35,6 +35,7 @@ from taciturn.report.training import (
 )
 from taciturn.results.serialise import Dataclass, record_of
 from taciturn.results.training import TrainingRun
+from taciturn_audit.messages import ENCRYPTED
 from taciturn_audit.report import audit as shared
 from taciturn_audit.report.audit import decision
 from taciturn_audit.report.columns import adversary_section
@@ -100,6 +101,7 @@ def audit_page(audit: AuditResult) -> b.Page:
         title=_title(labels=not alone, columns=seat is not None),
         subject=" · ".join(filter(None, (subject, shared.several(audit)))),
         blocks=(
+            *([shared.NOT_ENCRYPTED] if conclusion.simulated else []),
             *sections,
             _utility(audit),
             _details(audit),
@@ -427,7 +429,7 @@ def messages_section(messages: Sequence[MessageSeen], scope: str = "") -> b.Sect
 
 def _protected(message: MessageSeen) -> str:
     if not message.encrypted:
-        return "unencrypted"
+        return "encrypted in a real run" if message.message in ENCRYPTED else "unencrypted"
     bits = f", {message.key_bits} bits" if message.key_bits else ""
     return f"encrypted: {message.scheme or 'unnamed scheme'}{bits}"
 
