@@ -35,7 +35,7 @@ from taciturn.data.tables import LabelTable
 from taciturn.errors import counted
 from taciturn.numerics.intervals import auc_interval, clopper_pearson
 from taciturn.results.check import AT_RISK, CLEAR, LEAKS, RAN, Level
-from taciturn.results.columns import BobSeat
+from taciturn.results.columns import BobSeat, gain
 from taciturn.results.run_list import Leakage
 from taciturn_audit.attacks.base import LabelGuess, ModelOnlyControl
 from taciturn_audit.results.audit import (
@@ -475,14 +475,16 @@ def before_judgement(audit: SessionAudit) -> Summary:
 
 
 def conclude_seat(seat: BobSeat) -> Summary:
-    """Outcome of an audit with Bob as the adversary: the graver of the run and its canary."""
+    """Outcome of an audit with Bob as the adversary: the stronger of the run and its canary."""
     canary, tried = seat.canary, seat.separation
-    worst = canary if canary is not None and canary.leaks > seat.findings.leaks else seat.findings
+    worst = max((part for part in (seat.findings, canary) if part is not None), key=gain)
     sentence = worst.verdict if worst is not canary else f"{_PERMUTED} {worst.verdict}"
-    if worst.leaks:
+    if worst.leaks and gain(worst)[0]:
         return Summary(Status.LEAK, "Bob can reconstruct values of Alice's columns", sentence)
     if tried is not None and tried.noticed:
         return Summary(Status.LEAK, "A single Alice's scores leak to Bob", sentence)
+    if worst.leaks:
+        return Summary(Status.CERTAIN, "Bob recovers a little more than without scores", sentence)
     if seat.findings.attacks:
         headline = "No attack we know reconstructs Alice's columns"
         return Summary(Status.NOT_SHOWN, headline, sentence)
@@ -506,9 +508,7 @@ def conclude_columns_of(audit: SessionAudit) -> Summary:
 
 
 _NOTHING_OPENED = "No attack we know applies to what Bob received"
-_PERMUTED = (
-    "With Alice's rows permuted before training, which shows the leak of the protocol alone:"
-)
+_PERMUTED = "With Alice's rows permuted before training, only the protocol can tell Bob about them."
 _DEPENDS = "What Alice receives depends on the labels"
 
 
