@@ -20,7 +20,7 @@ from taciturn.report.blocks import (
 )
 from taciturn.report.formatting import NONE, data_size, epsilon, interval, printed_date, share
 from taciturn.report.training import training_blocks
-from taciturn_audit.report.columns import adversary_blocks, look_tables
+from taciturn_audit.report.columns import adversary_blocks, look_tables, skipped_facts
 from taciturn_audit.results.audit import (
     Distinguisher,
     Evidence,
@@ -76,7 +76,8 @@ def audit_blocks(audit: AuditResult) -> list[Block]:
     canary, run = conclusion.canary, conclusion.run
     lines = [*recovered_words(audit.first.family), ABOVE_WORDS]
     lines += [*(f"{name}: {remark}" for name, remark in remarks(run).items())]
-    lines += [f"{skip.name}: skipped, {skip.reason}" for skip in run.findings.skipped]
+    unrun = skipped_facts(run.findings.skipped).pairs
+    lines += [f"skipped, as {reason}: {names}" for names, reason in unrun.items()]
     lines += [_membership(audit.membership)] if audit.membership is not None else []
     lines += evidence_words(audit, conclusion)
     shuffled = f"{SHUFFLED}: what the protocol alone leaks"
@@ -214,7 +215,7 @@ def scores(findings: Findings, verdict: Verdict, caption: str, *, whole: bool = 
             interval(attack.accuracy_low, attack.accuracy_high),
             share(attack.auc),
             interval(attack.auc_low, attack.auc_high),
-            share(attack.decided),
+            share(attack.decided or None),
             share(attack.decided_correct),
             f"{attack.seconds:.2f}\u00a0s",
         ]

@@ -26,6 +26,7 @@ from taciturn.results.columns import (
     Fault,
     Look,
     Separation,
+    Skipped,
     column_scores,
 )
 from taciturn_audit.verdict import Status, conclude_seat
@@ -43,6 +44,14 @@ COLUMN_WORDS = (
     "columns; unit: also unit and offset; linear map); it is resolved with every second row, and "
     f"the other rows are judged. {MARKED}"
 )
+
+
+def skipped_facts(skipped: Sequence[Skipped], scope: str = "") -> Facts:
+    """Attacks that were not run, by reason."""
+    names: dict[str, list[str]] = {}
+    for skip in skipped:
+        names.setdefault(skip.reason, []).append(skip.name)
+    return Facts({", ".join(alike): f"{reason}{scope}" for reason, alike in names.items()})
 
 
 def adversary_blocks(seat: BobSeat) -> list[Block]:
@@ -116,7 +125,7 @@ def adversary_section(seat: BobSeat, mechanism: str, ident: str) -> Section:
         Heading("What this means for Alice"),
         Paragraph(meaning),
     )
-    skipped = Facts({skip.name: skip.reason for skip in seat.findings.skipped})
+    skipped = skipped_facts(seat.findings.skipped)
     if seat.findings.attacks:
         tables = (
             *([] if seat.canary is None else [column_scores(seat.canary, PERMUTED)]),
@@ -127,7 +136,7 @@ def adversary_section(seat: BobSeat, mechanism: str, ident: str) -> Section:
     if seat.separation is not None:
         blocks += tuple(separation_blocks(seat.separation))
     if skipped.pairs:
-        blocks += (Details(f"Attacks that were skipped: {len(skipped.pairs)}", (skipped,)),)
+        blocks += (Details(f"Attacks that were skipped: {len(seat.findings.skipped)}", (skipped,)),)
     badge = Badge(summary.status.word, summary.status.sign, summary.status.label)
     return Section(summary.headline, ident, blocks, "Columns", badge)
 
