@@ -221,8 +221,8 @@ def _nothing_shown(
 ) -> tuple[Status, str]:
     if not attacks:
         return Status.NOT_TESTED, (
-            "No attack we know applies to what Alice receives, so none was run; guessing the "
-            f"commonest label is right for {_percent(accuracy)} of the rows. That is not a proof "
+            "No attack was run, as none applies to what Alice receives; guessing the commonest "
+            f"label is right for {_percent(accuracy)} of the rows. That is not a proof "
             "of safety."
         )
     sure = max(attacks, key=lambda attack: attack.decided)

@@ -135,9 +135,11 @@ def concluding_section(
 
 
 NOT_ENCRYPTED = Paragraph(
-    "This run was not encrypted (scheme clear): it shows what an encrypted run would let each side "
-    "learn. Repeat it with bfv before you rely on it.",
-    "warning",
+    Span(
+        "This run was not encrypted (scheme clear): it shows what an encrypted run would let each "
+        "side learn. Repeat it with bfv before you rely on it.",
+        "warning",
+    )
 )
 
 

@@ -69,6 +69,11 @@ _BOB_CLEAR: b.Words = (
     " No attack that was run recovered values of Alice's columns.",
 )
 _NO_PROOF = " That is not a proof of safety."
+_MEANT = {
+    "reveal no": "no: Alice's weights stay shared",
+    "reveal-bob no": "no: Bob's weights stay shared",
+    "evaluate end": "at the end of the training",
+}
 _SOLVERS = {
     "newton": "newton: every pass uses all rows; no learning rate to tune",
     "sgd": "gradient descent (sgd): small steps, each of one batch of rows",
@@ -248,8 +253,8 @@ def _headline(result: Review) -> tuple[str, b.Badge]:
         return "Bob can reconstruct your columns", bad
     if seat is not None and seat.level == LEAKS:
         return f"Bob can estimate {_own(result, 'alice')} columns", risk
-    if _unlimited(result):
-        return "Before signing, set a limit (scores-per-row): none is set", risk
+    if too_many := _too_many_scores(result):
+        return too_many, risk
     if check is not None and check.verdict == AT_RISK:
         return f"{_own(result, 'bob').capitalize()} labels are at risk", risk
     if check is None:
@@ -265,9 +270,15 @@ def _other(result: Review) -> str:
     return "Bob" if result.role == "alice" else "Alice"
 
 
-def _unlimited(result: Review) -> bool:
-    """Whether this is Alice's side, and nothing limits how many scores of a row Bob receives."""
-    return result.opened is not None and result.opened.limit is None
+def _too_many_scores(result: Review) -> str:
+    """Whether Alice's limit lets Bob have all columns of a row, in words; empty if it does not."""
+    opened = result.opened
+    if opened is None:
+        return ""
+    if opened.limit is None:
+        return "Before signing, set a limit (scores-per-row): none is set"
+    enough = opened.limit - opened.then > result.own_columns
+    return f"Before signing, lower the limit: scores-per-row is {opened.limit:,}" if enough else ""
 
 
 def _for_alice(result: Review) -> str:
@@ -283,15 +294,16 @@ def _for_alice(result: Review) -> str:
         "In this training Bob receives no score of a training row of yours. He receives scores of "
         "held-out and of new rows, and many of them together disclose your columns."
     )
-    if not _unlimited(result):
+    columns, opened = result.own_columns, result.opened
+    if opened is None or not _too_many_scores(result):
         return words
-    columns = result.own_columns
+    limit = "Without a limit" if opened.limit is None else "With this limit"
     return (
-        f"{words} Without a limit, a Bob who deviates can have all {counted(columns, 'column')} of "
+        f"{words} {limit}, a Bob who deviates can have all {counted(columns, 'column')} of "
         f"a row after at most {counted(columns + 1, 'prediction')} of it. Write scores-per-row = N "
         "into [privacy] of your settings file (such as alice.toml): Bob then receives at most N "
         "scores of a row, over all trainings and predictions; this training counts as "
-        f"{result.opened.this if result.opened else 1}. With fewer scores he has fewer columns of "
+        f"{opened.this}. With fewer scores he has fewer columns of "
         "the row, but several columns can fit into one score. N limits the scores of "
         "each row, not the number of rows."
     )
@@ -581,7 +593,10 @@ def _signatures(agreed: AgreementRecord) -> b.Table:
 
 
 def _appendix(agreed: AgreementRecord) -> list[b.Section]:
-    settings: dict[str, b.Words] = {key: _value(value) for key, value in agreed.settings.items()}
+    settings: dict[str, b.Words] = {
+        key: _MEANT.get(f"{key} {_value(value)}", _value(value))
+        for key, value in agreed.settings.items()
+    }
     words = "All of these are signed; defaults are written out."
     meaning: tuple[b.Block, ...] = (
         b.Bullets(tuple(map(b.coded, _MEANS))),
