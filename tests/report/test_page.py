@@ -21,8 +21,15 @@ from taciturn.report import (
     render_html,
     render_markdown,
 )
-from taciturn_audit import Conclusion, Status, conclude
-from taciturn_audit.report import audit_page
+from taciturn.results import (
+    BobSeat,
+    ColumnControl,
+    ColumnFindings,
+    ColumnScore,
+    conclude_columns,
+)
+from taciturn_audit import Conclusion, Status, conclude, conclude_seat
+from taciturn_audit.report import NOT_ENCRYPTED, audit_page
 from taciturn_audit.results import AttackScore, AuditResult, AuditRun
 from tests.report.samples import (
     AUDITS,
@@ -115,6 +122,39 @@ def test_what_an_audit_comes_to_is_its_badge_and_its_title(audit, status):
     assert verdict.badge is not None
     assert verdict.badge.word == status.word
     assert verdict.title == conclusion.headline
+
+
+def test_an_unencrypted_run_says_so_first_and_is_never_green():
+    run = with_findings(bare_run())
+    training = replace(run.runs[0].training, scheme="clear", encrypted=False, noise=None)
+    page = drawn(AuditResult((replace(run.runs[0], training=training),)))
+    assert page.blocks[0] == NOT_ENCRYPTED
+    first = page.blocks[1]
+    assert isinstance(first, Section)
+    assert first.badge is not None
+    assert first.badge.word == Status.CERTAIN.word
+    assert NOT_ENCRYPTED not in drawn(quiet()).blocks
+
+
+def columns(control: float, recovered: float, low: float) -> ColumnFindings:
+    controls = (ColumnControl("mean", 0.5, control),)
+    attacks = (ColumnScore("gram", 0, 0.5, recovered, low, 1.0, 0.1, 900),)
+    return ColumnFindings(controls, attacks, (), *conclude_columns(controls, attacks))
+
+
+@pytest.mark.parametrize(
+    ("run", "canary", "status"),
+    [
+        ((0.29, 0.31, 0.295), (0.15, 0.305, 0.29), Status.LEAK),
+        ((0.29, 0.31, 0.295), (0.15, 0.15, 0.14), Status.CERTAIN),
+        ((0.29, 0.31, 0.28), (0.15, 0.15, 0.14), Status.NOT_SHOWN),
+    ],
+)
+def test_bobs_verdict_is_the_strongest_gain_over_the_controls(run, canary, status):
+    shuffled = columns(*canary)
+    verdict = conclude_seat(BobSeat(columns(*run), shuffled))
+    assert verdict.status is status
+    assert (shuffled.verdict in verdict.sentence) == (status is Status.LEAK)
 
 
 def test_a_leak_leads_with_the_canary_beside_its_controls_then_the_real_run():

@@ -51,6 +51,7 @@ from taciturn_audit.verdict import apart_sentence as apart_sentence
 from taciturn_audit.verdict import before_judgement as before_judgement
 from taciturn_audit.verdict import conclude as conclude
 from taciturn_audit.verdict import conclude_columns_of as conclude_columns_of
+from taciturn_audit.verdict import conclude_seat as conclude_seat
 from taciturn_audit.verdict import conclude_session as conclude_session
 from taciturn_audit.verdict import foresee as foresee
 from taciturn_audit.verdict import weigh as weigh

@@ -35,6 +35,7 @@ from typing import Any, cast
 import numpy as np
 from scipy.special import ndtr
 
+from taciturn.engine.exposure import SCORE_NOISE
 from taciturn.errors import ConfigError, advised
 from taciturn.families.registry import BINOMIAL
 from taciturn.privacy.base import ResidueMechanism
@@ -108,16 +109,15 @@ def _shared(agreed: Agreement) -> bool:
 def _bobs(agreed: Agreement) -> str:
     if mechanism(agreed).shares_scores:
         return (
-            "one number per row and model: the whole score, with noise of 2^-12 that Alice adds. "
-            "He knows his own columns, and their weights only where Alice reveals them (reveal-bob)"
+            f"one number per row and model: the whole score, {SCORE_NOISE}. He knows his own "
+            "columns, and their weights only where Alice reveals them (reveal-bob)"
         )
-    part, columns, adds = "Alice's part of the score", "her columns", "she adds"
+    part, columns = "Alice's part of the score", "her columns"
     if agreed.alices > 1:
         part, columns = "the sum of all Alices' parts of the score", "all of their columns"
-        adds = "each of them adds"
     return (
-        f"one number per row and model: {part}, a linear function of {columns} with noise of "
-        f"2^-12 that {adds} (he knows his own part and subtracts it)"
+        f"one number per row and model: {part}, a linear function of {columns}, "
+        f"{SCORE_NOISE}; he knows his own part and subtracts it"
     )
 
 
@@ -131,7 +131,9 @@ def _alices(agreed: Agreement) -> str:
 
 def _repeated(agreed: Agreement, columns: int) -> str:
     known = (
-        "where he knows the weights of one model, he has her one column"
+        "many of them together disclose her columns"
+        if mechanism(agreed).shares_scores and not agreed.reveal_bob
+        else "where he knows the weights of one model, he has her one column"
         if columns == 1
         else f"{columns} models whose weights he knows give him all {columns} columns of a row, "
         "and fewer do where columns have few values"

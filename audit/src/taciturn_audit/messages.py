@@ -52,12 +52,13 @@ _PLAIN: dict[type[Message], str] = {
     EpochVerdict: "know from when on the held-out loss did not fall: it depends on labels",
     HeldOutQuality: "know how good the model is on held-out rows, in whole per cent: it depends "
     "on labels",
-    RevealedGradient: "take her mask off and have X^T r, the batch's gradient, exactly",
+    RevealedGradient: "take her mask off and have the batch's gradient exactly: for each of her "
+    "columns, the sum over the batch's rows of value times residue",
     NoisyResidues: "have each row's residue with noise, whose law she knows",
     RealResidues: "have each row's residue with noise; its last bits may tell more than its law",
     BudgetSpent: "know that the privacy budget is spent; it depends on counts alone",
     RevealedShare: "add her own share and have her weights in clear: they depend on labels",
-    SharedProduct: "decrypt numbers that Bob's masks make uniform: no label, no score",
+    SharedProduct: "decrypt random-looking numbers: no label, no score",
     HiddenBatchOffer: "know which rows may be in the batch; their residues are zero off the batch",
 }
 
@@ -70,6 +71,10 @@ _ENCRYPTED: dict[type[Message], str] = {
     Segments: "a bit of Bob's share of every weight and residue",
     SharedVector: "Bob's share of every residue and of her weights",
 }
+
+
+ENCRYPTED = frozenset(kind.__name__ for kind in _ENCRYPTED)
+"""The kinds that are encrypted in every scheme but ``clear``."""
 
 
 def messages_to_alice(view: AliceView) -> list[MessageSeen]:
@@ -108,8 +113,7 @@ def frames_to_alice(
 
 def _allows(kind: type[Message], hidden: bool, flipped: bool) -> str:
     if kind in _ENCRYPTED:
-        if hidden:
-            return "multiply it by her columns; read nothing without Bob's key"
-        return f"read {_ENCRYPTED[kind]}: the scheme clear hides nothing"
+        encrypted = "multiply it by her columns; read nothing without Bob's key"
+        return encrypted if hidden else f"{encrypted} (readable in this run: {_ENCRYPTED[kind]})"
     labels = "; its labels are flipped ones" if kind is RevealedGradient and flipped else ""
     return _PLAIN.get(kind, "") + labels

@@ -24,7 +24,7 @@ from scipy.special import expit
 
 from taciturn.data.prepare import RawData
 from taciturn.engine.callbacks import Announce, noop
-from taciturn.engine.exposure import column_exposure, reconstruction, sums_alone
+from taciturn.engine.exposure import SCORE_NOISE, column_exposure, reconstruction, sums_alone
 from taciturn.errors import advised, counted
 from taciturn.jobs.train.simulation import feature_parties
 from taciturn.parallel import one_thread
@@ -199,7 +199,7 @@ def _sealed_warnings(rehearsal: Rehearsal) -> list[str]:
     warnings = []
     if rehearsal.method.shares_scores:
         warnings.append(
-            f"for both: a score beyond {agreed.score_range:g} wraps; only Bob learns, after the "
+            f"for Bob: a score beyond {agreed.score_range:g} wraps; only he learns, after the "
             f"training, how many may have. Clip the columns ({advised('{clip}')}) or use an L2 "
             "penalty where weights may grow large"
         )
@@ -226,8 +226,8 @@ def _sealed_warnings(rehearsal: Rehearsal) -> list[str]:
 _MOST_NAMED = 5
 _KNOWN_ROWS_SEED = 21
 _NOTHING_OPENED = (
-    "the training opens no score of a training row to Bob, and two or three sums over all of them; "
-    "held-out rows, and each joint prediction, open one score of each row, with noise of 2^-12",
+    "the training opens no score of a training row to Bob, only sums over all of them; held-out "
+    f"rows, and each joint prediction, open one score of each row, {SCORE_NOISE}",
 )
 # A column of which less is explained is not called exposed.
 _EXPOSED = 0.5

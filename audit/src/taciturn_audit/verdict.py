@@ -34,8 +34,8 @@ import numpy as np
 from taciturn.data.tables import LabelTable
 from taciturn.errors import counted
 from taciturn.numerics.intervals import auc_interval, clopper_pearson
-from taciturn.results.check import AT_RISK, CLEAR, LEAKS, Level
-from taciturn.results.columns import BobSeat
+from taciturn.results.check import AT_RISK, CLEAR, LEAKS, RAN, Level
+from taciturn.results.columns import BobSeat, gain
 from taciturn.results.run_list import Leakage
 from taciturn_audit.attacks.base import LabelGuess, ModelOnlyControl
 from taciturn_audit.results.audit import (
@@ -221,8 +221,8 @@ def _nothing_shown(
 ) -> tuple[Status, str]:
     if not attacks:
         return Status.NOT_TESTED, (
-            "No attack we know applies to what Alice received. Without any message, guessing the "
-            f"commonest label is right for {_percent(accuracy)} of the rows. That is not a proof "
+            "No attack was run, as none applies to what Alice receives; guessing the commonest "
+            f"label is right for {_percent(accuracy)} of the rows. That is not a proof "
             "of safety."
         )
     sure = max(attacks, key=lambda attack: attack.decided)
@@ -231,8 +231,8 @@ def _nothing_shown(
             "Over all rows no attack we know recovered more than the controls (accuracy "
             f"{_percent(accuracy)}, AUC {_percent(auc)}), but {sure.name} calls "
             f"{_count(sure.decided * sure.rows)} of {sure.rows:.0f} labels certain and is right on "
-            f"{_percent(sure.decided_correct)} of those. A canary run (--permute-labels) shows "
-            "what the protocol alone leaks."
+            f"{_percent(sure.decided_correct)} of those. A run on shuffled labels "
+            "(--permute-labels) shows what the protocol alone leaks."
         )
     best = max(attack.accuracy for attack in attacks)
     area = max((attack.auc for attack in attacks), key=_or_none)
@@ -290,7 +290,7 @@ def foresee(
     """
     spoken = int(np.count_nonzero(guess.signal))
     if not spoken:
-        nothing = "it makes no guess about any row"
+        nothing = RAN[1]
         return (AT_RISK, f"{nothing}; {_LIMITED}") if guess.limited else (CLEAR, nothing)
     right = (guess.scores > 0) == labels.upper
     correct = int(np.count_nonzero(right & guess.signal))
@@ -298,7 +298,7 @@ def foresee(
     likely_low, _ = clopper_pearson(correct, spoken, confidence=1 - 2 * RISK_ALARM)
     sure = int(np.count_nonzero(guess.certain))
     sure_right = int(np.count_nonzero(right & guess.certain))
-    words = f"simulated: {100 * correct / spoken:.0f} % of {spoken:,} {kind} correct"
+    words = f"{RAN[0]}{100 * correct / spoken:.0f} % of {spoken:,} {kind} correct"
     if sure:
         words += f"; {sure_right:,} of {sure:,} certain guesses correct"
     certain = sure >= _CERTAIN_SHARE * labels.rows and sure_right > 0.9 * sure
@@ -369,7 +369,7 @@ class Conclusion:
 
     ``evidence`` refutes the ledger's claim, by run number ``refuted_by``, or else is the strongest
     there is. ``apart`` is the test of ciphertexts in the first run that told them apart, or else in
-    the first run.
+    the first run. ``simulated``: the scheme hides nothing, and stands for one that does.
     """
 
     status: Status
@@ -380,6 +380,7 @@ class Conclusion:
     refuted_by: int | None
     caveat: str = ""
     apart: Distinguisher | None = None
+    simulated: bool = False
 
 
 _HIDDEN = (
@@ -397,6 +398,7 @@ _CHECK = (
 )
 _NO_SUCCESS = "No attack we know succeeded"
 _NO_ATTACK = "No attack we know applies to what Alice received"
+_SIMULATED = "No attack we know would apply to what Alice receives in an encrypted run"
 _ENCRYPTED = "No attack we know applies: labels reach Alice only encrypted or masked"
 
 
@@ -413,7 +415,8 @@ def conclude(audit: AuditResult) -> Conclusion:
         permuted=shuffled,
         check=any(run.shuffle_truth for run in audit.runs),
     )
-    return _beside_ciphertexts(conclusion, looks, encrypted=audit.first.encrypted)
+    encrypted = audit.first.encrypted or audit.first.noise is not None
+    return _beside_ciphertexts(conclusion, looks, encrypted=encrypted)
 
 
 def conclude_session(audit: SessionAudit) -> Conclusion | None:
@@ -472,14 +475,16 @@ def before_judgement(audit: SessionAudit) -> Summary:
 
 
 def conclude_seat(seat: BobSeat) -> Summary:
-    """Outcome of an audit with Bob as the adversary: the graver of the run and its canary."""
+    """Outcome of an audit with Bob as the adversary: the stronger of the run and its canary."""
     canary, tried = seat.canary, seat.separation
-    worst = canary if canary is not None and canary.leaks > seat.findings.leaks else seat.findings
+    worst = max((part for part in (seat.findings, canary) if part is not None), key=gain)
     sentence = worst.verdict if worst is not canary else f"{_PERMUTED} {worst.verdict}"
-    if worst.leaks:
+    if worst.leaks and gain(worst)[0]:
         return Summary(Status.LEAK, "Bob can reconstruct values of Alice's columns", sentence)
     if tried is not None and tried.noticed:
         return Summary(Status.LEAK, "A single Alice's scores leak to Bob", sentence)
+    if worst.leaks:
+        return Summary(Status.CERTAIN, "Bob recovers a little more than without scores", sentence)
     if seat.findings.attacks:
         headline = "No attack we know reconstructs Alice's columns"
         return Summary(Status.NOT_SHOWN, headline, sentence)
@@ -503,17 +508,16 @@ def conclude_columns_of(audit: SessionAudit) -> Summary:
 
 
 _NOTHING_OPENED = "No attack we know applies to what Bob received"
-_PERMUTED = (
-    "With Alice's rows permuted before training, which shows the leak of the protocol alone:"
-)
+_PERMUTED = "With Alice's rows permuted before training, only the protocol can tell Bob about them."
 _DEPENDS = "What Alice receives depends on the labels"
 
 
 def _beside_ciphertexts(
     conclusion: Conclusion, looks: Sequence[Distinguisher], *, encrypted: bool
 ) -> Conclusion:
-    if encrypted and conclusion.headline == _NO_ATTACK:
-        conclusion = replace(conclusion, headline=_ENCRYPTED)
+    if conclusion.headline == _NO_ATTACK:
+        conclusion = replace(conclusion, headline=_ENCRYPTED if encrypted else _SIMULATED)
+    conclusion = replace(conclusion, simulated=not encrypted)
     if not looks:
         return conclusion
     apart = next((look for look in looks if look.noticed), looks[0])

@@ -48,6 +48,7 @@ from taciturn.data.tables import FeatureTable
 from taciturn.errors import counted
 from taciturn.families.registry import BINOMIAL
 from taciturn.numerics.fixedpoint import magnitude_bits
+from taciturn.protocol.alice.score_noise import NOISE_BITS
 from taciturn.protocol.mutual import LOSSES
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
@@ -239,17 +240,22 @@ def _unseen(opened: OpenedScores) -> str:
     text = (
         "Bob receives no score of a training row. At the end he learns "
         f"{counted(opened.sums, 'sum')} over all training rows, with noise: losses, and a count of "
-        "scores that may be out of range; if he deviates from the protocol, fewer than 100 bits "
-        "about rows of his choice. Two trainings that differ in one label tell him about that "
-        "row's score: a training counts as one score of each row in scores-per-row"
+        "scores that may be out of range; if he deviates from the protocol, at most 100 bits "
+        "(about twelve characters) per training, about rows of his choice. Two trainings that "
+        "differ in one label tell him about that row's score: a training counts as one score of "
+        "each row in scores-per-row"
     )
     scores = opened.in_all - opened.sums
     if not scores:
         return text
     return (
-        f"{text}. He learns {counted(scores, 'score')} of held-out rows, with noise of 2^-12; if "
-        "he deviates, they can tell him about training rows of his choice"
+        f"{text}. He learns {counted(scores, 'score')} of held-out rows, {SCORE_NOISE}; if he "
+        "deviates, they can tell him about training rows of his choice"
     )
+
+
+SCORE_NOISE = f"practically exact (noise of up to {2.0**-NOISE_BITS:.5f})"
+"""The precision of the scores that Bob receives after training."""
 
 
 def _warning(terms: Terms, opened: OpenedScores, columns: int, room: _Room) -> str:
@@ -349,8 +355,8 @@ def _to_bob(terms: Terms, opened: OpenedScores, held_out: int) -> str:
 
 def _to_unseeing_bob(terms: Terms, opened: OpenedScores, held_out: int) -> str:
     sentences = [
-        "Bob receives ciphertexts under Alice's key, numbers that her masks make uniform, and no "
-        "score of a training row.",
+        "Bob receives ciphertexts under Alice's key, random-looking numbers, and no score of a "
+        "training row.",
         f"After the last pass he learns {counted(opened.sums, 'sum')} over all training rows: the "
         "loss of the last passes, and how many scores may lie beyond the range.",
     ]

@@ -85,7 +85,7 @@ class Mutual(EncryptedMechanism):
 
     def receives(self) -> str:
         """Ciphertexts and uniform numbers; her weights where they are revealed."""
-        shares = "ciphertexts under Bob's key, and numbers that his masks make uniform"
+        shares = "ciphertexts under Bob's key, and random-looking numbers"
         if isinstance(self.event, NonPrivate):
             return f"{shares}; at the end, her weights as they are, which depend on labels"
         return shares

@@ -27,16 +27,18 @@ _SILENT = (
 )
 
 _MUTUAL_ARGUMENT = (
+    "Except for the sums over all training rows and the scores of held-out and new rows, which Bob "
+    "receives (with reveal-bob also his weights), no number that depends on the other side's data "
+    "is opened.",
     "Every weight, score and residue is split into two shares, one for each side; either share "
     "alone is a random number.",
     "Each side computes on the other's share under the other's key, adds random masks, and sends "
     "the result back. A key never leaves its owner's process.",
-    "So each side decrypts only numbers that the other's masks hide. No score of a training row is "
-    "decrypted.",
+    "So each side decrypts only random-looking numbers. No score of a training row is decrypted.",
     "The time, number and length of both sides' messages are fixed before they begin; nothing that "
     "one can observe of the other depends on what is decrypted.",
-    "So neither side can distinguish what it receives from messages made without any label and "
-    "without the other's columns.",
+    "So neither side can distinguish what else it receives from messages made without any label "
+    "and without the other's columns.",
 )
 
 
@@ -66,9 +68,7 @@ def _mutual_argument(scheme: str, key_bits: int) -> Section:
         "both follow the protocol": "They send what the program sends, and may analyse everything "
         "they receive. Against a side that sends other answers, a stronger assumption is needed.",
         "Bob's other disclosures": _SILENT,
-        "not covered": "The sums over all rows that Bob learns after the last pass, and the scores "
-        "of held-out and new rows, which he receives with a little noise. Many scores together "
-        "disclose Alice's columns.",
+        "not covered": "Those sums and scores. Many scores together disclose Alice's columns.",
     }
     return _section(
         "Why neither side should be able to read the other's data", _MUTUAL_ARGUMENT, rests

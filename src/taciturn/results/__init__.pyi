@@ -4,10 +4,14 @@ from taciturn.results.check import LEAKS as LEAKS
 from taciturn.results.check import AttackVerdict as AttackVerdict
 from taciturn.results.check import CheckFacts as CheckFacts
 from taciturn.results.check import CheckResult as CheckResult
+from taciturn.results.columns import BobSeat as BobSeat
+from taciturn.results.columns import ColumnControl as ColumnControl
+from taciturn.results.columns import ColumnFindings as ColumnFindings
 from taciturn.results.columns import ColumnScore as ColumnScore
 from taciturn.results.columns import Look as Look
 from taciturn.results.columns import Separation as Separation
 from taciturn.results.columns import Skipped as Skipped
+from taciturn.results.columns import conclude_columns as conclude_columns
 from taciturn.results.columns import is_above as is_above
 from taciturn.results.cost_preview import ColumnExposure as ColumnExposure
 from taciturn.results.cost_preview import Disclosure as Disclosure

@@ -23,6 +23,8 @@ LEAKS: Final = "leaks"
 AT_RISK: Final = "at risk"
 CLEAR: Final = "no attack of ours applies"
 Level = Literal["leaks", "at risk", "no attack of ours applies"]
+RAN = ("simulated: ", "it makes no guess about any row")
+"""How ``why`` begins where an attack was run; otherwise it says what the attack lacks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,11 @@ class CheckResult(Result):
     columns: ColumnExposure | None = field(default=None, metadata=OMITTED)
     price: Outlook | None = field(default=None, metadata=OMITTED)
     bob_seat: ColumnRehearsal | None = field(default=None, metadata=OMITTED)
+
+    @property
+    def attacked(self) -> bool:
+        """Whether any attack on the labels applied, and so was run."""
+        return any(verdict.why.startswith(RAN) for verdict in self.verdicts)
 
     @property
     def worst(self) -> Level:

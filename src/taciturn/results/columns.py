@@ -245,23 +245,34 @@ def conclude_columns(
     It did where the whole interval of what it recovered lies above every control, or its R2 does by
     ``R2_MARGIN``.
     """
-    most = max(control.recovered for control in known)
-    fits = [control.r2 for control in known if control.r2 is not None]
+    most, fit = _without(known)
+    without = f"{100 * most:.1f} %" + (f", R2 {fit:.2f}" if fit < 1.0 else "")
     above = [attack for attack in attacks if is_above(attack, known)]
-    without = f"{100 * most:.1f} %" + (f", R2 {max(fits):.2f}" if fits else "")
     if above:
-        # Of equal ones, the one that leaves less open.
+        # More values before a better fit; of equal ones, the one that leaves less open.
         best = max(
             above,
-            key=lambda finding: (finding.recovered, finding.ambiguity == "none", finding.r2 or 0.0),
+            key=lambda one: (
+                one.recovered_low > most,
+                one.recovered,
+                one.ambiguity == "none",
+                one.r2 or 0.0,
+            ),
         )
-        fit = "" if best.r2 is None else f", R2 {best.r2:.2f}"
-        left = "" if best.ambiguity == "none" else f", up to {best.ambiguity}"
+        how = f"the attack {best.name}, knowing {_known(best)}{_OPEN.get(best.ambiguity, '')}"
+        if best.recovered_low > most:
+            little = "" if _is_clearly_more(best, most) else " a little"
+            return True, (
+                f"Her scores raise the values that Bob gets right{little} (within a tenth of a "
+                "standard deviation, or in the right category) from "
+                f"{100 * most:.1f} % to {100 * best.recovered:.1f} % of {best.values:,.0f} (95 % "
+                f"interval {100 * best.recovered_low:.1f} – {100 * best.recovered_high:.1f} %): "
+                f"{how}."
+            )
         return True, (
-            f"The attack {best.name} reconstructs {100 * best.recovered:.1f} % of "
-            f"{best.values:,.0f} values of Alice's columns{left} (95 % interval "
-            f"{100 * best.recovered_low:.1f} – {100 * best.recovered_high:.1f} %{fit}), knowing "
-            f"{_known(best)}; without her scores the better control recovers {without}."
+            "Her scores raise the variance of her columns that Bob explains (R2) from "
+            f"{fit:.2f} to {best.r2 or 0.0:.2f}: {how}. They do not raise the values that he gets "
+            f"right ({100 * best.recovered:.1f} %, {100 * most:.1f} % without her scores)."
         )
     if not attacks:
         return False, (
@@ -273,6 +284,31 @@ def conclude_columns(
     )
 
 
+def _without(known: Sequence[ColumnControl]) -> tuple[float, float]:
+    """What is recovered and explained without scores; an R2 of 1, which none exceeds, if none."""
+    fits = [control.r2 for control in known if control.r2 is not None]
+    return max(control.recovered for control in known), max(fits, default=1.0)
+
+
+def _is_clearly_more(attack: ColumnScore, most: float) -> bool:
+    """Whether intervals as wide as the attack's, of it and of the control, would lie apart."""
+    return attack.recovered_low - most > attack.recovered - attack.recovered_low
+
+
+def gain(findings: ColumnFindings) -> tuple[bool, float, float]:
+    """How much more attacks find than the controls: whether clearly so, in values, and in R2."""
+    most, fit = _without(findings.controls)
+    above = [attack for attack in findings.attacks if is_above(attack, findings.controls)]
+    more = [attack for attack in above if attack.recovered_low > most]
+    fits = [attack.r2 - fit for attack in above if attack.r2 is not None]
+    clearly = any(_is_clearly_more(attack, most) for attack in more)
+    return (
+        clearly or max(fits, default=0.0) > R2_MARGIN,
+        max((attack.recovered - most for attack in more), default=0.0),
+        max(fits, default=0.0),
+    )
+
+
 def _known(attack: ColumnScore) -> str:
     count = counted(round(attack.known_rows), "row") if attack.known_rows else "no row"
     return f"{count} of hers"
@@ -280,15 +316,24 @@ def _known(attack: ColumnScore) -> str:
 
 def is_above(attack: ColumnScore, known: Sequence[ColumnControl]) -> bool:
     """Whether an attack's figures lie above those of every control."""
-    fits = [control.r2 for control in known if control.r2 is not None]
-    explained = attack.r2 is not None and attack.r2 > max(fits, default=1.0) + R2_MARGIN
-    return explained or attack.recovered_low > max(control.recovered for control in known)
+    most, fit = _without(known)
+    return attack.recovered_low > most or _explains_more(attack, fit)
+
+
+def _explains_more(attack: ColumnScore, fit: float) -> bool:
+    return attack.r2 is not None and attack.r2 > fit + R2_MARGIN
 
 
 ABOVE = "▲"
+MARKED = f"{ABOVE} above both controls: the whole interval of the values recovered, or R2 by 0.1."
 
 TITLE = "How well Bob can reconstruct Alice's columns"
 
+_OPEN = {
+    "order and sign of columns": ", up to the order and signs of the columns",
+    "order, unit and offset of columns": ", up to the order, units and offsets of the columns",
+    "a linear map": ", after a linear change of coordinates that he does not know",
+}
 _LEFT_OPEN = {
     "none": NONE,
     "order and sign of columns": "sign",
@@ -312,15 +357,14 @@ def column_scores(findings: ColumnFindings, caption: str) -> Table:
         )
         for control in findings.controls
     ]
+    most, fit = _without(findings.controls)
     attacks: list[tuple[Words, ...]] = [
         (
-            (Span(ABOVE, "bad"), f" {attack.name}")
-            if is_above(attack, findings.controls)
-            else attack.name,
+            attack.name,
             f"{attack.known_rows:.0f}",
-            share(attack.recovered),
+            _marked(share(attack.recovered), attack.recovered_low > most),
             interval(attack.recovered_low, attack.recovered_high),
-            r_squared(attack.r2),
+            _marked(r_squared(attack.r2), _explains_more(attack, fit)),
             _LEFT_OPEN.get(attack.ambiguity, attack.ambiguity),
             f"{attack.seconds:.2f}\u00a0s",
         )
@@ -328,6 +372,10 @@ def column_scores(findings: ColumnFindings, caption: str) -> Table:
     ]
     drawn = table(headings, [], caption=caption)
     return Table(drawn.columns, tuple(filter(None, (tuple(controls), tuple(attacks)))), caption)
+
+
+def _marked(figure: str, above: bool) -> Words:
+    return (Span(ABOVE, "bad"), f" {figure}") if above else figure
 
 
 def rehearsal_blocks(rehearsed: ColumnRehearsal) -> list[Block]:
@@ -339,7 +387,7 @@ def rehearsal_blocks(rehearsed: ColumnRehearsal) -> list[Block]:
         Paragraph(findings.verdict),
     ]
     if findings.attacks:
-        blocks.append(column_scores(findings, caption))
+        blocks += [column_scores(findings, caption), Paragraph(MARKED, "muted")]
     if rehearsed.advice:
         blocks += [Paragraph("For Alice:", "strong"), Bullets(rehearsed.advice)]
     return blocks

@@ -38,8 +38,8 @@ from taciturn.party import (
     party_terms,
 )
 from taciturn.protocol import Event, Progress
-from taciturn.report import render_html
-from taciturn.results import from_record
+from taciturn.report import Section, render_html
+from taciturn.results import CLEAR, from_record
 from taciturn.transport import (
     DialEndpoint,
     Hub,
@@ -401,6 +401,26 @@ def test_a_review_says_who_learns_what_the_price_the_time_and_who_signed(reviews
     assert "a &lt;pilot&gt;" in page
     assert result.agreement.digest in page
     assert "<script" not in page
+
+
+@pytest.mark.parametrize(
+    ("limit", "word"),
+    [(None, "certain"), (1_000, "certain"), (6, "not-tested")],
+)
+def test_alices_review_warns_while_her_limit_lets_bob_have_a_row(reviews, limit, word):
+    hers = reviews["alice"]
+    assert hers.opened is not None
+    unopened = replace(hers.price, learns=replace(hers.price.learns, columns=None))
+    opened = replace(hers.opened, so_far=0, this=1, then=1, limit=limit)
+    seat = hers.check.bob_seat
+    silent = replace(seat, level=CLEAR, findings=replace(seat.findings, attacks=(), leaks=False))
+    check = replace(hers.check, verdict=CLEAR, bob_seat=silent)
+    result = replace(hers, price=unopened, opened=opened, check=check)
+    first = review_page(result).blocks[0]
+    assert isinstance(first, Section)
+    assert first.badge is not None
+    assert first.badge.word == word
+    assert ("scores-per-row" in first.title) == (word == "certain")
 
 
 def test_a_review_and_a_signature_need_alices_line(folder, capsys):

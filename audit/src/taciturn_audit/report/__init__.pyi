@@ -1,3 +1,4 @@
+from taciturn_audit.report.audit import NOT_ENCRYPTED as NOT_ENCRYPTED
 from taciturn_audit.report.audit import audit_blocks as audit_blocks
 from taciturn_audit.report.audit import evidence_words as evidence_words
 from taciturn_audit.report.compare import compare_blocks as compare_blocks

@@ -20,7 +20,7 @@ from taciturn.report.blocks import (
 )
 from taciturn.report.formatting import NONE, data_size, epsilon, interval, printed_date, share
 from taciturn.report.training import training_blocks
-from taciturn_audit.report.columns import adversary_blocks, look_tables
+from taciturn_audit.report.columns import adversary_blocks, look_tables, skipped_facts
 from taciturn_audit.results.audit import (
     Distinguisher,
     Evidence,
@@ -76,14 +76,17 @@ def audit_blocks(audit: AuditResult) -> list[Block]:
     canary, run = conclusion.canary, conclusion.run
     lines = [*recovered_words(audit.first.family), ABOVE_WORDS]
     lines += [*(f"{name}: {remark}" for name, remark in remarks(run).items())]
-    lines += [f"{skip.name}: skipped, {skip.reason}" for skip in run.findings.skipped]
+    unrun = skipped_facts(run.findings.skipped).pairs
+    lines += [f"skipped, as {reason}: {names}" for names, reason in unrun.items()]
     lines += [_membership(audit.membership)] if audit.membership is not None else []
     lines += evidence_words(audit, conclusion)
     shuffled = f"{SHUFFLED}: what the protocol alone leaks"
     bob = _bob_seat(audit)
+    simulated = [NOT_ENCRYPTED] if conclusion.simulated else []
     if audit.runs[0].seat == "bob":
-        return [*training_blocks(audit), *bob]
+        return [*simulated, *training_blocks(audit), *bob]
     return [
+        *simulated,
         *training_blocks(audit),
         *([scores(canary.findings, canary.verdict, shuffled)] if canary is not None else []),
         scores(run.findings, run.verdict, "How well Alice can recover the training labels"),
@@ -126,12 +129,27 @@ def concluding_section(
     lines += [conclusion.caveat] if conclusion.caveat else []
     lines += [apart_sentence(conclusion.apart)] if conclusion.apart is not None else []
     paragraphs = (*map(Paragraph, lines), *blocks)
-    return headline_section(conclusion.headline, conclusion.status, paragraphs)
+    return headline_section(
+        conclusion.headline, conclusion.status, paragraphs, simulated=conclusion.simulated
+    )
 
 
-def headline_section(headline: str, status: Status, blocks: tuple[Block, ...]) -> Section:
-    """The section that a report opens with."""
+NOT_ENCRYPTED = Paragraph(
+    Span(
+        "This run was not encrypted (scheme clear): it shows what an encrypted run would let each "
+        "side learn. Repeat it with bfv before you rely on it.",
+        "warning",
+    )
+)
+
+
+def headline_section(
+    headline: str, status: Status, blocks: tuple[Block, ...], *, simulated: bool = False
+) -> Section:
+    """The section that a report opens with; without encryption its colour is never green."""
     badge = Badge(status.word, status.sign, status.label)
+    if simulated and status in (Status.NOT_SHOWN, Status.NOT_TESTED):
+        badge = Badge(Status.CERTAIN.word, Status.CERTAIN.sign, f"Not encrypted. {status.label}")
     return Section(headline, "verdict", blocks, "Verdict", badge)
 
 
@@ -199,7 +217,7 @@ def scores(findings: Findings, verdict: Verdict, caption: str, *, whole: bool = 
             interval(attack.accuracy_low, attack.accuracy_high),
             share(attack.auc),
             interval(attack.auc_low, attack.auc_high),
-            share(attack.decided),
+            share(attack.decided or None),
             share(attack.decided_correct),
             f"{attack.seconds:.2f}\u00a0s",
         ]

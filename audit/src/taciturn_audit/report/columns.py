@@ -20,11 +20,13 @@ from taciturn.report.blocks import (
 from taciturn.report.formatting import interval, share
 from taciturn.results.columns import (
     ABOVE,
+    MARKED,
     TITLE,
     BobSeat,
     Fault,
     Look,
     Separation,
+    Skipped,
     column_scores,
 )
 from taciturn_audit.verdict import Status, conclude_seat
@@ -40,8 +42,16 @@ COLUMN_WORDS = (
     "controls see no score: mean takes the best constant of each column, regression uses all "
     "else that Bob has. Recovered up to: what the attack leaves open (sign: order and signs of "
     "columns; unit: also unit and offset; linear map); it is resolved with every second row, and "
-    "the other rows are judged."
+    f"the other rows are judged. {MARKED}"
 )
+
+
+def skipped_facts(skipped: Sequence[Skipped], scope: str = "") -> Facts:
+    """Attacks that were not run, by reason."""
+    names: dict[str, list[str]] = {}
+    for skip in skipped:
+        names.setdefault(skip.reason, []).append(skip.name)
+    return Facts({", ".join(alike): f"{reason}{scope}" for reason, alike in names.items()})
 
 
 def adversary_blocks(seat: BobSeat) -> list[Block]:
@@ -55,6 +65,7 @@ def adversary_blocks(seat: BobSeat) -> list[Block]:
     return [
         *([column_scores(seat.canary, PERMUTED)] if seat.canary is not None else []),
         column_scores(seat.findings, TITLE),
+        Paragraph(MARKED, "muted"),
         *lines,
         *([] if seat.separation is None else separation_blocks(seat.separation)),
         *verdicts,
@@ -106,7 +117,7 @@ def look_tables(
 def adversary_section(seat: BobSeat, mechanism: str, ident: str) -> Section:
     """Bob as the adversary on the page: the verdict first, the figures folded."""
     summary = conclude_seat(seat)
-    meaning = _FOR_ALICE[summary.status is Status.LEAK]
+    meaning = _FOR_ALICE.get(summary.status, _NOT_FOUND)
     if summary.status is Status.LEAK and mechanism != "mutual":
         meaning += " With mutual he receives no score of a training row."
     blocks: tuple[Block, ...] = (
@@ -114,7 +125,7 @@ def adversary_section(seat: BobSeat, mechanism: str, ident: str) -> Section:
         Heading("What this means for Alice"),
         Paragraph(meaning),
     )
-    skipped = Facts({skip.name: skip.reason for skip in seat.findings.skipped})
+    skipped = skipped_facts(seat.findings.skipped)
     if seat.findings.attacks:
         tables = (
             *([] if seat.canary is None else [column_scores(seat.canary, PERMUTED)]),
@@ -125,14 +136,18 @@ def adversary_section(seat: BobSeat, mechanism: str, ident: str) -> Section:
     if seat.separation is not None:
         blocks += tuple(separation_blocks(seat.separation))
     if skipped.pairs:
-        blocks += (Details(f"Attacks that were skipped: {len(skipped.pairs)}", (skipped,)),)
+        blocks += (Details(f"Attacks that were skipped: {len(seat.findings.skipped)}", (skipped,)),)
     badge = Badge(summary.status.word, summary.status.sign, summary.status.label)
     return Section(summary.headline, ident, blocks, "Columns", badge)
 
 
 _FOR_ALICE = {
-    True: "Bob can compute values of your columns from the scores that he receives. Take part only "
-    "if he may know these values.",
-    False: "No attack we know reconstructs your columns from this training. Bob still receives the "
-    "scores of held-out and of new rows, and many of them together disclose your columns.",
+    Status.LEAK: "Bob can compute values of your columns from the scores that he receives. Take "
+    "part only if he may know these values.",
+    Status.CERTAIN: "The scores tell Bob a little about your columns here. More passes or other "
+    "attacks may tell him more. Take part only if he may know these values.",
 }
+_NOT_FOUND = (
+    "No attack we know reconstructs your columns from this training. Bob still receives the scores "
+    "of held-out and of new rows, and many of them together disclose your columns."
+)

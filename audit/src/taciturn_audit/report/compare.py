@@ -8,7 +8,7 @@ from taciturn.report import blocks as b
 from taciturn.report.argument import argument
 from taciturn.report.formatting import NONE, data_size, duration, epsilon, footer, interval, share
 from taciturn.report.training import at_alice
-from taciturn_audit.report.audit import ABOVE, decision
+from taciturn_audit.report.audit import ABOVE, NOT_ENCRYPTED, decision
 from taciturn_audit.results.compare import BestAttack, ComparedMechanism, Comparison
 
 _NOTE = (
@@ -21,6 +21,7 @@ _NOTE = (
 def compare_blocks(comparison: Comparison) -> list[b.Block]:
     """Report blocks with the table, for a terminal of 100 columns."""
     return [
+        *_unencrypted(comparison),
         b.Paragraph(_subject(comparison), "strong"),
         _table(comparison, digits=1),
         *(b.Paragraph(line, "muted") for line in _reading(comparison)),
@@ -73,6 +74,7 @@ def compare_page(comparison: Comparison) -> b.Page:
         title="Mechanisms side by side",
         subject=_subject(comparison),
         blocks=(
+            *_unencrypted(comparison),
             _verdict(comparison),
             table,
             picture,
@@ -83,6 +85,10 @@ def compare_page(comparison: Comparison) -> b.Page:
         footer=footer(comparison.version, comparison.audited),
         wide=True,
     )
+
+
+def _unencrypted(comparison: Comparison) -> list[b.Block]:
+    return [NOT_ENCRYPTED] if comparison.scheme == "clear" else []
 
 
 def _verdict(comparison: Comparison) -> b.Section:

@@ -35,9 +35,10 @@ from taciturn.report.training import (
 )
 from taciturn.results.serialise import Dataclass, record_of
 from taciturn.results.training import TrainingRun
+from taciturn_audit.messages import ENCRYPTED
 from taciturn_audit.report import audit as shared
 from taciturn_audit.report.audit import decision
-from taciturn_audit.report.columns import adversary_section
+from taciturn_audit.report.columns import adversary_section, skipped_facts
 from taciturn_audit.report.plots import attacks_svg, curves_of, epochs_svg
 from taciturn_audit.results.audit import (
     AfterEpochs,
@@ -73,7 +74,7 @@ def audit_page(audit: AuditResult) -> b.Page:
     verdict = shared.verdict_section(
         audit,
         conclusion,
-        *map(b.Paragraph, (*refuted, permits(ledger.label_epsilon_total))),
+        *map(b.Paragraph, (*refuted, permits(ledger, conclusion))),
         *_for_bob(conclusion, ledger),
         *cards(conclusion, shared.run_title(audit), permuted=audit.first.permute_labels),
     )
@@ -83,15 +84,22 @@ def audit_page(audit: AuditResult) -> b.Page:
     alone = audit.runs[0].seat == "bob"
     sections = [] if alone else [verdict]
     if seat is not None:
-        ident = "verdict" if alone else "columns"
-        sections.append(adversary_section(seat, audit.first.mechanism, ident))
+        columns = adversary_section(seat, audit.first.mechanism, "verdict" if alone else "columns")
+        # Alices who are named read about their own columns first.
+        sections.insert(0 if audit.runs[0].pooled else len(sections), columns)
     if not alone:
         sections += [
             *_argument(audit.first),
             attacks_section(_parts(audit, conclusion), _over(audit), *skipped),
             *_apart(audit, conclusion),
             *_epochs(audit, conclusion),
-            ledger_section(ledger, scope, conclusion, shared.evidence_words(audit, conclusion)),
+            ledger_section(
+                ledger,
+                scope,
+                conclusion,
+                shared.evidence_words(audit, conclusion),
+                further=audit.runs[0].canary is not None,
+            ),
             messages_section(*audit.shared(lambda run: run.messages)),
             *_membership(audit),
         ]
@@ -100,6 +108,7 @@ def audit_page(audit: AuditResult) -> b.Page:
         title=_title(labels=not alone, columns=seat is not None),
         subject=" · ".join(filter(None, (subject, shared.several(audit)))),
         blocks=(
+            *([shared.NOT_ENCRYPTED] if conclusion.simulated else []),
             *sections,
             _utility(audit),
             _details(audit),
@@ -116,10 +125,7 @@ def _title(*, labels: bool, columns: bool) -> str:
 
 
 _RELY = "No attack we know recovers your labels. This relies on an assumption: "
-_ENCRYPTION = (
-    "No attack we know recovers your labels. You rely on the encryption, and on Alice following "
-    "the protocol: "
-)
+_ENCRYPTION = "You rely on the encryption, and on Alice following the protocol: "
 _FOR_BOB = {
     Status.REFUTED: "Your labels are less protected than the privacy ledger claims. Do not use "
     "this mechanism.",
@@ -173,25 +179,26 @@ def _costliest_ledger(audit: AuditResult) -> tuple[Statement, str]:
     return ledgers[number], "" if same else audit.scope(number)
 
 
-def permits(total: float) -> str:
-    """Meaning of a total epsilon, in words."""
+def permits(ledger: Statement, conclusion: Conclusion) -> str:
+    """The ledger's claim in words, and whether it was tested."""
+    total = ledger.label_epsilon_total
     if math.isinf(total):
         return "The privacy ledger guarantees nothing: a label's epsilon is infinite."
+    by = "By the privacy ledger" if conclusion.evidence else "Claimed, not tested:"
     if total == 0:
-        return (
-            "By the privacy ledger nothing about a label is released, under its stated assumption."
-        )
+        return f"{by} nothing about a label is released, under the ledger's stated assumption."
     return (
-        f"By the privacy ledger a label's total epsilon is {epsilon(total)}: someone at even odds "
-        f"before could be {most_sure(total)} afterwards."
+        f"{by} a label's total epsilon is {epsilon(total)}: someone at even odds before could be "
+        f"{most_sure(total)} afterwards."
     )
 
 
 # --- the cards --------------------------------------------------------------------------------
 
 _CANARY = (
-    "The columns carry no information about shuffled labels: anything recovered beyond the prior "
-    "was leaked by the protocol."
+    "The columns carry no information about shuffled labels: anything recovered beyond the control "
+    "was leaked by the protocol. Shuffling also moves labels between training and held-out rows, "
+    "which changes the control a little."
 )
 _RUN = "A good model predicts many labels by itself. Only what exceeds the controls was leaked."
 _OWN_CANARY = "The labels of this run were shuffled before training."
@@ -249,7 +256,7 @@ def attacks_section(
         instead=(*tables, b.Paragraph(shared.ABOVE_WORDS, "muted")),
         summary="All figures as tables",
     )
-    reasons = b.Facts({skip.name: f"{skip.reason}{whose(scope)}" for skip in skipped})
+    reasons = skipped_facts(skipped, whose(scope))
     none = b.Paragraph("None: every attack was run.", "muted")
     words = (
         "How well each attack recovers the labels. The controls (grey names) see no message: prior "
@@ -265,9 +272,7 @@ def attacks_section(
     return b.Section("Attacks on the labels", "attacks", blocks, "Attacks")
 
 
-_NO_ATTACKS = (
-    "No attack we know applies to what Alice received, so none was run; the list gives the reasons."
-)
+_NO_ATTACKS = "None was run; the list gives the reasons."
 _RANKED = (
     "The AUC is drawn where one label is more than twice as common as the other, or where it alone "
     "shows a leak: always guessing the commonest label is then hard to beat by accuracy."
@@ -359,9 +364,9 @@ def _capital(words: str) -> str:
 
 
 def ledger_section(
-    ledger: Statement, scope: str, conclusion: Conclusion, proof: Sequence[str]
+    ledger: Statement, scope: str, conclusion: Conclusion, proof: Sequence[str], *, further: bool
 ) -> b.Section:
-    """Claim of the ledger, and the evidence against it."""
+    """Claim of the ledger, and the evidence against it, if ``further`` trainings were made."""
     label = (ledger.label_epsilon_total, ledger.label_epsilon_total_delta)
     rows = [
         ("as claimed", ledger.claimed_epsilon_per_release, None, None),
@@ -387,23 +392,23 @@ def ledger_section(
         ),
     )
     blocks: tuple[b.Block, ...] = (
-        b.Paragraph(permits(ledger.label_epsilon_total)),
         *(table if varies else ()),
         *([b.Paragraph(scope, "muted")] if scope else []),
         b.Paragraph(f"Assumption: {ledger.assumption or 'no stated assumption'}.", "muted"),
         b.Heading(("Test of the claim: ", b.Span(outcome, "bad" if outcome == "violated" else ""))),
-        *map(b.Paragraph, proof or (_untested(ledger),)),
+        *map(b.Paragraph, proof or (_untested(ledger, conclusion, further),)),
     )
     return b.Section("Privacy ledger", "ledger", blocks, "Ledger")
 
 
-def _untested(ledger: Statement) -> str:
+def _untested(ledger: Statement, conclusion: Conclusion, further: bool) -> str:
     if math.isinf(ledger.label_epsilon_total):
         return "The ledger claims no bound, so there is no claim to test."
-    return (
-        "The claim was not tested: no attack had a signal to guess from, or the audit was asked to "
-        "make no further run."
-    )
+    if conclusion.run.verdict.attack is None:
+        return "No attack we know applies, so there was no guess to test the claim with."
+    if not further:
+        return "The audit made no further run, which the test needs."
+    return "No attack had a signal to guess from."
 
 
 def messages_section(messages: Sequence[MessageSeen], scope: str = "") -> b.Section:
@@ -427,7 +432,7 @@ def messages_section(messages: Sequence[MessageSeen], scope: str = "") -> b.Sect
 
 def _protected(message: MessageSeen) -> str:
     if not message.encrypted:
-        return "unencrypted"
+        return "encrypted in a real run" if message.message in ENCRYPTED else "unencrypted"
     bits = f", {message.key_bits} bits" if message.key_bits else ""
     return f"encrypted: {message.scheme or 'unnamed scheme'}{bits}"
 
@@ -466,7 +471,7 @@ def _utility(audit: AuditResult) -> b.Section:
 MEANINGS = {
     "Alice, Bob": "Alice holds columns and is curious. Bob holds the labels, and perhaps columns "
     "of his own.",
-    "canary run": "The same training on labels shuffled beforehand. Columns carry no "
+    "labels shuffled": "The same training on labels shuffled beforehand. Columns carry no "
     "information about such labels; only the protocol can leak them.",
     "prior": "Always guessing the commonest label.",
     "model-only": "Guessing with the model that Alice has in the end, and no message: a control on "
@@ -485,9 +490,9 @@ LIMITS = (
     "Attacks that are not built in. That none we know succeeds is not a proof of safety.",
     "An Alice who breaks the rules: she is assumed to follow the protocol and to keep everything "
     "she sees.",
-    "What Bob learns about Alice's columns, where he was not audited as adversary, or breaks the "
-    "rules.",
+    "A Bob who breaks the rules.",
 )
+NOT_AUDITED = "What Bob learns about Alice's columns: he was not audited as adversary."
 
 
 def _details(audit: AuditResult) -> b.Section:
@@ -496,6 +501,7 @@ def _details(audit: AuditResult) -> b.Section:
     blocks: list[b.Block] = []
     if audit.notes:
         blocks += [b.Heading("Notes"), b.Bullets(_lines(audit.notes))]
+    limits = LIMITS if audit.bob_seat is not None else (*LIMITS, NOT_AUDITED)
     none = b.Paragraph("Not recorded: the audit was called from Python.", "muted")
     blocks += [b.Heading("Command"), b.Command(audit.command) if audit.command else none]
     blocks += [
@@ -503,7 +509,7 @@ def _details(audit: AuditResult) -> b.Section:
         b.Details("Configuration", (b.Facts(_configuration(audit)),)),
         b.Details(prepared, (b.Bullets(_lines(preparation)),)),
         b.Details("What the words mean", (b.Facts(MEANINGS),)),
-        b.Details("What this report does not cover", (b.Bullets(LIMITS),)),
+        b.Details("What this report does not cover", (b.Bullets(limits),)),
     ]
     return b.Section("Details", "details", tuple(blocks))
 
@@ -544,7 +550,9 @@ def _line(findings: Findings | None, *, shuffled: bool) -> str:
 
 # Shown elsewhere, or no setting.
 _NO_SETTING = {"seed", "max_weight_difference", "weight_bound", "bytes_to_alice", "bytes_to_bob"}
-_NO_SETTING |= {"seconds", "iterations"}
+_NO_SETTING |= {"seconds", "iterations", "encrypted"}
+# Listed only where they are set.
+_UNUSUAL = {"permute_labels", "permute_rows", "key_bits", "reveal", "reveal_bob", "fresh_keys"}
 
 
 def _configuration(audit: AuditResult) -> dict[str, str]:
@@ -553,6 +561,7 @@ def _configuration(audit: AuditResult) -> dict[str, str]:
         name.replace("_", " "): plain(value)
         for name, value in record_of(audit.first).items()
         if name not in _NO_SETTING and isinstance(value, str | int | float)
+        if value or name not in _UNUSUAL
     }
     parts: dict[str, Callable[[AuditRun], Dataclass | None]] = {
         "hidden batches": lambda run: run.training.hidden_batches,
@@ -564,7 +573,7 @@ def _configuration(audit: AuditResult) -> dict[str, str]:
             # A part of a part is listed with its own names; what is not set is left out.
             parts_of = item if isinstance(item, dict) else {name: item}
             for key, entry in parts_of.items():
-                if entry is not None:
+                if entry is not None and (entry or key not in _UNUSUAL):
                     facts[f"{title}: {key.replace('_', ' ')}"] = f"{plain(entry)}{whose(scope)}"
     iterations, scope = audit.shared(lambda run: run.training.iterations)
     means = audit.means

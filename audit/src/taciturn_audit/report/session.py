@@ -12,6 +12,7 @@ from taciturn_audit.report.columns import COLUMN_WORDS, adversary_blocks
 from taciturn_audit.report.page import (
     LIMITS,
     MEANINGS,
+    NOT_AUDITED,
     Part,
     apart_section,
     attacks_section,
@@ -122,8 +123,9 @@ def _judged(audit: SessionAudit, conclusion: Conclusion) -> list[b.Section]:
         sections = epochs_section(audit.over_epochs, known, by)
     extra: list[b.Block] = []
     if ledger is not None:
-        extra += [b.Paragraph(permits(ledger.label_epsilon_total)), *cards(conclusion, RUN)]
-        sections.append(ledger_section(ledger, "", conclusion, proof))
+        extra += [b.Paragraph(permits(ledger, conclusion)), *cards(conclusion, RUN)]
+        further = audit.canary is not None
+        sections.append(ledger_section(ledger, "", conclusion, proof, further=further))
     apart = [] if conclusion.apart is None else [apart_section(conclusion.apart)]
     attacks = attacks_section(runs, _OVER, audit.skipped)
     return [_verdict(conclusion, *extra), attacks, *apart, *sections]
@@ -245,6 +247,7 @@ def _details(audit: SessionAudit) -> b.Section:
         for name, value in audit.recording.agreement.items()
         if value is not None
     }
+    limits = LIMITS if audit.seat == "bob" else (*LIMITS, NOT_AUDITED)
     blocks = (
         *((b.Heading("Notes"), b.Bullets(audit.notes)) if audit.notes else ()),
         b.Heading("Command"),
@@ -252,6 +255,6 @@ def _details(audit: SessionAudit) -> b.Section:
         b.Details("The agreement", (b.Facts(agreed),)),
         b.Details("Who learns what from which file", (b.Facts(_HANDS),)),
         b.Details("What the words mean", (b.Facts(MEANINGS),)),
-        b.Details("What this report does not cover", (b.Bullets(LIMITS),)),
+        b.Details("What this report does not cover", (b.Bullets(limits),)),
     )
     return b.Section("Details", "details", blocks)

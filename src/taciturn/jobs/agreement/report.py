@@ -48,10 +48,7 @@ _ANSWERS: dict[Level, b.Words] = {
         b.Span("Labels are at risk.", "warning"),
         " Alice can guess labels better than by chance: an attack in the rehearsal did.",
     ),
-    CLEAR: (
-        b.Span("No leak found.", "strong"),
-        " No attack we know recovered labels in the rehearsal. That is not a proof of safety.",
-    ),
+    CLEAR: (b.Span("No leak found.", "strong"), " No attack that was run recovered labels."),
 }
 _NOT_RUN: b.Words = (
     b.Span("No attack was run.", "warning"),
@@ -69,9 +66,14 @@ _BOB_TELLS: b.Words = (
 )
 _BOB_CLEAR: b.Words = (
     b.Span("No leak found.", "strong"),
-    " No attack we know recovered values of Alice's columns in the rehearsal. That is not a proof "
-    "of safety.",
+    " No attack that was run recovered values of Alice's columns.",
 )
+_NO_PROOF = " That is not a proof of safety."
+_MEANT = {
+    "reveal no": "no: Alice's weights stay shared",
+    "reveal-bob no": "no: Bob's weights stay shared",
+    "evaluate end": "at the end of the training",
+}
 _SOLVERS = {
     "newton": "newton: every pass uses all rows; no learning rate to tune",
     "sgd": "gradient descent (sgd): small steps, each of one batch of rows",
@@ -205,7 +207,7 @@ def _sections(result: Review) -> list[b.Section]:
         *([_obstacles(result)] if result.obstacles else []),
         _trained(result),
         _learns(result),
-        *_argument(result.agreement.settings),
+        *_argument(result),
         _price(result),
         _cost(result),
         _who_signed(result),
@@ -219,7 +221,7 @@ def _in_short(result: Review) -> b.Section:
     purpose = b.Paragraph(("Purpose: ", b.Span(agreed.purpose, "strong")))
     facts: dict[str, b.Words] = {
         "protection": f"{agreed.settings.get('mechanism')}: {result.mechanism}",
-        "Bob's labels": _NOT_RUN if result.check is None else _ANSWERS[result.check.verdict],
+        "Bob's labels": _labels_in_short(result),
         "Alice's columns": _columns_in_short(result),
         "privacy cost": _price_in_short(result),
         "signatures": f"{signed}; valid until {printed_date(agreed.valid_until)}",
@@ -249,14 +251,34 @@ def _headline(result: Review) -> tuple[str, b.Badge]:
         return f"Alice can recover {_own(result, 'bob')} labels", bad
     if result.role == "alice" and result.price.learns.columns is not None:
         return "Bob can reconstruct your columns", bad
-    if check is not None and check.verdict == AT_RISK:
-        return f"{_own(result, 'bob').capitalize()} labels are at risk", risk
     if seat is not None and seat.level == LEAKS:
         return f"Bob can estimate {_own(result, 'alice')} columns", risk
+    if too_many := _too_many_scores(result):
+        return too_many, risk
+    if check is not None and check.verdict == AT_RISK:
+        return f"{_own(result, 'bob').capitalize()} labels are at risk", risk
     if check is None:
         return "No attack was run", b.Badge("certain", "▲", "Not tested")
-    headline = f"No attack we know recovered {_own(result, result.role)} data in the rehearsal"
-    return headline, b.Badge("not-shown", "○", "No leak found; not a proof of safety")
+    if check.attacked if result.role == "bob" else seat is not None and seat.findings.attacks:
+        headline = f"No attack that was run recovered {_own(result, result.role)} data"
+        return headline, b.Badge("not-shown", "○", "No leak found; not a proof of safety")
+    headline = f"No known attack applies to what {_other(result)} receives"
+    return headline, b.Badge("not-tested", "○", "No attack applies; not a proof of safety")
+
+
+def _other(result: Review) -> str:
+    return "Bob" if result.role == "alice" else "Alice"
+
+
+def _too_many_scores(result: Review) -> str:
+    """Whether Alice's limit lets Bob have all columns of a row, in words; empty if it does not."""
+    opened = result.opened
+    if opened is None:
+        return ""
+    if opened.limit is None:
+        return "Before signing, set a limit (scores-per-row): none is set"
+    enough = opened.limit - opened.then > result.own_columns
+    return f"Before signing, lower the limit: scores-per-row is {opened.limit:,}" if enough else ""
 
 
 def _for_alice(result: Review) -> str:
@@ -268,10 +290,22 @@ def _for_alice(result: Review) -> str:
     seat = None if result.check is None else result.check.bob_seat
     if seat is not None and seat.level == LEAKS:
         return "If you sign, Bob may compute values of your columns. Sign only if he may know them."
-    return (
+    words = (
         "In this training Bob receives no score of a training row of yours. He receives scores of "
-        "held-out and of new rows, and many of them together disclose your columns: set "
-        "scores-per-row to limit them."
+        "held-out and of new rows, and many of them together disclose your columns."
+    )
+    columns, opened = result.own_columns, result.opened
+    if opened is None or not _too_many_scores(result):
+        return words
+    limit = "Without a limit" if opened.limit is None else "With this limit"
+    return (
+        f"{words} {limit}, a Bob who deviates can have all {counted(columns, 'column')} of "
+        f"a row after at most {counted(columns + 1, 'prediction')} of it. Write scores-per-row = N "
+        "into [privacy] of your settings file (such as alice.toml): Bob then receives at most N "
+        "scores of a row, over all trainings and predictions; this training counts as "
+        f"{opened.this}. With fewer scores he has fewer columns of "
+        "the row, but several columns can fit into one score. N limits the scores of "
+        "each row, not the number of rows."
     )
 
 
@@ -280,15 +314,25 @@ def _for_bob(result: Review) -> str:
         return "Whether Alice can recover your labels was not tested. Install the audit and repeat."
     if result.check.verdict != CLEAR:
         return "If you sign, Alice may learn labels of yours. Change the mechanism before you sign."
-    return (
-        "No attack we know recovers your labels from what Alice receives. You rely on the "
-        "assumption under Privacy cost, and on Alice following the protocol."
-    )
+    return "You rely on the assumption under Privacy cost, and on Alice following the protocol."
 
 
 def _own(result: Review, role: str) -> str:
     """Whose data: the reader's, or the other side's."""
     return "your" if result.role == role else f"{role.capitalize()}'s"
+
+
+def _none_applies(result: Review, who: str) -> str:
+    rests = "; safety rests on the argument below" if _argument(result) else ""
+    return f"No known attack applies to what {who} receives{rests}."
+
+
+def _labels_in_short(result: Review) -> b.Words:
+    check = result.check
+    if check is None:
+        return _NOT_RUN
+    attacked = check.attacked or check.verdict != CLEAR
+    return _ANSWERS[check.verdict] if attacked else _none_applies(result, "Alice")
 
 
 def _columns_in_short(result: Review) -> b.Words:
@@ -297,6 +341,8 @@ def _columns_in_short(result: Review) -> b.Words:
     if result.check is None:
         return "No score of a training row is opened to Bob."
     seat = result.check.bob_seat
+    if seat is not None and not seat.findings.attacks:
+        return _none_applies(result, "Bob")
     if seat is not None:
         return _BOB_TELLS if seat.level == LEAKS else _BOB_CLEAR
     return "Alice's own review shows what Bob could learn: the rehearsal needs her columns."
@@ -315,6 +361,11 @@ def _price_in_short(result: Review) -> str:
     opened = result.opened
     if opened is None:
         return "–"
+    if result.columns is not None and not result.columns.scores_per_row:
+        return (
+            f"counted as {counted(opened.this, 'score')} per row: two trainings that differ in one "
+            "label would reveal about one"
+        )
     return f"up to {counted(opened.this, 'score')} of each of Alice's rows for this training"
 
 
@@ -392,15 +443,19 @@ def _learns(result: Review) -> b.Section:
         b.Heading("What each side receives"),
         b.Facts(learns_facts(result.price.learns)),
         *([] if result.columns is None else [exposure_facts(result.columns)]),
-        *([b.Paragraph(_NOT_RUN)] if check is None else _rehearsed(check)),
     ]
+    if check is not None and check.prediction is not None:
+        heading = b.Heading("What predictions with the model disclose")
+        blocks += [heading, prediction_facts(check.prediction)]
+    blocks += [b.Paragraph(_NOT_RUN)] if check is None else _rehearsed(check, result)
     return b.Section("Who learns what", "learns", tuple(blocks), "Who learns what")
 
 
-def _rehearsed(check: CheckResult) -> list[b.Block]:
+def _rehearsed(check: CheckResult, result: Review) -> list[b.Block]:
+    in_short = b.spans(_labels_in_short(result))
     blocks: list[b.Block] = [
         b.Heading("What Alice could learn about the labels"),
-        b.Paragraph(_ANSWERS[check.verdict]),
+        b.Paragraph((*in_short, _NO_PROOF) if check.verdict == CLEAR else in_short),
         *_verdicts(check.verdicts),
     ]
     if check.verdict != CLEAR:
@@ -415,10 +470,10 @@ def _rehearsed(check: CheckResult) -> list[b.Block]:
                 "result. What he receives is listed above."
             ),
         ]
-    if check.prediction is not None:
-        heading = b.Heading("What predictions with the model disclose")
-        blocks += [heading, prediction_facts(check.prediction)]
-    stood = tuple(f"{note[:1].upper()}{note[1:]}." for note in (*check.warnings, *check.notes))
+    # What concerns the other side alone, and how changes are written where none is advised.
+    left_out = f"for {_other(result)}:", *(["changes"] if check.verdict == CLEAR else [])
+    notes = [n for n in (*check.warnings, *check.notes) if not n.startswith(left_out)]
+    stood = tuple(f"{note[:1].upper()}{note[1:]}." for note in notes)
     return [*blocks, b.Heading("How this was rehearsed"), b.Bullets(stood)]
 
 
@@ -437,7 +492,8 @@ def _verdicts(verdicts: tuple[AttackVerdict, ...]) -> list[b.Block]:
     return [*([table] if rows else []), *([folded] if clear else [])]
 
 
-def _argument(settings: Mapping[str, object]) -> list[b.Section]:
+def _argument(result: Review) -> list[b.Section]:
+    settings = result.agreement.settings
     bits = settings.get("key-bits")
     if settings.get("reveal") or not isinstance(bits, int):
         return []
@@ -477,9 +533,10 @@ def _price(result: Review) -> b.Section:
     if opened is not None:
         limit = "none is set (scores-per-row)" if opened.limit is None else f"{opened.limit:,}"
         counts = {"so far": opened.so_far, "this training": opened.this, "then": opened.then}
+        facts = {name: f"up to {n:,}" if n else "none" for name, n in counts.items()}
         blocks += [
-            b.Heading("What it costs Alice's columns: scores per row that Bob receives"),
-            b.Facts({**{name: f"up to {n:,}" for name, n in counts.items()}, "limit": limit}),
+            b.Heading("What it costs Alice's columns: scores per row, as counted"),
+            b.Facts({**facts, "limit": limit}),
         ]
     return b.Section(
         "Privacy cost: before, this training, afterwards", "price", tuple(blocks), "Privacy cost"
@@ -536,7 +593,10 @@ def _signatures(agreed: AgreementRecord) -> b.Table:
 
 
 def _appendix(agreed: AgreementRecord) -> list[b.Section]:
-    settings: dict[str, b.Words] = {key: _value(value) for key, value in agreed.settings.items()}
+    settings: dict[str, b.Words] = {
+        key: _MEANT.get(f"{key} {_value(value)}", _value(value))
+        for key, value in agreed.settings.items()
+    }
     words = "All of these are signed; defaults are written out."
     meaning: tuple[b.Block, ...] = (
         b.Bullets(tuple(map(b.coded, _MEANS))),
