@@ -20,8 +20,6 @@ from tests.modules import module_of
 class Recorder(WorkerPlugin):  # type: ignore[misc]
     """Writes down each reply of a worker; the first that has one is killed before it can send it.
 
-    So is the first that has products or vectors number by number.
-
     Dask installs it on workers that come later, too.
     """
 
@@ -40,10 +38,8 @@ class Recorder(WorkerPlugin):  # type: ignore[misc]
                 noted["covered"] = frames[job.facts.get("first_covered", 0)]
                 place = folder / f"{uuid.uuid4()}.npz"
                 np.savez(place, **{key: np.array(value) for key, value in noted.items()})  # type: ignore[arg-type]
-            first = {"rows": "killed", "columns": "killed"}.get(job.name, job.name)
-            if first in ("killed", "slot-products", "slot-vectors"):
                 with suppress(FileExistsError):
-                    (folder / first).touch(exist_ok=False)
+                    (folder / "killed").touch(exist_ok=False)
                     os.kill(os.getpid(), signal.SIGKILL)
             return cast("tuple[Frame, ...]", frames)
 

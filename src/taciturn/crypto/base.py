@@ -48,7 +48,7 @@ the way is the transport's work.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -464,11 +464,8 @@ class SlotPublicKey(Protocol):
     def to_bytes(self) -> bytes:
         """The key for the wire."""
 
-    def sum_of(self, length: int, work: int = 1) -> SlotSum:
-        """An empty sum of products of ``length`` numbers each.
-
-        ``work`` is the public number of ciphertexts of the exchange that the sum is part of.
-        """
+    def sum_of(self, length: int) -> SlotSum:
+        """An empty sum of products of ``length`` numbers each."""
 
 
 class SlotSum(Protocol):
@@ -493,11 +490,6 @@ class SlotSecretKey(Protocol):
 
     def encrypt(self, values: IntArray, entropy: Entropy) -> EncryptedVector:
         """Encrypt at most ``SlotScheme.slots`` values below 2^31 in size, with fresh randomness."""
-
-    def encrypt_all(
-        self, vectors: IntArray, work: int, entropy: Entropy
-    ) -> Iterator[EncryptedVector]:
-        """Encrypt each row; ``work`` as in ``SlotPublicKey.sum_of``."""
 
     def decrypt(self, answer: EncryptedAnswer) -> WordArray:
         """The masked sums, from 0 to the modulus."""

@@ -12,7 +12,7 @@ little-endian uint64.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -280,7 +280,7 @@ class ClearSlotPublicKey:
         """Empty bytes."""
         return b""
 
-    def sum_of(self, length: int, work: int = 1) -> ClearSlotSum:
+    def sum_of(self, length: int) -> ClearSlotSum:
         """An empty sum."""
         return ClearSlotSum(length, self.modulus)
 
@@ -323,12 +323,6 @@ class ClearSlotSecretKey:
         """The values as little-endian bytes."""
         check_slots(values, DEGREE, "a vector")
         return EncryptedVector(values.astype("<i8", copy=False).tobytes(), len(values))
-
-    def encrypt_all(
-        self, vectors: IntArray, work: int, entropy: Entropy
-    ) -> Iterator[EncryptedVector]:
-        """The values of each row."""
-        return (self.encrypt(vector, entropy) for vector in vectors)
 
     def decrypt(self, answer: EncryptedAnswer) -> WordArray:
         """The masked sums."""

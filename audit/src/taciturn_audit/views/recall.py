@@ -186,7 +186,7 @@ class RecallSlotKey:
         """The real key's bytes."""
         return self._key.to_bytes()
 
-    def sum_of(self, length: int, work: int = 1) -> SlotSum:
+    def sum_of(self, length: int) -> SlotSum:
         """A sum that answers with nothing."""
         return RecallSlotSum(length)
 

@@ -56,17 +56,18 @@ from taciturn.crypto.bfv.seeds import KeySeeds, PublicHalf
 from taciturn.crypto.bfv.slots import BfvSlots, ClientOps, Cover, ServerOps
 from taciturn.crypto.bfv.tables import BfvTable, check_tables, ring_facts, shared_masks
 from taciturn.crypto.bfv.workers import (
-    LOCAL,
     Engine,
     Frame,
     Job,
-    KeyWorkers,
+    LocalEngine,
     Reply,
+    WorkerPool,
     written,
 )
 from taciturn.errors import CryptoError
 from taciturn.rng import Entropy, KeyedEntropy
 
+LOCAL = LocalEngine()
 LEAST_SHARED_PIECES = 64
 """Ciphertexts of a vector or an answer; below, starting a worker costs about what it saves."""
 
@@ -301,8 +302,8 @@ class BfvSecretKey:
         self._grid = Grid(seal.primes[:-1], seal.plain_modulus)
         self._blinds = Grid(seal.primes[: len(seal.parameters.kept)], seal.plain_modulus)
         self._zeros: deque[_Zero] = deque()
-        setup = partial(_setup, capacity, int(seal.parameters.rounds), self.to_bytes())
-        self._workers = KeyWorkers(engine, setup)
+        self._engine = engine
+        self._pool: tuple[int, WorkerPool] | None = None
         # For blinds; like SEAL's own draws they change no result.
         self._entropy = KeyedEntropy.from_system()
         self._client_ops = ClientOps(seal, secret, self._entropy)
@@ -359,7 +360,14 @@ class BfvSecretKey:
         return EncryptedVector(b"".join(self._replies(jobs)), side.length)
 
     def _replies(self, jobs: list[Job]) -> list[Frame]:
-        replies = self._workers.run(jobs, self.reply)
+        if len(jobs) == 1:
+            return list(written(self.reply(jobs[0])))
+        if self._pool is None or self._pool[0] < len(jobs):
+            facts, key = ring_facts(wrapping(self.public.capacity)), self.to_bytes()
+            facts["rounds"] = int(self._seal.parameters.rounds)
+            setups = [partial(Job, "bob", facts, (key,))] * len(jobs)
+            self._pool = len(jobs), self._engine.pool(setups)
+        replies = self._pool[1].run(jobs, self.reply)
         return [frame for reply in replies for frame in written(reply)]
 
     def reply(self, job: Job) -> Reply:
@@ -376,7 +384,7 @@ class BfvSecretKey:
 
     def _shared(self, side: Side) -> list[Side]:
         """The tiles of each worker, which depend on public sizes alone."""
-        count = self._workers.shares(side.tiles, LEAST_SHARED_PIECES)
+        count = min(self._engine.shares(side.tiles, LEAST_SHARED_PIECES), side.tiles)
         return [side.part(share) for share in even_shares(side.tiles, count)]
 
     def _encrypt(self, piece: IntArray, places: slice | None = None) -> bytes:
@@ -478,10 +486,6 @@ class BfvSecretKey:
         return "BfvSecretKey(<hidden>)"
 
 
-def _setup(capacity: Capacity, rounds: int, key: bytes) -> Job:
-    return Job("bob", {**ring_facts(wrapping(capacity)), "rounds": rounds}, (key,))
-
-
 @dataclass(frozen=True, slots=True)
 class BfvScheme:
     """BFV with keys of 128-bit security.
@@ -498,12 +502,8 @@ class BfvScheme:
     name: ClassVar[str] = "bfv"
     protects: ClassVar[bool] = True
     whole_tables: ClassVar[bool] = True
+    number_by_number: ClassVar[BfvSlots] = BfvSlots()
     key_bits: ClassVar[tuple[int, ...]] = (SECURITY_BITS,)
-
-    @property
-    def number_by_number(self) -> BfvSlots:
-        """Slots on the same engine."""
-        return BfvSlots(self.engine)
 
     @property
     def for_shares(self) -> BfvScheme:

@@ -25,10 +25,6 @@ made, and a training's answers are exact but for ``parameters.narrow_right_bits`
 **Assumes.** As in ``keys``. Both sides do the same work for all numbers: what SEAL encodes, decodes
 and compresses are numbers that a uniform one was added to, or t times a fresh error (``w``).
 
-**Workers.** The products and encryptions of a large exchange are shared by the engine's workers, by
-public sizes alone. Alice's return partial sums; her own process adds masks, flood and encryption of
-zero. Bob's hold his key and return ciphertexts.
-
 Both parties' operations on an answer: Alice makes it, Bob decrypts it.
 
 An answer is a sum of products plus a *cover*: a fresh encryption of zero under Bob's public key,
@@ -48,10 +44,8 @@ too: SEAL decrypts, and compresses on its way out, numbers that are uniform what
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -59,7 +53,6 @@ import tenseal.sealapi as sealapi
 
 from taciturn.arrays import IntArray, WordArray
 from taciturn.crypto.base import MOST_MODULUS_BITS, EncryptedAnswer, EncryptedVector, check_slots
-from taciturn.crypto.bfv.layout import even_shares
 from taciturn.crypto.bfv.modular import Flood, Grid, Multiplier, Multipliers, lowered, reduced
 from taciturn.crypto.bfv.parameters import (
     DEGREE,
@@ -90,24 +83,12 @@ from taciturn.crypto.bfv.seeds import (
     expanded,
     ternary,
 )
-from taciturn.crypto.bfv.transform import Transform, transform_of
-from taciturn.crypto.bfv.workers import (
-    LOCAL,
-    Engine,
-    Frame,
-    Job,
-    KeyWorkers,
-    Reply,
-    Worker,
-    Writable,
-    written,
-)
+from taciturn.crypto.bfv.transform import transform_of
 from taciturn.errors import CryptoError
 from taciturn.rng import KEY_BYTES, Entropy, KeyedEntropy
 
 Places: TypeAlias = slice | IntArray
 """Coefficients, as NumPy takes them."""
-_Product: TypeAlias = tuple[IntArray, EncryptedVector]
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,25 +215,6 @@ class ServerOps:
         words = np.frombuffer(data, np.uint64).reshape(2, len(self._primes), -1)
         return self.seal.load_cipher(words, self.seal.first_id, ntt=ntt)
 
-    def partial_sum(self, part: Frame | Writable, *, ntt: bool) -> Any:  # noqa: ANN401
-        """Ciphertext of a worker's sum; None for a sum of nothing but zeros."""
-        if isinstance(part, PartialSum):
-            return part.cipher
-        (data,) = written((part,))
-        return self.loaded(data, ntt=ntt) if data else None
-
-
-@dataclass(frozen=True, slots=True)
-class PartialSum:
-    """A worker's sum of products that has not left its process."""
-
-    server_ops: ServerOps
-    cipher: Any = field(repr=False)
-
-    def to_bytes(self) -> bytes:
-        """Serialise the sum for another process; empty for a sum of nothing but zeros."""
-        return b"" if self.cipher is None else self.server_ops.saved(self.cipher)
-
 
 class ClientOps:
     """Bob's operations with his secret key; ``entropy`` fills coefficients that hold no entry."""
@@ -285,10 +247,6 @@ class ClientOps:
         return self._seal.coefficients(plain)[places]
 
 
-LEAST_SHARED_PRODUCTS = 128
-"""Ciphertexts of an exchange; below, starting a worker costs about what it saves."""
-MOST_WAITING = 64
-"""Products that are held in memory until workers compute them."""
 LEAST_SLOTS = 64
 _ALL = slice(None)
 # Enough for t times an error, and below all primes.
@@ -354,152 +312,67 @@ class SlotEncoders:
         return self._made[slots]
 
 
-def _shares(workers: KeyWorkers, work: int) -> int:
-    # A cluster too is left out of small ones: a round trip takes longer than they do.
-    least = LEAST_SHARED_PRODUCTS
-    return 1 if work < least else workers.shares(work, least)
+class BfvSlotPublicKey:
+    """Public key for elementwise products; see the module's guarantee."""
 
-
-class _PublicKey:
-    """Public key for elementwise products, with the workers that share them."""
-
-    def __init__(self, seal: Seal, half: PublicHalf, engine: Engine) -> None:
+    def __init__(self, seal: Seal, half: PublicHalf) -> None:
         self.modulus = seal.plain_modulus
-        self._seal, self._half = seal, half
+        self._seal = seal
+        self._half = half
         self._server_ops = ServerOps(seal, half.polynomials(seal))
-        facts, key = {"modulus": self.modulus}, self.to_bytes()
-        self._workers = KeyWorkers(engine, partial(Job, "alice, slots", facts, (key,)))
+        self._encoders = SlotEncoders()
 
     def to_bytes(self) -> bytes:
         """One polynomial and the seed of the other."""
         return self._half.to_bytes(self._seal)
 
-    def sum_of(self, length: int, work: int = 1) -> _Sum:
+    def sum_of(self, length: int) -> BfvSlotSum:
         """An empty sum."""
         if not 1 <= length <= DEGREE:
             raise CryptoError(f"sums of {length} numbers where 1 to {DEGREE} fit")
-        return self._empty(length, _shares(self._workers, work))
-
-    @abstractmethod
-    def _empty(self, length: int, shares: int) -> _Sum:
-        """An empty sum."""
-
-    def partial_sums(self, products: Sequence[_Product], shares: int) -> list[Any]:
-        """The sum of each share of some products; None for one of nothing but zeros."""
-        jobs = []
-        for share in even_shares(len(products), min(shares, len(products))):
-            tables, vectors = zip(*products[share.start : share.stop], strict=True)
-            frames = np.stack(tables).tobytes(), *(vector.data for vector in vectors)
-            jobs.append(Job("slot-products", {"length": vectors[0].length}, frames))
-        replies = self._workers.run(jobs, self.reply)
-        return [self._server_ops.partial_sum(part, ntt=True) for (part,) in replies]
-
-    def reply(self, job: Job) -> Reply:
-        """Sum some products, as one of this key's workers."""
-        length, (tables, *vectors) = job.facts["length"], job.frames
-        total = self._empty(length, shares=1)
-        rows = np.frombuffer(tables, np.int64).reshape(-1, length)
-        for table, data in zip(rows, vectors, strict=True):
-            total.add(table, EncryptedVector(bytes(data), length))
-        return (total.own_part(),)
+        return BfvSlotSum(self._seal, self._server_ops, self._encoders.for_count(length), length)
 
 
-class BfvSlotPublicKey(_PublicKey):
-    """Public key for elementwise products; see the module's guarantee."""
+class BfvSlotSum:
+    """A running sum of products under one public key: re-randomised, masked and flooded once."""
 
-    def __init__(self, seal: Seal, half: PublicHalf, engine: Engine) -> None:
-        super().__init__(seal, half, engine)
-        self._encoders = SlotEncoders()
-
-    def _empty(self, length: int, shares: int) -> BfvSlotSum:
-        encoder = self._encoders.for_count(length)
-        return BfvSlotSum(self, self._server_ops, length, shares, encoder)
-
-
-class _Sum:
-    """A running sum of products under one public key, in NTT form; masked once."""
-
-    def __init__(self, key: _PublicKey, server_ops: ServerOps, length: int, shares: int) -> None:
-        self._key, self._seal, self._server_ops = key, server_ops.seal, server_ops
-        self._length, self._shares = length, shares
-        self._waiting: list[_Product] = []
+    def __init__(
+        self, seal: Seal, server_ops: ServerOps, encoder: SlotEncoder, length: int
+    ) -> None:
+        self._seal, self._server_ops = seal, server_ops
+        self._encoder, self._length = encoder, length
         self._sum: Any = None
 
     def add(self, table: IntArray, vector: EncryptedVector) -> None:
-        """Add ``table * vector``; where workers share them, at the latest when it is masked."""
+        """Add ``table * vector``."""
+        check_slots(table, DEGREE, "a table")
         if not self._length == vector.length == len(table):
             raise CryptoError(
                 f"a table of {len(table)} times a vector of {vector.length}, in a sum of "
                 f"{self._length}"
             )
-        if self._shares == 1:
-            self._add(self._product(table, vector))
+        piece = self._piece(vector)
+        # SEAL refuses a product with nothing but zeros, which adds nothing.
+        if not table.any():
             return
-        check_slots(table, DEGREE, "a table")
-        self._waiting.append((table, vector))
-        if len(self._waiting) == MOST_WAITING:
-            self._add_waiting()
+        product = self._times(piece, table)
+        if self._sum is None:
+            self._sum = product
+        else:
+            self._seal.evaluator.add_inplace(self._sum, product)
 
     def masked(self, masks: IntArray, entropy: Entropy) -> EncryptedAnswer:
         """The masked sum, switched to the kept primes."""
         if masks.shape != (self._length,):
             raise CryptoError(f"masks of shape {masks.shape} for a sum of {self._length}")
-        self._add_waiting()
+        encoder = self._encoder
         # Slots that are left get a mask as well: what is in them is nobody's business.
-        covered, places = self._covered(masks, entropy.fork("slots"))
-        cover = self._server_ops.cover(covered.view(np.int64), places, entropy.fork("flood"))
-        answer = self._server_ops.covered(self._sum, cover)
-        return EncryptedAnswer(self._server_ops.written(answer, places), self._length)
-
-    def own_part(self) -> PartialSum:
-        """The sum so far, for the process that masks it."""
-        return PartialSum(self._server_ops, self._sum)
-
-    def _add_waiting(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        if waiting:
-            for part in self._key.partial_sums(waiting, self._shares):
-                self._add(part)
-
-    def _add(self, product: Any) -> None:  # noqa: ANN401
-        if self._sum is None:
-            self._sum = product
-        elif product is not None:
-            self._seal.evaluator.add_inplace(self._sum, product)
-
-    @abstractmethod
-    def _product(self, table: IntArray, vector: EncryptedVector) -> Any:  # noqa: ANN401
-        """A product in NTT form; None for nothing but zeros."""
-
-    @abstractmethod
-    def _covered(self, masks: IntArray, entropy: Entropy) -> tuple[WordArray, Places]:
-        """The polynomial of the masks, others in the slots that are left, and its places."""
-
-
-class BfvSlotSum(_Sum):
-    """A running sum: re-randomised, masked and flooded once."""
-
-    def __init__(
-        self,
-        key: _PublicKey,
-        server_ops: ServerOps,
-        length: int,
-        shares: int,
-        encoder: SlotEncoder,
-    ) -> None:
-        super().__init__(key, server_ops, length, shares)
-        self._encoder = encoder
-
-    def _product(self, table: IntArray, vector: EncryptedVector) -> Any:  # noqa: ANN401
-        check_slots(table, DEGREE, "a table")
-        piece = self._piece(vector)
-        # SEAL refuses a product with nothing but zeros, which adds nothing.
-        return self._times(piece, table) if table.any() else None
-
-    def _covered(self, masks: IntArray, entropy: Entropy) -> tuple[WordArray, Places]:
-        whole = self._encoder.uniform(entropy)
+        whole = encoder.uniform(entropy.fork("slots"))
         whole[: len(masks)] = masks.astype(np.uint64)
-        return self._encoder.polynomial(whole), self._encoder.places
+        covered = encoder.polynomial(whole).view(np.int64)
+        cover = self._server_ops.cover(covered, encoder.places, entropy.fork("flood"))
+        answer = self._server_ops.covered(self._sum, cover)
+        return EncryptedAnswer(self._server_ops.written(answer, encoder.places), self._length)
 
     def _piece(self, vector: EncryptedVector) -> Any:  # noqa: ANN401
         encoder, primes = self._encoder, self._seal.primes[:-1]
@@ -527,62 +400,25 @@ class BfvSlotSum(_Sum):
         return piece
 
 
-class _SecretKey:
-    """The owner's key, with the workers that share its encryptions. Its ``repr`` shows nothing."""
+class BfvSlotSecretKey:
+    """The owner's key. Its ``repr`` shows nothing."""
 
-    def __init__(self, modulus: int, seeds: KeySeeds, engine: Engine) -> None:
-        self._seeds = seeds
-        # For seeds, errors, blinds and roundings: they change no result.
+    def __init__(self, seal: Seal, seeds: KeySeeds) -> None:
+        values = seeds.secret_values(seal)
+        secret = seal.load_secret(values)
+        self._seal, self._seeds = seal, seeds
+        self._encryptor = sealapi.Encryptor(seal.context, secret)
+        self._grid = Grid(seal.primes[:-1], SLOT_MODULUS)
+        self._blinds = Grid(seal.primes[: len(SLOTS.kept)], SLOT_MODULUS)
+        # For blinds and roundings; like SEAL's own draws they change no result.
         self._entropy = KeyedEntropy.from_system()
-        facts, key = {"modulus": modulus}, self.to_bytes()
-        self._workers = KeyWorkers(engine, partial(Job, "bob, slots", facts, (key,)))
+        self._client_ops = ClientOps(seal, secret, self._entropy)
+        self._encoders = SlotEncoders()
+        self.public = BfvSlotPublicKey(seal, seeds.public_half(seal, values))
 
     def to_bytes(self) -> bytes:
         """The seeds of both halves."""
         return self._seeds.to_bytes()
-
-    @abstractmethod
-    def encrypt(self, values: IntArray, entropy: Entropy) -> EncryptedVector:
-        """Encrypt up to N numbers."""
-
-    def encrypt_all(
-        self, vectors: IntArray, work: int, entropy: Entropy
-    ) -> Iterator[EncryptedVector]:
-        """Encrypt each row: when it is asked for, or all at once where workers share them."""
-        (count, length), shares = vectors.shape, _shares(self._workers, work)
-        if shares == 1:
-            yield from (self.encrypt(vector, entropy) for vector in vectors)
-            return
-        jobs = [
-            Job("slot-vectors", {"length": length}, (vectors[share.start : share.stop].tobytes(),))
-            for share in even_shares(count, min(shares, count))
-        ]
-        for reply in self._workers.run(jobs, self.reply):
-            yield from (EncryptedVector(bytes(data), length) for data in written(reply))
-
-    def reply(self, job: Job) -> Reply:
-        """Encrypt some vectors, as one of this key's workers."""
-        vectors = np.frombuffer(job.frames[0], np.int64).reshape(-1, job.facts["length"])
-        return tuple(self.encrypt(vector, self._entropy).data for vector in vectors)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}(<hidden>)"
-
-
-class BfvSlotSecretKey(_SecretKey):
-    """The owner's key. Its ``repr`` shows nothing."""
-
-    def __init__(self, seal: Seal, seeds: KeySeeds, engine: Engine) -> None:
-        super().__init__(seal.plain_modulus, seeds, engine)
-        values = seeds.secret_values(seal)
-        secret = seal.load_secret(values)
-        self._seal = seal
-        self._encryptor = sealapi.Encryptor(seal.context, secret)
-        self._grid = Grid(seal.primes[:-1], SLOT_MODULUS)
-        self._blinds = Grid(seal.primes[: len(SLOTS.kept)], SLOT_MODULUS)
-        self._client_ops = ClientOps(seal, secret, self._entropy)
-        self._encoders = SlotEncoders()
-        self.public = BfvSlotPublicKey(seal, seeds.public_half(seal, values), engine)
 
     def encrypt(self, values: IntArray, entropy: Entropy) -> EncryptedVector:
         """Encrypt: a fresh encryption of zero plus the numbers' polynomial on the grid of q/t."""
@@ -615,6 +451,9 @@ class BfvSlotSecretKey(_SecretKey):
         words = self._client_ops.entries(parts, encoder.places, shifts)
         return lowered(encoder.numbers(words) + _T - blinds, _T)[: answer.length]
 
+    def __repr__(self) -> str:
+        return "BfvSlotSecretKey(<hidden>)"
+
 
 @dataclass(frozen=True, slots=True)
 class BfvSlots:
@@ -623,8 +462,6 @@ class BfvSlots:
     >>> BfvSlots().slots
     8192
     """
-
-    engine: Engine = LOCAL
 
     slots: ClassVar[int] = DEGREE
     modulus: ClassVar[int] = SLOT_MODULUS
@@ -635,20 +472,20 @@ class BfvSlots:
 
     def narrow(self, answers: Sequence[int]) -> NarrowSlots:
         """The largest of the small primes of ``parameters`` that is right."""
-        return NarrowSlots(narrow_modulus(answers), self.engine)
+        return NarrowSlots(narrow_modulus(answers))
 
     def generate(self, bits: int, entropy: Entropy, seed: bytes | None = None) -> BfvSlotSecretKey:
         """Generate a key pair."""
-        return BfvSlotSecretKey(self._seal(bits), KeySeeds.draw(entropy, seed), self.engine)
+        return BfvSlotSecretKey(self._seal(bits), KeySeeds.draw(entropy, seed))
 
     def read_public(self, data: bytes, bits: int, seed: bytes | None = None) -> BfvSlotPublicKey:
         """Read a public key received from the peer and check it, its uniform half included."""
         seal = self._seal(bits)
-        return BfvSlotPublicKey(seal, PublicHalf.from_bytes(data, seal, seed), self.engine)
+        return BfvSlotPublicKey(seal, PublicHalf.from_bytes(data, seal, seed))
 
     def read_secret(self, data: bytes, bits: int) -> BfvSlotSecretKey:
         """Read the owner's stored secret key."""
-        return BfvSlotSecretKey(self._seal(bits), KeySeeds.from_bytes(data), self.engine)
+        return BfvSlotSecretKey(self._seal(bits), KeySeeds.from_bytes(data))
 
     def _seal(self, bits: int) -> Seal:
         return _seal(SLOTS, SLOT_MODULUS, bits)
@@ -679,48 +516,76 @@ def _filled(values: IntArray) -> IntArray:
     return whole
 
 
-class NarrowPublicKey(_PublicKey):
+class NarrowPublicKey:
     """Public key for elementwise products modulo a small prime."""
 
-    def _empty(self, length: int, shares: int) -> NarrowSum:
-        return NarrowSum(self, self._server_ops, length, shares)
+    def __init__(self, seal: Seal, half: PublicHalf) -> None:
+        self.modulus = seal.plain_modulus
+        self._seal, self._half = seal, half
+        self._server_ops = ServerOps(seal, half.polynomials(seal))
+
+    def to_bytes(self) -> bytes:
+        """One polynomial and the seed of the other."""
+        return self._half.to_bytes(self._seal)
+
+    def sum_of(self, length: int) -> NarrowSum:
+        """An empty sum."""
+        if not 1 <= length <= DEGREE:
+            raise CryptoError(f"sums of {length} numbers where 1 to {DEGREE} fit")
+        return NarrowSum(self._seal, self._server_ops, length)
 
 
-class NarrowSum(_Sum):
-    """A running sum modulo a small prime."""
+class NarrowSum:
+    """A running sum of products, in NTT form."""
 
-    @property
-    def _transform(self) -> Transform:
-        return transform_of(self._seal.plain_modulus)
+    def __init__(self, seal: Seal, server_ops: ServerOps, length: int) -> None:
+        self._seal, self._server_ops, self._length = seal, server_ops, length
+        self._transform = transform_of(seal.plain_modulus)
+        self._sum: Any = None
 
-    def _product(self, table: IntArray, vector: EncryptedVector) -> Any:  # noqa: ANN401
+    def add(self, table: IntArray, vector: EncryptedVector) -> None:
+        """Add ``table * vector``."""
+        _check_narrow(table, self._seal.plain_modulus, "a table")
+        if not self._length == vector.length == len(table):
+            raise CryptoError(
+                f"a table of {len(table)} times a vector of {vector.length}, in a sum of "
+                f"{self._length}"
+            )
         seal, primes = self._seal, self._seal.primes[:-1]
-        _check_narrow(table, seal.plain_modulus, "a table")
         parts = exactly(vector.data, _narrow_bytes(primes), "an encrypted vector")
         first = [parts.words(DEGREE, prime) for prime in primes]
         both = np.stack([first, expanded(primes, bytes(parts.bytes(KEY_BYTES)))])
         piece = seal.load_cipher(both, seal.first_id, ntt=True)
         # SEAL refuses a product with nothing but zeros, which adds nothing.
         if not table.any():
-            return None
+            return
         plain = seal.load_plain(self._transform.polynomial(_filled(table)))
         seal.evaluator.transform_to_ntt_inplace(plain, seal.first_id)
         seal.evaluator.multiply_plain_inplace(piece, plain)
-        return piece
+        if self._sum is None:
+            self._sum = piece
+        else:
+            seal.evaluator.add_inplace(self._sum, piece)
 
-    def _covered(self, masks: IntArray, entropy: Entropy) -> tuple[WordArray, Places]:
-        whole = entropy.integers(self._seal.plain_modulus, DEGREE).view(np.int64)
+    def masked(self, masks: IntArray, entropy: Entropy) -> EncryptedAnswer:
+        """The masked sum."""
+        if masks.shape != (self._length,):
+            raise CryptoError(f"masks of shape {masks.shape} for a sum of {self._length}")
+        # Slots that are left get a mask as well: what is in them is nobody's business.
+        whole = entropy.fork("slots").integers(self._seal.plain_modulus, DEGREE).view(np.int64)
         whole[: len(masks)] = masks
-        return self._transform.polynomial(whole), _ALL
+        covered = self._transform.polynomial(whole).view(np.int64)
+        cover = self._server_ops.cover(covered, _ALL, entropy.fork("flood"))
+        answer = self._server_ops.covered(self._sum, cover)
+        return EncryptedAnswer(self._server_ops.written(answer, _ALL), self._length)
 
 
-class NarrowSecretKey(_SecretKey):
+class NarrowSecretKey:
     """The owner's key. Its ``repr`` shows nothing."""
 
-    def __init__(self, seal: Seal, seeds: KeySeeds, engine: Engine) -> None:
-        super().__init__(seal.plain_modulus, seeds, engine)
+    def __init__(self, seal: Seal, seeds: KeySeeds) -> None:
         values, modulus, primes = seeds.secret_values(seal), seal.plain_modulus, seal.primes[:-1]
-        self._modulus, self._primes = modulus, primes
+        self._modulus, self._primes, self._seeds = modulus, primes, seeds
         # Errors times t are beyond t: they become polynomials as numbers modulo a power of two.
         self._seal, self._whole = seal, Seal(seal.parameters, 1 << _WHOLE_BITS)
         self._secret = [
@@ -729,8 +594,14 @@ class NarrowSecretKey(_SecretKey):
         self._scaled = [Multiplier(pow(modulus, -1, prime), prime) for prime in primes]
         self._message = Multiplier(math.prod(primes) % modulus, modulus)
         self._blinds, self._transform = Grid(primes, modulus), transform_of(modulus)
+        # For seeds, errors, blinds and roundings: they change no result.
+        self._entropy = KeyedEntropy.from_system()
         self._client_ops = ClientOps(seal, seal.load_secret(values), self._entropy)
-        self.public = NarrowPublicKey(seal, seeds.public_half(seal, values), engine)
+        self.public = NarrowPublicKey(seal, seeds.public_half(seal, values))
+
+    def to_bytes(self) -> bytes:
+        """The seeds of both halves."""
+        return self._seeds.to_bytes()
 
     def encrypt(self, values: IntArray, entropy: Entropy) -> EncryptedVector:
         """Encrypt, as values at the roots."""
@@ -766,6 +637,9 @@ class NarrowSecretKey(_SecretKey):
         numbers = self._transform.numbers(lowered(words + modulus - blinds, modulus))
         return numbers[: answer.length]
 
+    def __repr__(self) -> str:
+        return "NarrowSecretKey(<hidden>)"
+
 
 @dataclass(frozen=True, slots=True)
 class NarrowSlots:
@@ -776,7 +650,6 @@ class NarrowSlots:
     """
 
     modulus: int
-    engine: Engine = LOCAL
 
     slots: ClassVar[int] = DEGREE
 
@@ -786,29 +659,20 @@ class NarrowSlots:
 
     def narrow(self, answers: Sequence[int]) -> NarrowSlots:
         """Another prime for other answers."""
-        return NarrowSlots(narrow_modulus(answers), self.engine)
+        return NarrowSlots(narrow_modulus(answers))
 
     def generate(self, bits: int, entropy: Entropy, seed: bytes | None = None) -> NarrowSecretKey:
         """Generate a key pair."""
-        return NarrowSecretKey(self._seal(bits), KeySeeds.draw(entropy, seed), self.engine)
+        return NarrowSecretKey(self._seal(bits), KeySeeds.draw(entropy, seed))
 
     def read_public(self, data: bytes, bits: int, seed: bytes | None = None) -> NarrowPublicKey:
         """Read a public key received from the peer and check it, its uniform half included."""
         seal = self._seal(bits)
-        return NarrowPublicKey(seal, PublicHalf.from_bytes(data, seal, seed), self.engine)
+        return NarrowPublicKey(seal, PublicHalf.from_bytes(data, seal, seed))
 
     def read_secret(self, data: bytes, bits: int) -> NarrowSecretKey:
         """Read the owner's stored secret key."""
-        return NarrowSecretKey(self._seal(bits), KeySeeds.from_bytes(data), self.engine)
+        return NarrowSecretKey(self._seal(bits), KeySeeds.from_bytes(data))
 
     def _seal(self, bits: int) -> Seal:
         return _seal(NARROW, self.modulus, bits)
-
-
-def slot_worker(setup: Job) -> Worker:
-    """Make the worker of a setup: one with Bob's key, or with his public half."""
-    modulus, key = setup.facts["modulus"], bytes(setup.frames[0])
-    slots = BfvSlots() if modulus == SLOT_MODULUS else NarrowSlots(modulus)
-    if setup.name == "bob, slots":
-        return slots.read_secret(key, SECURITY_BITS).reply
-    return slots.read_public(key, SECURITY_BITS).reply

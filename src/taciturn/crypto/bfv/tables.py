@@ -36,7 +36,7 @@ from taciturn.crypto.bfv.modular import rounded_fractions
 from taciturn.crypto.bfv.parameters import SHARED_MODULUS, BfvParameters
 from taciturn.crypto.bfv.seal import ByteReader, exactly
 from taciturn.crypto.bfv.seeds import PublicHalf
-from taciturn.crypto.bfv.slots import PartialSum, ServerOps
+from taciturn.crypto.bfv.slots import ServerOps
 from taciturn.crypto.bfv.workers import (
     Engine,
     Frame,
@@ -110,6 +110,18 @@ class TileRows:
         drop_pages(self.values)
 
 
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Sum of products that has not left its process."""
+
+    server_ops: ServerOps
+    cipher: Any
+
+    def to_bytes(self) -> bytes:
+        """Serialise the sum for another process; empty where all of its tiles are zero."""
+        return b"" if self.cipher is None else self.server_ops.saved(self.cipher)
+
+
 class TableWorker:
     """Worker with some row tiles of Alice's; keeps plaintexts in ``memory`` bytes."""
 
@@ -151,7 +163,7 @@ class TableWorker:
             return (self._sums_over_columns(tiles, parts, values, entropy),)
         covered = range(job.facts["first_covered"], job.facts["last_covered"])
         totals = self._sums_over_rows(tiles, parts, covered, values, entropy)
-        return tuple(PartialSum(self._server_ops, total) for total in totals)
+        return tuple(Sum(self._server_ops, total) for total in totals)
 
     def _sums_over_rows(
         self, tiles: range, parts: ByteReader, covered: range, masks: IntArray, entropy: Entropy
@@ -425,18 +437,25 @@ class BfvTable:
         for share, part in enumerate(sums):
             if share == owner:
                 continue
-            cipher = self._server_ops.partial_sum(part, ntt=True)
+            cipher = self._read(part, ntt=True)
             if total is None:
                 total = cipher
             elif cipher is not None:
                 evaluator.add_inplace(total, cipher)
         if owner is None:
             return total
-        cover = self._server_ops.partial_sum(sums[owner], ntt=False)
+        cover = self._read(sums[owner], ntt=False)
         if total is not None:
             evaluator.transform_from_ntt_inplace(total)
             evaluator.add_inplace(cover, total)
         return cover
+
+    def _read(self, frame: Frame | Writable, *, ntt: bool) -> Any:  # noqa: ANN401
+        """Ciphertext of a sum; None where all of its tiles are zero."""
+        if isinstance(frame, Sum):
+            return frame.cipher
+        (data,) = written((frame,))
+        return self._server_ops.loaded(data, ntt=ntt) if data else None
 
     def _fresh(self) -> bytes:
         """Key of one share's floods in one product."""

@@ -10,16 +10,13 @@ from multiprocessing.connection import Connection
 
 from taciturn.crypto.base import Wrapping
 from taciturn.crypto.bfv.keys import BfvScheme
-from taciturn.crypto.bfv.slots import slot_worker
 from taciturn.crypto.bfv.tables import table_worker
 from taciturn.crypto.bfv.workers import Job, Pipe, Worker, receive, send, written
 from taciturn.errors import CryptoError
 
 
 def worker(setup: Job) -> Worker:
-    """Make the worker of a setup: some rows of Alice's table, or a key."""
-    if setup.name.endswith("slots"):
-        return slot_worker(setup)
+    """Make the worker of a setup: some rows of Alice's table, or the owner's key."""
     facts, key, bits = setup.facts, bytes(setup.frames[0]), BfvScheme.key_bits[0]
     ring = Wrapping.with_modulus(facts["modulus_bits"], facts["matrix_bits"], facts["terms"])
     scheme = BfvScheme(rounds=bool(facts["rounds"]))

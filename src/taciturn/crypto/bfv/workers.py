@@ -128,29 +128,6 @@ class LocalEngine:
         return LocalWorkerPool(setups[1:])
 
 
-LOCAL = LocalEngine()
-
-
-class KeyWorkers:
-    """Workers that hold one key; started with the first work that is shared."""
-
-    def __init__(self, engine: Engine, setup: Setup) -> None:
-        self._engine, self._setup = engine, setup
-        self._pool: tuple[int, WorkerPool] | None = None
-
-    def shares(self, work: int, least: int) -> int:
-        """Number of shares of some work, by its public size alone."""
-        return min(self._engine.shares(work, least), work)
-
-    def run(self, jobs: Sequence[Job], worker: Worker) -> list[Reply]:
-        """Replies to the jobs, in order; ``worker`` is this process, which does a single job."""
-        if len(jobs) == 1:
-            return [worker(jobs[0])]
-        if self._pool is None or self._pool[0] < len(jobs):
-            self._pool = len(jobs), self._engine.pool([self._setup] * len(jobs))
-        return self._pool[1].run(jobs, worker)
-
-
 def send(pipe: Pipe, name: str, facts: dict[str, int], frames: tuple[Frame, ...]) -> None:
     """Write a job or a reply."""
     head = {"name": name, "facts": facts, "frames": len(frames)}

@@ -121,16 +121,14 @@ class SigmoidResponder:
         plan, sigmoid = self.plan, self.plan.sigmoid_in(number)
         loss_unit = plan.sums.loss_unit / plan.rows if plan.sums.opens(number) else None
         shares, losses = np.empty(len(scores), dtype=np.uint64), list[WordArray]()
-        blocks = slot_blocks(slots, len(scores), sigmoid.entries)
-        work = sum(block.ciphertexts for block in blocks)
-        for block in blocks:
+        for block in slot_blocks(slots, len(scores), sigmoid.entries):
             entropy = self.entropy.fork(f"waves {number} {block.rows.start}")
             of_loss = entropy.fork("loss")
             tables = [sigmoid.table(scores[block.rows], entropy.fork("table"))]
             if loss_unit is not None:
                 of_table = of_loss.fork("table")
                 tables.append(sigmoid.loss_table(scores[block.rows], loss_unit, of_table))
-            totals = [key.sum_of(block.length, work) for _ in tables]
+            totals = [key.sum_of(block.length) for _ in tables]
             for parts in zip(*map(block.vectors, tables), strict=True):
                 message = yield from receive(Phases)
                 require_turn("Phases", message.iteration, number)
@@ -163,11 +161,9 @@ class SigmoidResponder:
         ``shape`` has the rows and the numbers of each. ``purpose`` is one of its kind in a pass.
         """
         shares, (rows, entries) = np.empty(shape[0], dtype=np.uint64), shape
-        blocks = slot_blocks(self.plan.slots, rows, entries)
-        work = sum(block.ciphertexts for block in blocks)
-        for block in blocks:
+        for block in slot_blocks(self.plan.slots, rows, entries):
             entropy = self.entropy.fork(f"{purpose} {number} {block.rows.start}")
-            total = self.key.sum_of(block.length, work)
+            total = self.key.sum_of(block.length)
             for vector in block.vectors(numbers(block.rows)):
                 message = yield from receive(Segments)
                 require_turn("Segments", message.iteration, number)

@@ -123,13 +123,12 @@ class SigmoidRequester:
         sigmoid, with_loss = self.plan.sigmoid_in(number), self.plan.sums.opens(number)
         sums = np.empty(len(scores), dtype=np.uint64)
         losses = np.empty(len(scores) if with_loss else 0, dtype=np.uint64)
-        blocks = slot_blocks(slots, len(scores), sigmoid.entries)
-        work = sum(block.ciphertexts for block in blocks)
-        for sent, answered in _turns(blocks):
+        for sent, answered in _turns(slot_blocks(slots, len(scores), sigmoid.entries)):
             if sent is not None:
                 phases = sigmoid.phases(scores[sent.rows], factors[sent.rows])
                 entropy = self.entropy.fork(f"waves {number} {sent.rows.start}")
-                for encrypted in key.encrypt_all(sent.vectors(phases), work, entropy):
+                for at, vector in enumerate(sent.vectors(phases)):
+                    encrypted = key.encrypt(vector, entropy.fork(f"{at}"))
                     yield from send(Phases(number, encrypted))
             if answered is not None:
                 message = yield from receive(ResidueShares)
@@ -160,13 +159,11 @@ class SigmoidRequester:
         """
         sums, (rows, entries) = np.empty(shape[0], dtype=np.uint64), shape
         slots = self.plan.slots
-        blocks = slot_blocks(slots, rows, entries)
-        work = sum(block.ciphertexts for block in blocks)
-        for sent, answered in _turns(blocks):
+        for sent, answered in _turns(slot_blocks(slots, rows, entries)):
             if sent is not None:
                 entropy = self.entropy.fork(f"{purpose} {number} {sent.rows.start}")
-                vectors = sent.vectors(numbers(sent.rows))
-                for encrypted in self.key.encrypt_all(vectors, work, entropy):
+                for at, vector in enumerate(sent.vectors(numbers(sent.rows))):
+                    encrypted = self.key.encrypt(vector, entropy.fork(f"{at}"))
                     yield from send(Segments(number, encrypted))
             if answered is not None:
                 message = yield from receive(CarryShares)
