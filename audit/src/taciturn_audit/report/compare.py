@@ -95,7 +95,8 @@ def _verdict(comparison: Comparison) -> b.Section:
     leaking = [name_of(row) for row in comparison.compared if row.shuffled.leak]
     kept = [name_of(row) for row in comparison.compared if not row.shuffled.leak]
     headline = "No attack we know recovers labels with any of these mechanisms"
-    found = "No leak found; not a proof of safety"
+    tried = any(row.shuffled.attack is not None for row in comparison.compared)
+    found = f"No {'leak found' if tried else 'attack applies'}; not a proof of safety"
     badge = b.Badge("not-shown", "○", found)
     if comparison.scheme == "clear":
         badge = b.Badge("certain", "◆", f"Not encrypted. {found}")
