@@ -163,6 +163,7 @@ _CLOSING: dict[Level, str] = {
     AT_RISK: "Labels are at risk: in a simulated training an attack did better than guessing.",
     CLEAR: "No attack we know recovers labels. That is not a proof of safety.",
 }
+_UNTRIED = "No known attack applies to what Alice receives. That is not a proof of safety."
 _EXPOSED = "Columns leak: an attack reconstructed some of Alice's columns from what Bob receives."
 
 
@@ -193,7 +194,8 @@ def prediction_facts(notes: PredictionNotes) -> Facts:
 
 
 def _closing(result: CheckResult) -> list[Block]:
-    words = [_CLOSING[result.verdict]]
+    untried = result.verdict == CLEAR and not result.attacked
+    words = [_UNTRIED if untried else _CLOSING[result.verdict]]
     if result.bob_seat is not None and result.bob_seat.findings.leaks:
         words.append(_EXPOSED)
     return [Paragraph(word, "strong") for word in words]

@@ -252,14 +252,9 @@ def conclude_columns(
         # More values before a better fit; of equal ones, the one that leaves less open.
         best = max(
             above,
-            key=lambda one: (
-                one.recovered_low > most,
-                one.recovered,
-                one.ambiguity == "none",
-                one.r2 or 0.0,
-            ),
+            key=lambda one: (one.recovered_low > most, one.recovered, one.ambiguity == "none"),
         )
-        how = f"the attack {best.name}, knowing {_known(best)}{_OPEN.get(best.ambiguity, '')}"
+        how = f"the attack {best.name}, knowing {_known(best)}{_left(best)}"
         if best.recovered_low > most:
             little = "" if _is_clearly_more(best, most) else " a little"
             return True, (
@@ -298,20 +293,22 @@ def _is_clearly_more(attack: ColumnScore, most: float) -> bool:
 def gain(findings: ColumnFindings) -> tuple[bool, float, float]:
     """How much more attacks find than the controls: whether clearly so, in values, and in R2."""
     most, fit = _without(findings.controls)
-    above = [attack for attack in findings.attacks if is_above(attack, findings.controls)]
-    more = [attack for attack in above if attack.recovered_low > most]
-    fits = [attack.r2 - fit for attack in above if attack.r2 is not None]
-    clearly = any(_is_clearly_more(attack, most) for attack in more)
-    return (
-        clearly or max(fits, default=0.0) > R2_MARGIN,
-        max((attack.recovered - most for attack in more), default=0.0),
-        max(fits, default=0.0),
-    )
+    more = [attack for attack in findings.attacks if attack.recovered_low > most]
+    fits = [(one.r2 or 0.0) - fit for one in findings.attacks if _explains_more(one, fit)]
+    clearly = bool(fits) or any(_is_clearly_more(attack, most) for attack in more)
+    values = [attack.recovered - most for attack in more]
+    return clearly, max(values, default=0.0), max(fits, default=0.0)
 
 
 def _known(attack: ColumnScore) -> str:
     count = counted(round(attack.known_rows), "row") if attack.known_rows else "no row"
     return f"{count} of hers"
+
+
+def _left(attack: ColumnScore) -> str:
+    if attack.ambiguity == "a linear map":
+        return ", after a linear change of coordinates that he does not know"
+    return "" if attack.ambiguity == "none" else f", up to {attack.ambiguity}"
 
 
 def is_above(attack: ColumnScore, known: Sequence[ColumnControl]) -> bool:
@@ -329,11 +326,6 @@ MARKED = f"{ABOVE} above both controls: the whole interval of the values recover
 
 TITLE = "How well Bob can reconstruct Alice's columns"
 
-_OPEN = {
-    "order and sign of columns": ", up to the order and signs of the columns",
-    "order, unit and offset of columns": ", up to the order, units and offsets of the columns",
-    "a linear map": ", after a linear change of coordinates that he does not know",
-}
 _LEFT_OPEN = {
     "none": NONE,
     "order and sign of columns": "sign",

@@ -95,7 +95,11 @@ def _verdict(comparison: Comparison) -> b.Section:
     leaking = [name_of(row) for row in comparison.compared if row.shuffled.leak]
     kept = [name_of(row) for row in comparison.compared if not row.shuffled.leak]
     headline = "No attack we know recovers labels with any of these mechanisms"
-    badge = b.Badge("not-shown", "○", "No leak found; not a proof of safety")
+    tried = any(row.shuffled.attack is not None for row in comparison.compared)
+    found = f"No {'leak found' if tried else 'attack applies'}; not a proof of safety"
+    badge = b.Badge("not-shown", "○", found)
+    if comparison.scheme == "clear":
+        badge = b.Badge("certain", "◆", f"Not encrypted. {found}")
     for_bob = "Any of these mechanisms withstands the attacks we know"
     if leaking:
         verb = "leaks" if len(leaking) == 1 else "leak"
@@ -131,12 +135,11 @@ def _outcome(compared: ComparedMechanism, figure: str) -> b.Words:
         leak = b.Span("Labels leak.", "warning" if compared.bounded else "bad")
         return (leak, f" Labels shuffled: {compared.verdict}{relies}")
     if best.attack is None:
-        words = " No attack we know applies to what Alice receives."
-    else:
-        words = (
-            f" The best attack on shuffled labels, {best.attack}, has {figure} "
-            f"{share(best.value)}; without any message {share(best.known)}."
-        )
+        return (b.Span("No known attack applies to what Alice receives.", "good"), relies)
+    words = (
+        f" The best attack on shuffled labels, {best.attack}, has {figure} "
+        f"{share(best.value)}; without any message {share(best.known)}."
+    )
     return (b.Span("No leak found.", "good"), f"{words}{relies}")
 
 

@@ -84,9 +84,8 @@ def audit_page(audit: AuditResult) -> b.Page:
     alone = audit.runs[0].seat == "bob"
     sections = [] if alone else [verdict]
     if seat is not None:
-        columns = adversary_section(seat, audit.first.mechanism, "verdict" if alone else "columns")
-        # Alices who are named read about their own columns first.
-        sections.insert(0 if audit.runs[0].pooled else len(sections), columns)
+        ident = "verdict" if alone else "columns"
+        sections.append(adversary_section(seat, audit.first.mechanism, ident))
     if not alone:
         sections += [
             *_argument(audit.first),
