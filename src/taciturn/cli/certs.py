@@ -93,8 +93,8 @@ def _handed_out(record: dict[str, Any]) -> list[str]:
     return [
         f"certificates until {record['expires']}",
         *lines,
-        f"to nobody: {record['authority_key']}, which can sign a certificate of any name; keep it "
-        "offline for renewals, or delete it once both parties are set up",
+        f"to nobody: {record['authority_key']}",
+        "it can sign a certificate of any name: keep it offline for renewals, or delete it",
         "send each private key only to its party, over a channel that both trust",
     ]
 
