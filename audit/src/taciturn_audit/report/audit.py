@@ -128,12 +128,16 @@ def concluding_section(
         lines.append(conclusion.run.sentence)
     lines += [conclusion.caveat] if conclusion.caveat else []
     lines += [apart_sentence(conclusion.apart)] if conclusion.apart is not None else []
+    # Each sentence stands alone elsewhere; here the last one says it for all.
+    last = max((n for n, line in enumerate(lines) if _NO_PROOF in line), default=0)
+    lines = [line if n == last else line.replace(_NO_PROOF, "") for n, line in enumerate(lines)]
     paragraphs = (*map(Paragraph, lines), *blocks)
     return headline_section(
         conclusion.headline, conclusion.status, paragraphs, simulated=conclusion.simulated
     )
 
 
+_NO_PROOF = " That is not a proof of safety."
 NOT_ENCRYPTED = Paragraph(
     Span(
         "This run was not encrypted (scheme clear): it shows what an encrypted run would let each "
