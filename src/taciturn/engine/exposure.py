@@ -48,9 +48,9 @@ from taciturn.data.tables import FeatureTable
 from taciturn.errors import counted
 from taciturn.families.registry import BINOMIAL
 from taciturn.numerics.fixedpoint import magnitude_bits
-from taciturn.protocol.alice.score_noise import NOISE_BITS
 from taciturn.protocol.mutual import LOSSES
 from taciturn.protocol.scales import Scales
+from taciturn.protocol.scores import NOISE_BITS
 from taciturn.protocol.terms import Terms
 from taciturn.results.cost_preview import ColumnExposure, Disclosure
 

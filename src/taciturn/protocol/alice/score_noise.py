@@ -30,9 +30,9 @@ from taciturn.arrays import FloatArray, IntArray
 from taciturn.data.ids import RowIds
 from taciturn.memmap import row_blocks
 from taciturn.numerics.fixedpoint import FixedPoint
+from taciturn.protocol.scores import NOISE_BITS
 from taciturn.rng import KEY_BYTES, Entropy
 
-NOISE_BITS = 12
 _PERSON = b"taciturn scores"
 _DIGEST_BYTES = 16
 
