@@ -24,11 +24,12 @@ from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.alice import train_table_mutual as alice
 from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.score_noise import ScoreNoise, noise_key
 from taciturn.protocol.bob import train_table_mutual as bob
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.prediction import whitened_rows
-from taciturn.protocol.scores import NOISE_BITS, ScoreNoise, noise_key
+from taciturn.protocol.scores import NOISE_BITS
 from taciturn.protocol.terms import agree
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.schema import Settings
