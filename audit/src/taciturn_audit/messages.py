@@ -37,7 +37,7 @@ from taciturn.protocol.messages import (
     SharedProduct,
     SharedVector,
 )
-from taciturn_audit.results.audit import MessageSeen
+from taciturn_audit.results.audit import READABLE, MessageSeen
 from taciturn_audit.views.alice_view import AliceView
 
 _PLAIN: dict[type[Message], str] = {
@@ -71,10 +71,6 @@ _ENCRYPTED: dict[type[Message], str] = {
     Segments: "a bit of Bob's share of every weight and residue",
     SharedVector: "Bob's share of every residue and of her weights",
 }
-
-
-ENCRYPTED = frozenset(kind.__name__ for kind in _ENCRYPTED)
-"""The kinds that are encrypted in every scheme but ``clear``."""
 
 
 def messages_to_alice(view: AliceView) -> list[MessageSeen]:
@@ -114,6 +110,6 @@ def frames_to_alice(
 def _allows(kind: type[Message], hidden: bool, flipped: bool) -> str:
     if kind in _ENCRYPTED:
         encrypted = "multiply it by her columns; read nothing without Bob's key"
-        return encrypted if hidden else f"{encrypted} (readable in this run: {_ENCRYPTED[kind]})"
+        return encrypted if hidden else f"{encrypted} ({READABLE}: {_ENCRYPTED[kind]})"
     labels = "; its labels are flipped ones" if kind is RevealedGradient and flipped else ""
     return _PLAIN.get(kind, "") + labels

@@ -35,12 +35,12 @@ from taciturn.report.training import (
 )
 from taciturn.results.serialise import Dataclass, record_of
 from taciturn.results.training import TrainingRun
-from taciturn_audit.messages import ENCRYPTED
 from taciturn_audit.report import audit as shared
 from taciturn_audit.report.audit import decision
 from taciturn_audit.report.columns import adversary_section, skipped_facts
 from taciturn_audit.report.plots import attacks_svg, curves_of, epochs_svg
 from taciturn_audit.results.audit import (
+    READABLE,
     AfterEpochs,
     AuditRun,
     Control,
@@ -431,7 +431,7 @@ def messages_section(messages: Sequence[MessageSeen], scope: str = "") -> b.Sect
 
 def _protected(message: MessageSeen) -> str:
     if not message.encrypted:
-        return "encrypted in a real run" if message.message in ENCRYPTED else "unencrypted"
+        return "encrypted in a real run" if READABLE in message.allows else "unencrypted"
     bits = f", {message.key_bits} bits" if message.key_bits else ""
     return f"encrypted: {message.scheme or 'unnamed scheme'}{bits}"
 

@@ -103,6 +103,10 @@ class Evidence:
     violated: bool
 
 
+READABLE = "readable in this run"
+"""In ``MessageSeen.allows`` of a message that is encrypted between machines, and was not here."""
+
+
 @dataclass(frozen=True, slots=True)
 class MessageSeen:
     """One kind of message that reached Alice."""
