@@ -253,7 +253,7 @@ def test_the_operators_tutorial_runs_as_it_is_written(tmp_path):
     finally:
         for terminal in terminals:
             terminal.leave()
-    assert pl.read_csv(tmp_path / "trial/scores.csv").height == 400
+    assert pl.read_csv(tmp_path / "trial/scores.csv").height == 100
     hers, his = (ModelShare.load(tmp_path / f"trial/{role}.model.json") for role in ROLES)
     assert hers.session == his.session
 

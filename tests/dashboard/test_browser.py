@@ -97,10 +97,10 @@ def test_a_page_loads_lives_goes_stale_and_carries_on(browser, tmp_path):
         look.says("banner", "Another process took over")
         look.says("bars", "pass 3 of 12")
         assert "stale" not in look.page.evaluate("document.body.className")
-        other.end(PeerAbsent("nobody came to a secret place"))
+        other.end(PeerAbsent("nobody came to bob.secret.example"))
     look.says("state", "failed")
     look.says("banner", "PeerAbsent (exit code 43)")
-    assert "secret place" not in look.page.content()
+    assert "bob.secret.example" not in look.page.content()
     look.page.close()
 
 

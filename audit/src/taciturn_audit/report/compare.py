@@ -96,10 +96,10 @@ def _verdict(comparison: Comparison) -> b.Section:
     kept = [name_of(row) for row in comparison.compared if not row.shuffled.leak]
     headline = "No attack we know recovers labels with any of these mechanisms"
     tried = any(row.shuffled.attack is not None for row in comparison.compared)
-    found = f"No {'leak found' if tried else 'attack applies'}; not a proof of safety"
-    badge = b.Badge("not-shown", "○", found)
+    outcome = f"No {'leak found' if tried else 'attack applies'}; not a proof of safety"
+    badge = b.Badge("not-shown", "○", outcome)
     if comparison.scheme == "clear":
-        badge = b.Badge("certain", "◆", f"Not encrypted. {found}")
+        badge = b.Badge("certain", "◆", f"Not encrypted. {outcome}")
     for_bob = "Any of these mechanisms withstands the attacks we know"
     if leaking:
         verb = "leaks" if len(leaking) == 1 else "leak"
