@@ -48,9 +48,9 @@ from taciturn.data.tables import FeatureTable
 from taciturn.errors import counted
 from taciturn.families.registry import BINOMIAL
 from taciturn.numerics.fixedpoint import magnitude_bits
+from taciturn.privacy.openings import SCORE_NOISE_BITS
 from taciturn.protocol.mutual import LOSSES
 from taciturn.protocol.scales import Scales
-from taciturn.protocol.scores import NOISE_BITS
 from taciturn.protocol.terms import Terms
 from taciturn.results.cost_preview import ColumnExposure, Disclosure
 
@@ -254,7 +254,7 @@ def _unseen(opened: OpenedScores) -> str:
     )
 
 
-SCORE_NOISE = f"practically exact (noise of up to {2.0**-NOISE_BITS:.5f})"
+SCORE_NOISE = f"practically exact (noise of up to {2.0**-SCORE_NOISE_BITS:.5f})"
 """The precision of the scores that Bob receives after training."""
 
 
