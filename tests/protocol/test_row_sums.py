@@ -78,11 +78,11 @@ class Setup:
             labels = LabelTable.from_data((scores + rng.normal(size=rows) > 0).astype(np.int8))
         else:
             labels = LabelTable.from_data(scores + rng.normal(size=rows), family=family)
-        tables = (
+        alice, bob = (
             FeatureTable.from_data(values, columns=[f"{name}{j}" for j in range(values.shape[1])])
             for name, values in (("a", hers), ("b", his))
         )
-        return cls(terms, plan, *tables, labels, shares, scores)
+        return cls(terms, plan, alice, bob, labels, shares, scores)
 
     def programs(self, shift: float = 0.0, plan: RowSumPlan | None = None) -> tuple[Any, Any]:
         functions = RowFunctions.from_losses(self.plan.waves, self.labels, shift)
@@ -162,7 +162,7 @@ def test_more_rows_than_a_piece_or_a_block_has():
 
 def test_nothing_is_opened_by_the_exchange_itself():
     """What Bob decrypts of the products is uniform, and no message has a sum or a score."""
-    setup, words = Setup.make(rows=2000), list[FloatArray]()
+    setup = Setup.make(rows=2000)
     _, said = setup.total()
     assert not any(isinstance(message, OpenedSums) for _, message in said)
     words = [
