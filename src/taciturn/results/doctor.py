@@ -57,8 +57,8 @@ class ExposureResult(Result):
 
     file: str
     scores_per_row: int | None
-    trainings_per_row: int | None
-    row_accounts: tuple[ScoreAccount, ...]
+    trainings_per_row: int | None = None
+    row_accounts: tuple[ScoreAccount, ...] = ()
     past: PastExposure = field(metadata=INLINE)
     version: str
 
