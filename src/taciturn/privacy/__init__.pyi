@@ -73,3 +73,11 @@ from taciturn.privacy.unprotected import Unprotected as Unprotected
 
 # Exported under another name than their module gives them.
 __all__ = ["draw_gaussian", "draw_noise", "read_told_quality"]
+from taciturn.privacy.openings import OPENING_ROWS as OPENING_ROWS
+from taciturn.privacy.openings import OPENINGS as OPENINGS
+from taciturn.privacy.openings import Opening as Opening
+from taciturn.privacy.openings import RowNoise as RowNoise
+from taciturn.privacy.openings import ScoreNoise as ScoreNoise
+from taciturn.privacy.openings import noise_of as noise_of
+from taciturn.privacy.openings import opens_sums as opens_sums
+from taciturn.privacy.openings import row_noise as row_noise
