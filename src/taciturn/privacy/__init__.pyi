@@ -73,7 +73,6 @@ from taciturn.privacy.unprotected import Unprotected as Unprotected
 
 # Exported under another name than their module gives them.
 __all__ = ["draw_gaussian", "draw_noise", "read_told_quality"]
-from taciturn.privacy.openings import OPENING_ROWS as OPENING_ROWS
 from taciturn.privacy.openings import OPENINGS as OPENINGS
 from taciturn.privacy.openings import Opening as Opening
 from taciturn.privacy.openings import RowNoise as RowNoise
