@@ -139,6 +139,10 @@ from taciturn.protocol.terms import AGREED as AGREED
 from taciturn.protocol.terms import Terms as Terms
 from taciturn.protocol.terms import agree as agree_terms
 from taciturn.protocol.terms import require_used as require_used
+from taciturn.protocol.terms import with_row_defaults as with_row_defaults
 
 # Exported under another name than their module gives them.
 __all__ = ["agree_terms", "gather"]
+from taciturn.protocol.mutual import OpenedFigures as OpenedFigures
+from taciturn.protocol.mutual import SharedSums as SharedSums
+from taciturn.protocol.mutual import SumsPlan as SumsPlan
