@@ -45,6 +45,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable
+from taciturn.engine.few_columns import few_columns_text
 from taciturn.errors import counted
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.openings import SCORE_NOISE_TEXT, opened_sums
@@ -141,13 +142,15 @@ def column_exposure(
     trainings.
     """
     opened = opened or OpenedScores.from_terms(terms, rows, held_out)
+    few = few_columns_text(table)
+    few = f". {few}" if few else ""
     if terms.mechanism.shares_scores:
         return ColumnExposure(
             scores_per_row=0,
             opened_values=opened.in_all,
             columns_per_score=0,
             scores_for_all=0,
-            warning=_unseen(opened),
+            warning=_unseen(opened) + few,
         )
     room = _Room.from_terms(terms, rows, table)
     return ColumnExposure(
@@ -155,7 +158,7 @@ def column_exposure(
         opened_values=opened.in_all,
         columns_per_score=room.columns_per_score,
         scores_for_all=room.scores_for_all,
-        warning=_warning(terms, opened, len(table.columns), room),
+        warning=_warning(terms, opened, len(table.columns), room) + few,
     )
 
 

@@ -4,13 +4,15 @@
 
     Alice                                            Bob
       Hello (held-out rows)                     <->  Hello
+      HeldOutScoring (only in mutual)           ->
       the training (by its conversation)
       Hello, PartialScores (training rows)      ->   Hello
       Hello, PartialScores (held-out rows)      ->   Hello
                                                 <-   HeldOutQuality
                                                      (only with agreed share-metrics)
 
-Where weights are shared only the held-out rows are scored, from the shares.
+Where weights are shared only the held-out rows are scored, from the shares. In ``mutual`` Alice
+says first whether she opens these scores: beyond her limit on models that score a row she does not.
 The settings and the held-out rows are compared before the training, so that a difference shows
 before the work and not after it. Only Bob learns scores; what they are worth he tells where that is
 agreed, which is a release.

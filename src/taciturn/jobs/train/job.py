@@ -242,7 +242,12 @@ class TrainSide(JournaledTraining[FinishedTraining, PartyRun]):
     def run_task(self, session: JournaledSession) -> FinishedTraining:
         """Train, and write the model."""
         inputs, observe = self.plan.on(self.engine), self.callbacks.observe
-        return TrainingTask.resume(inputs, session, self.log, observe, self._record).train()
+        finished = TrainingTask.resume(inputs, session, self.log, observe, self._record).train()
+        if session.opens_held_out:
+            return finished
+        why = self.plan.consent.unscored_text()
+        self.log("warning", about=why)
+        return replace(finished, run=replace(finished.run, held_out_unscored=why))
 
     def to_record(self, outcome: FinishedTraining, state: SessionState) -> bytes:
         """The outcome for the journal."""

@@ -232,6 +232,18 @@ class ScoreBudget(RowBudget[RowOpening]):
         """The most models that have scored one row for the partner."""
         return self.largest().models
 
+    def models_after(self, charge: ScoreCharge) -> int:
+        """The most models that have scored one of these rows after a charge, or are charged."""
+        with self.store.reading() as records:
+            account = self.account(records)
+            if self._is_charged(account, charge.session):
+                return 0
+            rows = ScoredRows(records, self.partner)
+            changes = (
+                rows.change(account.tags(ids.series), opening) for ids, opening in charge.rows
+            )
+            return max((int((one.models + one.new).max(initial=0)) for one in changes), default=0)
+
     def largest(self) -> LargestCounts:
         """The largest counts of one row."""
         with self.store.reading() as records:
