@@ -78,6 +78,10 @@ class OpenedScores:
         looks = agreed.models + (agreed.rounds if agreed.evaluate == "epoch" else 0)
         if method.shares_scores:
             sums = (min(agreed.rounds, LOSSES) if agreed.family == BINOMIAL else 0) + 1
+            if terms.summed is not None:
+                # A fold opens nothing; its setting's sum counts with the training on all rows.
+                sums = 0 if terms.summed.fold else sums + 1
+                return cls(0, 0, sums, 0, sums)
             return cls(0, looks, held_out * looks + sums, agreed.models, sums)
         if method.shares_weights:
             in_all = rows * agreed.rounds + held_out * looks
