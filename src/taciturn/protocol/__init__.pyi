@@ -139,6 +139,7 @@ from taciturn.protocol.terms import AGREED as AGREED
 from taciturn.protocol.terms import Terms as Terms
 from taciturn.protocol.terms import agree as agree_terms
 from taciturn.protocol.terms import require_used as require_used
+from taciturn.protocol.terms import with_row_defaults as with_row_defaults
 
 # Exported under another name than their module gives them.
 __all__ = ["agree_terms", "gather"]
