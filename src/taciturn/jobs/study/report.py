@@ -31,8 +31,8 @@ _ALIKE = (
 )
 _SUMMED = (
     "Capped loss: mean over all rows, each at the model that was trained without its fold; a row "
-    "counts at most {cap:g}. Only this sum was opened, with noise of {noise:g} rows (Laplace). Worse "
-    "by: difference from the best model, ± the standard deviation of the noise alone."
+    "counts at most {cap:g}. Only this sum was opened, with noise of {noise:g} rows (Laplace). "
+    "Worse by: difference from the best model, ± the standard deviation of the noise alone."
 )
 _COARSE = (
     "{rows:,} rows are few for this noise: the choice is coarse. Below {least:,} rows a study in "
@@ -181,7 +181,7 @@ def _simulated(result: SimulatedStudy) -> dict[str, b.Words]:
         "models": f"{result.study.models} trained; solver {result.solver}, encryption "
         f"{result.scheme}",
         "time": f"{duration(result.seconds)}, {counted(result.workers, 'process')}",
-        "training scores that Bob receives": _opened(result.scores_per_row),
+        "training scores that Bob receives": _opened(result),
         **({"note": "; ".join(result.notes)} if result.notes else {}),
     }
 
@@ -194,7 +194,7 @@ def _between(result: StudyRun) -> dict[str, b.Words]:
         "time": f"{run.seconds:.1f} s, of which {run.waiting_seconds:.1f} s waiting for the peer",
         "traffic": f"{data_size(run.bytes_sent)} sent, {data_size(run.bytes_received)} received, "
         f"over {counted(run.links, 'link')}",
-        "training scores that Bob received": _opened(result.scores_per_row),
+        "training scores that Bob received": _opened(result),
     }
     if table.settings and table.settings[0].model is not None:
         facts["models' files"] = str(Path(table.settings[0].model).parent)
@@ -203,8 +203,10 @@ def _between(result: StudyRun) -> dict[str, b.Words]:
     return facts
 
 
-def _opened(scores: int) -> str:
-    return f"up to {scores:,} per row, all models together" if scores else "none"
+def _opened(result: StudyRun | SimulatedStudy) -> str:
+    if result.scores_per_row:
+        return f"up to {result.scores_per_row:,} per row, all models together"
+    return "none, and one noisy sum per setting" if _by_sums(result) else "none"
 
 
 def _by_sums(result: StudyRun | SimulatedStudy) -> bool:
