@@ -151,8 +151,8 @@ def beyond_blocks(scores: int | None) -> list[Block]:
     if not scores:
         return []
     words = (
-        f"{counted(scores, 'score')} may lie beyond the range, and may have wrapped: the model may "
-        "be worthless. Clip the columns, raise l2, or raise score-range."
+        f"at least {counted(scores, 'score')} may lie beyond the range, and may have wrapped: the "
+        "model may be worthless. Clip the columns, raise l2, or raise score-range."
     )
     return [Paragraph(words, "warning")]
 

@@ -202,6 +202,7 @@ def opened_scores(trainings: Sequence[StudyTraining], folds: int) -> OpenedScore
         ),
         in_all=sum(training.opened.in_all for training in trainings),
         sums=sum(training.opened.sums for training in trainings),
+        study_sums=sum(training.opened.study_sums for training in trainings),
     )
 
 
