@@ -47,8 +47,7 @@ from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import counted
 from taciturn.numerics.fixedpoint import magnitude_bits
-from taciturn.privacy.openings import LOSS_CAP, row_noise
-from taciturn.protocol.openings import SCORE_NOISE_TEXT, opened_sums
+from taciturn.protocol.openings import SCORE_NOISE_TEXT, opened_sums, study_sums_text
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
 from taciturn.results.cost_preview import ColumnExposure, Disclosure
@@ -59,9 +58,9 @@ class OpenedScores:
     """Number of scores a training opens to Bob; with several Alices, number of summed scores.
 
     ``per_row`` is the most of one training row. ``in_all`` includes ``sums`` over all training rows
-    where no score is opened: losses, and a count. ``study_sums`` of them judge a study's settings. ``charge`` is what Alice's budget is charged for
-    a training row: sums count as one score, since two trainings that differ in one label reveal
-    about one score of that row.
+    where no score is opened: losses, and a count. ``study_sums`` of them judge a study's settings.
+    ``charge`` is what Alice's budget is charged for a training row: sums count as one score, since
+    two trainings that differ in one label reveal about one score of that row.
     """
 
     per_row: int
@@ -254,15 +253,7 @@ def _from_study(opened: OpenedScores) -> str:
 
 def _by_sums(terms: Terms, opened: OpenedScores) -> str:
     """What a study tells Bob that opens one sum for each setting."""
-    plan_rows = 0 if terms.summed is None else terms.summed.rows
-    noise = row_noise("study sum", plan_rows)
-    bits = noise.bits(LOSS_CAP, opened.study_sums)
-    return (
-        "Bob receives no score of any row, and one noisy number per setting: "
-        f"{counted(opened.study_sums, 'sum')} over {plan_rows:,} rows of a loss of at most "
-        f"{LOSS_CAP:g}, with Laplace noise of {noise.width:g} rows each, which tell at most "
-        f"{bits:.2g} bits of one row's own loss together"
-    )
+    return study_sums_text(0 if terms.summed is None else terms.summed.rows, opened.study_sums)
 
 
 def _unseen(terms: Terms, opened: OpenedScores) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
+from taciturn.errors import counted
 from taciturn.families.registry import BINOMIAL
-from taciturn.privacy.openings import SCORE_NOISE, opens_sums
+from taciturn.privacy.openings import LOSS_CAP, SCORE_NOISE, opens_sums, row_noise
 from taciturn.protocol.terms import Terms
 
 SCORE_NOISE_TEXT = f"practically exact (noise of up to {SCORE_NOISE.half_width:.5f})"
@@ -25,3 +26,14 @@ def opened_sums(terms: Terms, rows: int) -> tuple[SumKind, ...]:
     if agreed.family != BINOMIAL or agreed.rounds < 2:
         return ("count of scores",)
     return ("change of the loss", "count of scores")
+
+
+def study_sums_text(rows: int, settings: int) -> str:
+    """Describe what the sums of a study's settings tell Bob, without a final full stop."""
+    noise = row_noise("study sum", rows)
+    return (
+        "Bob receives no score of any row, and one noisy number per setting: "
+        f"{counted(settings, 'sum')} over {rows:,} rows of a loss of at most {LOSS_CAP:g}, with "
+        f"Laplace noise of {noise.width:g} rows each, which tell at most "
+        f"{noise.bits(LOSS_CAP, settings):.2g} bits of one row's own loss together"
+    )
