@@ -12,7 +12,7 @@ import pytest
 
 import taciturn
 from taciturn.engine import Callbacks, run_pair
-from taciturn.errors import ConfigError, TaciturnError
+from taciturn.errors import AgreementError, ConfigError
 from taciturn.jobs.study import StudiedSetting, StudyTable, StudyTraining
 from taciturn.numerics import capped_loss
 from taciturn.parallel import one_thread
@@ -132,7 +132,8 @@ def test_a_study_that_is_killed_opens_the_same_number_with_the_same_noise(tmp_pa
 
 
 def test_scores_are_opened_only_where_the_study_and_alice_s_file_say_so(tmp_path):
-    write_study(tmp_path, OPEN, agreement=MUTUAL)
+    refuses = {"alice": {"accept-column-exposure": None}}
+    write_study(tmp_path, OPEN, agreement=MUTUAL, privacy=refuses)
     plan = study_of(tmp_path, "alice").plan
     assert plan.scores.per_row == 2
     refusal = plan.consent.refusal()
@@ -176,13 +177,13 @@ def test_two_studies_of_which_one_opens_scores_are_told_apart(tmp_path):
     write_study(tmp_path, GRID, agreement=MUTUAL)
     path = tmp_path / "bob.toml"
     path.write_text(path.read_text().replace("folds = 2", "folds = 2\nopen-scores = true"))
-    all_refused(TaciturnError, run_study(tmp_path).alice, names="open-scores")
+    all_refused(AgreementError, run_study(tmp_path).alice, names="open-scores")
 
 
 @pytest.mark.parametrize(
     ("study", "changes", "names"),
     [
-        (f'rank-by = "auc"\n{GRID}', {}, ("auc", "open-scores")),
+        (f'rank-by = "auc"\n{GRID}', {}, ("AUC", "open-scores")),
         ("folds = 2\nl2 = [0.01, 0.015, 0.1]\n", {}, ("0.01", "0.015")),
         ("folds = 2\nl2 = [0.1, 0.06]\n", {}, ("0.06", "0.1")),
         (OPEN, {"mechanism": "sealed"}, "open-scores"),
