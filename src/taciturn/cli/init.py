@@ -10,6 +10,7 @@ import typer
 from taciturn.cli.console import Json, console
 from taciturn.errors import ConfigError
 from taciturn.files import to_json
+from taciturn.output_paths import PathUse
 from taciturn.settings.schema import DEFAULT_MECHANISM, OWN_DATA_MECHANISM
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def init(
-    folder: Annotated[Path, typer.Option(help="Folder to write to.")] = Path(),
+    folder: Annotated[Path, PathUse.WRITTEN, typer.Option(help="Folder to write to.")] = Path(),
     mechanism: Annotated[
         str | None,
         typer.Option(
