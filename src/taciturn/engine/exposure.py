@@ -46,11 +46,9 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import counted
-from taciturn.families.registry import BINOMIAL
 from taciturn.numerics.fixedpoint import magnitude_bits
-from taciturn.protocol.mutual import LOSSES
+from taciturn.protocol.openings import SCORE_NOISE_TEXT, opened_sums
 from taciturn.protocol.scales import Scales
-from taciturn.protocol.scores import NOISE_BITS
 from taciturn.protocol.terms import Terms
 from taciturn.results.cost_preview import ColumnExposure, Disclosure
 
@@ -77,7 +75,7 @@ class OpenedScores:
         agreed, method = terms.agreement, terms.mechanism
         looks = agreed.models + (agreed.rounds if agreed.evaluate == "epoch" else 0)
         if method.shares_scores:
-            sums = (min(agreed.rounds, LOSSES) if agreed.family == BINOMIAL else 0) + 1
+            sums = len(opened_sums(agreed, rows))
             return cls(0, looks, held_out * looks + sums, agreed.models, sums)
         if method.shares_weights:
             in_all = rows * agreed.rounds + held_out * looks
@@ -249,13 +247,9 @@ def _unseen(opened: OpenedScores) -> str:
     if not scores:
         return text
     return (
-        f"{text}. He learns {counted(scores, 'score')} of held-out rows, {SCORE_NOISE}; if he "
+        f"{text}. He learns {counted(scores, 'score')} of held-out rows, {SCORE_NOISE_TEXT}; if he "
         "deviates, they can tell him about training rows of his choice"
     )
-
-
-SCORE_NOISE = f"practically exact (noise of up to {2.0**-NOISE_BITS:.5f})"
-"""The precision of the scores that Bob receives after training."""
 
 
 def _warning(terms: Terms, opened: OpenedScores, columns: int, room: _Room) -> str:

@@ -50,6 +50,11 @@ _ANSWERS: dict[Level, b.Words] = {
     ),
     CLEAR: (b.Span("No leak found.", "strong"), " No attack that was run recovered labels."),
 }
+_UNPROTECTED: b.Words = (
+    b.Span("Unprotected.", "warning"),
+    " Nothing bounds what Alice learns. No attack recovered labels in the rehearsal; on other rows "
+    "one may.",
+)
 _NOT_RUN: b.Words = (
     b.Span("No attack was run.", "warning"),
     f" The packages for it are not installed ({install_hint('audit')}); only the mechanism's own "
@@ -255,6 +260,8 @@ def _headline(result: Review) -> tuple[str, b.Badge]:
         return f"Bob can estimate {_own(result, 'alice')} columns", risk
     if too_many := _too_many_scores(result):
         return too_many, risk
+    if check is not None and check.unprotected:
+        return f"Nothing bounds what Alice learns about {_own(result, 'bob')} labels", risk
     if check is not None and check.verdict == AT_RISK:
         return f"{_own(result, 'bob').capitalize()} labels are at risk", risk
     if check is None:
@@ -312,7 +319,7 @@ def _for_alice(result: Review) -> str:
 def _for_bob(result: Review) -> str:
     if result.check is None:
         return "Whether Alice can recover your labels was not tested. Install the audit and repeat."
-    if result.check.verdict != CLEAR:
+    if result.check.verdict != CLEAR or result.check.unprotected:
         return "If you sign, Alice may learn labels of yours. Change the mechanism before you sign."
     return "You rely on the assumption under Privacy cost, and on Alice following the protocol."
 
@@ -331,6 +338,8 @@ def _labels_in_short(result: Review) -> b.Words:
     check = result.check
     if check is None:
         return _NOT_RUN
+    if check.verdict == CLEAR and check.unprotected:
+        return _UNPROTECTED
     attacked = check.attacked or check.verdict != CLEAR
     return _ANSWERS[check.verdict] if attacked else _none_applies(result, "Alice")
 
@@ -458,7 +467,7 @@ def _rehearsed(check: CheckResult, result: Review) -> list[b.Block]:
         b.Paragraph((*in_short, _NO_PROOF) if check.verdict == CLEAR else in_short),
         *_verdicts(check.verdicts),
     ]
-    if check.verdict != CLEAR:
+    if check.verdict != CLEAR or check.unprotected:
         blocks += [b.Heading("Alternatives"), advice_facts(check)]
     if check.bob_seat is not None:
         blocks += rehearsal_blocks(check.bob_seat)

@@ -108,6 +108,7 @@ class TrainedModel:
     ``scores`` are those of the rows that judge it, as an array store keeps them; None at Alice.
     ``losses`` has the training loss of each pass and ``row_changes`` the largest change of a row's
     probability, unless penalties share the passes; ``wraps`` how many scores may have wrapped.
+    ``opened_change`` is the decrease of the loss in the last pass where that alone is opened.
     """
 
     number: int
@@ -115,6 +116,7 @@ class TrainedModel:
     losses: tuple[float, ...] = field(default=(), repr=False)
     row_changes: tuple[float, ...] = field(default=(), repr=False)
     wraps: int | None = None
+    opened_change: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,11 +354,16 @@ class _Models:
             tuple(float(point[name]) for point in self._losses.curve if name in point)
             for name in ("train_loss", "row_change")
         )
-        if isinstance(trained, BobTrained) and trained.losses:
-            # The curve of a search is that of all its penalties.
-            losses, changes = trained.losses, ()
+        opened_change = None
+        if isinstance(trained, BobTrained):
+            opened_change = trained.opened_change
+            if trained.losses:
+                # The curve of a search is that of all its penalties.
+                losses, changes = trained.losses, ()
         wraps = suspected_wraps(model.terms, trained)
-        self._trained.append(TrainedModel(model.number, scores, losses, changes, wraps))
+        self._trained.append(
+            TrainedModel(model.number, scores, losses, changes, wraps, opened_change)
+        )
         fold = "all rows" if model.fold is None else f"fold {model.fold + 1}"
         side.log("model trained", model=model.point.number, on=fold, number=model.number + 1)
         self._publish_stage()
@@ -398,7 +405,12 @@ def _evaluate(side: StudySide, finished: FinishedStudy, setting: StudiedSetting)
     trained = next(model for model in finished.trained if model.number == whole.number)
     labels = side.tables.labels
     bound = MOST_LOSS if labels is None else most_loss(labels)
-    arrived = assess_convergence(trained.losses, row_changes=trained.row_changes, most_loss=bound)
+    arrived = assess_convergence(
+        trained.losses,
+        row_changes=trained.row_changes,
+        most_loss=bound,
+        opened_change=trained.opened_change,
+    )
     figures = (_metrics(side, model) for model in folds)
     judged = setting.judged(
         tuple(

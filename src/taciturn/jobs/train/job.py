@@ -187,7 +187,7 @@ LINGER_SECONDS = 60.0
 # What a model's file says beside the figures themselves.
 _VERDICT = (
     *("bob_alone", "partner_adds", "converged", "converged_reason", "diverged", "last_change"),
-    *("last_row_change", "told_quality", "symmetry", "scores_beyond_range"),
+    *("last_row_change", "told_quality", "symmetry", "opened_change", "scores_beyond_range"),
 )
 
 

@@ -1,9 +1,9 @@
 """Alice's side of newton in which nobody sees a score.
 
 The chart of messages, and what both sides do alike, stand in ``taciturn.protocol.mutual_table``.
-Alice's own part is her tables of the sigmoid and of the carries. After the last pass she opens her
-shares of two losses and a count to Bob. Her weights stay shared; with ``reveal`` Bob sends his
-share of hers, and with ``reveal_bob`` she sends hers of his.
+Alice's own part is her tables of the sigmoid and of the carries. With enough rows she opens her
+shares of the change of the loss and of a count to Bob after the last pass. Her weights stay shared;
+with ``reveal`` Bob sends his share of hers, and with ``reveal_bob`` she sends hers of his.
 
 Alice's half of products number by number: her numbers times Bob's, summed, under a mask of hers.
 
@@ -14,7 +14,7 @@ Alice's half of products number by number: her numbers times Bob's, summed, unde
                                                 <-   Phases, or Segments      <numbers>, several
       ResidueShares, or CarryShares             ->   the sums are his shares
        <sum of table * numbers + masks>
-      LossShares           the same of          ->   (to Phases, where the pass's loss is opened)
+      LossShares           the same of          ->   (to Phases, where the pass's loss is summed)
        another table
 """
 
@@ -26,10 +26,8 @@ import numpy as np
 
 from taciturn.arrays import IntArray, WordArray
 from taciturn.crypto.base import (
-    EncryptedAnswer,
     SlotPublicKey,
     SlotScheme,
-    SlotSum,
     Wrapping,
 )
 from taciturn.errors import RemoteProtocolError, StateError
@@ -37,25 +35,23 @@ from taciturn.numerics.shared_fraction import Carried, Carry
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import with_seed
 from taciturn.protocol.alice.sealed import revealed_share
+from taciturn.protocol.alice.slot_products import ProductResponder, masked
 from taciturn.protocol.batches import key_seed
 from taciturn.protocol.events import Boundary
 from taciturn.protocol.handshake import open_training
 from taciturn.protocol.keyrings import PeerKeys
 from taciturn.protocol.messages import (
-    CarryShares,
     GivenShare,
     KeyOffer,
     LossShares,
     Phases,
     ResidueShares,
-    Segments,
     ShareNumbers,
 )
 from taciturn.protocol.mutual import (
     Columns,
     Numbers,
     SharedSums,
-    SlotBlock,
     ring_words,
     shares_modulo_power,
     sized_vector,
@@ -94,7 +90,7 @@ class SigmoidResponder:
     def residues(self, number: int, scores: IntArray) -> Program[tuple[IntArray, WordArray]]:
         """Her share of the rows' residues, from her table of the sigmoid.
 
-        Where the loss is opened also her shares of the rows' losses, modulo p: the same ciphertexts
+        Where the loss is summed also her shares of the rows' losses, modulo p: the same ciphertexts
         times another table.
         """
         plan = self.plan
@@ -119,7 +115,7 @@ class SigmoidResponder:
     ) -> Program[tuple[WordArray, WordArray]]:
         """Her shares of the sigmoids, and of losses, modulo the prime."""
         plan, sigmoid = self.plan, self.plan.sigmoid_in(number)
-        loss_unit = plan.sums.loss_unit / plan.rows if plan.sums.opens(number) else None
+        loss_unit = plan.sums.loss_unit / plan.rows if plan.sums.sums_loss(number) else None
         shares, losses = np.empty(len(scores), dtype=np.uint64), list[WordArray]()
         for block in slot_blocks(slots, len(scores), sigmoid.entries):
             entropy = self.entropy.fork(f"waves {number} {block.rows.start}")
@@ -135,10 +131,10 @@ class SigmoidResponder:
                 phases = sized_vector(message.phases, block.length)
                 for total, part in zip(totals, parts, strict=True):
                     total.add(part, phases)
-            answer, shares[block.rows] = _masked(totals[0], block, slots, entropy)
+            answer, shares[block.rows] = masked(totals[0], block, slots, entropy)
             yield from send(ResidueShares(number, answer))
             if loss_unit is not None:
-                answer, taken = _masked(totals[1], block, slots, of_loss)
+                answer, taken = masked(totals[1], block, slots, of_loss)
                 losses.append(taken)
                 yield from send(LossShares(number, answer))
         return shares, np.concatenate([*losses, _NONE])
@@ -160,29 +156,11 @@ class SigmoidResponder:
 
         ``shape`` has the rows and the numbers of each. ``purpose`` is one of its kind in a pass.
         """
-        shares, (rows, entries) = np.empty(shape[0], dtype=np.uint64), shape
-        for block in slot_blocks(self.plan.slots, rows, entries):
-            entropy = self.entropy.fork(f"{purpose} {number} {block.rows.start}")
-            total = self.key.sum_of(block.length)
-            for vector in block.vectors(numbers(block.rows)):
-                message = yield from receive(Segments)
-                require_turn("Segments", message.iteration, number)
-                total.add(vector, sized_vector(message.marks, block.length))
-            answer, shares[block.rows] = _masked(total, block, self.plan.slots, entropy)
-            yield from send(CarryShares(number, answer))
-        return shares
+        products = ProductResponder(self.plan.slots, self.key, self.entropy)
+        return (yield from products.shared_products(purpose, number, shape, numbers))
 
     def _whole(self, taken: WordArray) -> IntArray:
         return shares_modulo_power(taken, self.plan.slots.modulus, self.ring, less=True)
-
-
-def _masked(
-    total: SlotSum, block: SlotBlock, slots: SlotScheme, entropy: Entropy
-) -> tuple[EncryptedAnswer, WordArray]:
-    """The masked sum, and her shares of the rows' sums: minus those of the masks."""
-    masks = entropy.fork("masks").integers(slots.modulus, block.length)
-    answer = total.masked(masks.view(np.int64), entropy)
-    return answer, np.uint64(slots.modulus) - block.sums(masks, slots.modulus)
 
 
 _NO_WEIGHTS = np.empty(0)
