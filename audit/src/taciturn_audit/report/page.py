@@ -86,6 +86,7 @@ def audit_page(audit: AuditResult) -> b.Page:
     if seat is not None:
         ident = "verdict" if alone else "columns"
         sections.append(adversary_section(seat, audit.first.mechanism, ident))
+    sections.append(shared.who_learns_what(audit))
     if not alone:
         sections += [
             *_argument(audit.first),
