@@ -189,7 +189,7 @@ def source_digests(dataset: str | None, data: str | None) -> dict[str, str]:
 # A side's own limits; the rest of its section are files.
 _LIMITS = (
     *("budget", "delta", "budget_total", "accept_leak"),
-    *("accept_column_exposure", "scores_per_row"),
+    *("accept_column_exposure", "scores_per_row", "repetitions_per_row", "trainings_per_row"),
 )
 
 

@@ -489,12 +489,29 @@ class PrivacySection(Checked):
     scores_per_row: Annotated[
         PositiveInt | None,
         _columns(
-            "Alice: maximum number of scores per row that this peer ever receives.",
-            detail="Counted over all trainings, held-out rows and predictions, new sessions too; "
-            "a training with `mutual` counts as one score of each row. Beyond it she refuses. "
-            "Without it there is no limit "
-            "([threat model](threat_model.md#a-party-that-deviates))",
+            "Alice: maximum number of models that ever score one of her rows for this peer.",
+            detail="Counted over all trainings, held-out rows, studies and predictions, new "
+            "sessions too; a model of one pass, whose scores are opened, counts as a model. Beyond "
+            "it a training opens no score of held-out rows, and anything else is refused. Without "
+            "it the limit is a quarter of her columns, at least 2, with `mutual`, and there is no "
+            "limit with other mechanisms ([threat model](threat_model.md#a-party-that-deviates))",
             example=20,
+        ),
+    ] = None
+    repetitions_per_row: Annotated[
+        PositiveInt | None,
+        _columns(
+            "Alice: maximum number of scores of a row by models that have scored it before.",
+            detail="Counted over all predictions and services. Without it there is no limit",
+            example=100,
+        ),
+    ] = None
+    trainings_per_row: Annotated[
+        PositiveInt | None,
+        _columns(
+            "Alice: maximum number of trainings with this peer that use one of her rows.",
+            detail="Every training of a study counts. Without it there is no limit",
+            example=12,
         ),
     ] = None
 

@@ -308,11 +308,11 @@ def _for_alice(result: Review) -> str:
     return (
         f"{words} {limit}, a Bob who deviates can have all {counted(columns, 'column')} of "
         f"a row after at most {counted(columns + 1, 'prediction')} of it. Write scores-per-row = N "
-        "into [privacy] of your settings file (such as alice.toml): Bob then receives at most N "
-        "scores of a row, over all trainings and predictions; this training counts as "
-        f"{opened.this}. With fewer scores he has fewer columns of "
-        "the row, but several columns can fit into one score. N limits the scores of "
-        "each row, not the number of rows."
+        "and repetitions-per-row = M into [privacy] of your settings file (such as alice.toml): a "
+        "row is then scored by at most N models, over all trainings and predictions, and at most M "
+        f"times by one of them again; this training counts as {opened.this}. With fewer scores he "
+        "has fewer columns of the row, but several columns can fit into one score. N and M limit "
+        "the scores of each row, not the number of rows."
     )
 
 
@@ -544,7 +544,7 @@ def _price(result: Review) -> b.Section:
         counts = {"so far": opened.so_far, "this training": opened.this, "then": opened.then}
         facts = {name: f"up to {n:,}" if n else "none" for name, n in counts.items()}
         blocks += [
-            b.Heading("What it costs Alice's columns: scores per row, as counted"),
+            b.Heading("What it costs Alice's columns: models that score a row, as counted"),
             b.Facts({**facts, "limit": limit}),
         ]
     return b.Section(

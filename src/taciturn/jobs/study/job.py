@@ -22,7 +22,6 @@ is closed, as after a single training (``taciturn.jobs.train.task``).
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from contextlib import suppress
@@ -45,7 +44,7 @@ from taciturn.files import (
 )
 from taciturn.jobs.base import Job
 from taciturn.jobs.resumable import JournaledSession
-from taciturn.jobs.study.plan import StudyModel, StudyPlan, StudyTraining
+from taciturn.jobs.study.plan import StudyModel, StudyPlan, StudyTraining, model_name
 from taciturn.jobs.study.result import FoldFigures, StudiedSetting, StudyRun, StudyTable, study_rows
 from taciturn.jobs.study.use import set_aside_models
 from taciturn.jobs.train import LINGER_SECONDS, JournaledTraining, require_mechanism
@@ -335,7 +334,7 @@ class _Models:
         side, session, trained = self._side, self._session.meeting.name, result.trained
         if model.fold is None:
             point = model.point
-            name = hashlib.sha256(f"{session} model {point.number}".encode()).hexdigest()[:32]
+            name = model_name(session, point.number)
             study = {
                 "model": point.number,
                 "models": len(side.plan.study.points),

@@ -63,6 +63,8 @@ O = TypeVar("O", bound=SessionOutcome)  # noqa: E741 - the outcome
 _FREE_LIMITS = {
     "answer_interval_milliseconds",
     "scores_per_row",
+    "repetitions_per_row",
+    "trainings_per_row",
     "accept_leak",
     "accept_flips_key",
     "accept_column_exposure",
