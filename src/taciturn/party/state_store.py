@@ -14,7 +14,6 @@ for each file, and under which only the owner of the key can seal anything.
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import stat
 from collections.abc import Iterator
