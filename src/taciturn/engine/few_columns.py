@@ -30,8 +30,8 @@ def few_columns_text(table: FeatureTable) -> str:
         return "Alice has one column: scores reveal its values, up to scale and shift"
     if len(columns) == 2 and all(map(is_whole, columns)):
         return (
-            "Alice has two columns of whole numbers, or of few decimals: scores of a few rows reveal "
-            "their values"
+            "Alice has two columns of whole numbers, or of few decimals: scores of a few rows "
+            "reveal their values"
         )
     return ""
 
