@@ -21,6 +21,7 @@ from taciturn.report.blocks import (
 from taciturn.report.formatting import NONE, data_size, epsilon, interval, printed_date, share
 from taciturn.report.training import training_blocks
 from taciturn_audit.report.columns import adversary_blocks, look_tables, skipped_facts
+from taciturn_audit.report.openings import openings_blocks
 from taciturn_audit.results.audit import (
     Distinguisher,
     Evidence,
@@ -83,8 +84,9 @@ def audit_blocks(audit: AuditResult) -> list[Block]:
     shuffled = f"{SHUFFLED}: what the protocol alone leaks"
     bob = _bob_seat(audit)
     simulated = [NOT_ENCRYPTED] if conclusion.simulated else []
+    opened = _openings(audit)
     if audit.runs[0].seat == "bob":
-        return [*simulated, *training_blocks(audit), *bob]
+        return [*simulated, *training_blocks(audit), *bob, *opened]
     return [
         *simulated,
         *training_blocks(audit),
@@ -93,8 +95,13 @@ def audit_blocks(audit: AuditResult) -> list[Block]:
         *(Paragraph(line, "muted") for line in lines),
         *([] if conclusion.apart is None else apart_blocks(conclusion.apart)),
         *bob,
+        *opened,
         verdict_section(audit, conclusion),
     ]
+
+
+def _openings(audit: AuditResult) -> list[Block]:
+    return [] if audit.openings is None else openings_blocks(audit.openings)
 
 
 def _bob_seat(audit: AuditResult) -> list[Block]:

@@ -79,8 +79,9 @@ LinkTap: TypeAlias = Recorder | TranscriptFile
 class Outcome:
     """One run: its result, both tables, both parties' weights, and the conversation.
 
-    ``train_scores`` are those of the training rows, with the noise of a joint prediction.
-    ``noise_keys`` has, of each Alice, where her columns stand and the key of her scores' noise.
+    ``train_scores`` are those of the training rows, with the noise of a joint prediction, and
+    ``held_out_scores`` those that Bob's program received, if any. ``noise_keys`` has, of each
+    Alice, where her columns stand and the key of her scores' noise.
     """
 
     result: TrainingRun
@@ -92,6 +93,7 @@ class Outcome:
     noise_keys: tuple[tuple[slice, bytes], ...] = field(repr=False)
     batches: tuple[IndexArray, ...] = field(default=(), repr=False)
     transcript: Transcript | None = field(default=None, repr=False)
+    held_out_scores: FloatArray | None = field(default=None, repr=False)
 
 
 def simulate_training(
@@ -306,7 +308,15 @@ class _Run:
             ),
         )
         return Outcome(
-            result, terms, data, alice_weights, bob_weights, train, noise, tuple(batches.rows)
+            result,
+            terms,
+            data,
+            alice_weights,
+            bob_weights,
+            train,
+            noise,
+            tuple(batches.rows),
+            held_out_scores=bobs.held_out_scores,
         )
 
     def _converse(
