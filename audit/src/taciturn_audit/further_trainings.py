@@ -18,8 +18,8 @@ from taciturn.jobs.train.simulation import Outcome, simulate_training
 from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy
 
-_PENALTY_FACTORS = (1e-2, 1.0, 1e2, 1e3)
-_PASS_PARTS = (0.3, 0.6, 1.0)
+_PENALTIES = (1e-2, 1e-1, 1.0)
+_PASS_PARTS = (0.1, 0.3, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +34,14 @@ class FurtherTrainings:
     def several_models(self) -> Iterator[Outcome]:
         """Trainings of the same rows with four penalties, and three numbers of passes each.
 
-        The last of the numbers of passes and the second of the penalties are the outcome's own.
+        The last number of passes and the first penalty are the outcome's own.
         """
         agreed = self.outcome.terms.agreement
         whole = self.outcome.terms.whole_table
-        for factor in _PENALTY_FACTORS:
+        for penalty in (agreed.l2, *_PENALTIES):
             for part in _PASS_PARTS if whole else _PASS_PARTS[-1:]:
                 passes = {"passes": max(1, round(part * agreed.rounds))} if whole else {}
-                yield self._train(self.outcome.data, l2=agreed.l2 * factor, **passes)
+                yield self._train(self.outcome.data, l2=penalty, **passes)
 
     def label_column(self, row: int) -> Outcome:
         """Training with one column of Bob's: the label, but for one row."""
