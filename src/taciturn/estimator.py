@@ -515,7 +515,7 @@ def _warn_of_divergence(result: TrainingRun) -> None:
 
 def _warn_of_opened(result: TrainingRun) -> None:
     """Emit a ConvergenceWarning where the figures that ``mutual`` opens call for one."""
-    if result.opened_losses is not None and result.converged is False and not result.diverged:
+    if result.opened_change is not None and result.converged is False and not result.diverged:
         warnings.warn(
             "the training has not converged: more passes would change the model.",
             ConvergenceWarning,
@@ -523,8 +523,8 @@ def _warn_of_opened(result: TrainingRun) -> None:
         )
     if result.scores_beyond_range:
         warnings.warn(
-            f"{counted(result.scores_beyond_range, 'score')} may lie beyond score_range and may "
-            "have wrapped: the model may be worthless. Scale the columns, or raise l2 or "
+            f"at least {counted(result.scores_beyond_range, 'score')} may lie beyond score_range "
+            "and may have wrapped: the model may be worthless. Scale the columns, or raise l2 or "
             "score_range.",
             ConvergenceWarning,
             stacklevel=3,

@@ -90,7 +90,7 @@ def test_several_models_give_alices_columns_from_few_known_rows(findings):
     attacks = [attack for attack in named(findings, "several-models") if attack.known_rows]
     assert [attack.known_rows for attack in attacks] == [7, 20]
     assert all(attack.above and attack.control < 0.3 for attack in attacks)
-    assert attacks[-1].result > 0.7
+    assert attacks[-1].result > 0.5
 
 
 def test_scores_of_other_rows_give_nothing_of_her_columns():

@@ -64,3 +64,6 @@ from taciturn_audit.woe import bin_knowledge as bin_knowledge
 
 # Exported under another name than their module gives them.
 __all__ = ["epsilon_evidence", "judge_guess", "train_on_random_labels"]
+from taciturn_audit.row_influence import Candidates as Candidates
+from taciturn_audit.row_influence import RowInfluence as RowInfluence
+from taciturn_audit.row_influence import measure_influence as measure_influence

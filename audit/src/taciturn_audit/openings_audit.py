@@ -83,18 +83,18 @@ class OpeningsAudit:
 
     def audit(self) -> OpeningFindings:
         """Run the attacks and judge them."""
-        found, skipped = list[OpeningAttack](), list[Skipped]()
+        judged, skipped = list[OpeningAttack](), list[Skipped]()
         for name, adversary, attack in self._attacks():
             if adversary not in self.adversaries:
                 continue
             self.callbacks.announce(f"{name}, on what is opened after training")
             try:
-                found.extend(attack())
+                judged.extend(attack())
             except _Inapplicable as reason:
                 skipped.append(Skipped(name, str(reason)))
             except TaciturnError as problem:
                 skipped.append(Skipped(name, f"the training was refused: {problem.message}"))
-        return conclude_openings(found, skipped, further=self.further)
+        return conclude_openings(judged, skipped, further=self.further)
 
     def _attacks(self) -> Iterator[tuple[str, str, Callable[[], Iterator[OpeningAttack]]]]:
         yield OpenedPredictionAttack.name, "bob", self._prediction

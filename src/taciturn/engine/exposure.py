@@ -46,10 +46,8 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import counted
-from taciturn.families.registry import BINOMIAL
 from taciturn.numerics.fixedpoint import magnitude_bits
-from taciturn.protocol.mutual import LOSSES
-from taciturn.protocol.openings import SCORE_NOISE_TEXT
+from taciturn.protocol.openings import SCORE_NOISE_TEXT, opened_sums
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
 from taciturn.results.cost_preview import ColumnExposure, Disclosure
@@ -60,15 +58,14 @@ class OpenedScores:
     """Number of scores a training opens to Bob; with several Alices, number of summed scores.
 
     ``per_row`` is the most of one training row. ``in_all`` includes ``sums`` over all training rows
-    where no score is opened: losses, and a count. ``charge`` is what Alice's budget is charged for
-    a training row: sums count as one score, since two trainings that differ in one label reveal
-    about one score of that row.
+    where no score is opened: losses, and a count. ``by_trained`` are those of ``per_row`` that the
+    trained model gives, which may score the row again later; the others are by models of one pass.
     """
 
     per_row: int
     per_held_out_row: int
     in_all: int
-    charge: int
+    by_trained: int = 0
     sums: int = 0
 
     @classmethod
@@ -77,20 +74,20 @@ class OpenedScores:
         agreed, method = terms.agreement, terms.mechanism
         looks = agreed.models + (agreed.rounds if agreed.evaluate == "epoch" else 0)
         if method.shares_scores:
-            sums = (min(agreed.rounds, LOSSES) if agreed.family == BINOMIAL else 0) + 1
-            return cls(0, looks, held_out * looks + sums, agreed.models, sums)
+            sums = len(opened_sums(agreed, rows))
+            return cls(0, looks, held_out * looks + sums, sums=sums)
         if method.shares_weights:
             in_all = rows * agreed.rounds + held_out * looks
-            return cls(agreed.rounds, looks, in_all, agreed.rounds)
+            return cls(agreed.rounds, looks, in_all)
         # Training rows are scored once more at the end.
         if agreed.subset_size is not None:
             iterations = terms.iterations(rows)
             # Bob names the rows of a hidden batch: he may name the same ones each time.
             asked = iterations * min(agreed.subset_size, rows)
             in_all = asked + rows + held_out * looks
-            return cls(iterations + 1, looks, in_all, iterations + 1)
+            return cls(iterations + 1, looks, in_all, 1)
         per_row = agreed.rounds + 1
-        return cls(per_row, looks, rows * per_row + held_out * looks, per_row)
+        return cls(per_row, looks, rows * per_row + held_out * looks, 1)
 
 
 def sums_alone(terms: Terms) -> tuple[str, ...]:
@@ -242,8 +239,7 @@ def _unseen(opened: OpenedScores) -> str:
         f"{counted(opened.sums, 'sum')} over all training rows, with noise: losses, and a count of "
         "scores that may be out of range; if he deviates from the protocol, at most 100 bits "
         "(about twelve characters) per training, about rows of his choice. Two trainings that "
-        "differ in one label tell him about that row's score: a training counts as one score of "
-        "each row in scores-per-row"
+        "differ in one label tell him about that row's score: trainings-per-row limits them"
     )
     scores = opened.in_all - opened.sums
     if not scores:

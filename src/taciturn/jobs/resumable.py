@@ -59,11 +59,11 @@ class BudgetCheck:
     """Check of this side's budget over all sessions.
 
     ``require`` raises BudgetExceeded where the session exceeds the limit, and counts nothing;
-    ``charge`` counts the session, once.
+    ``charge`` counts the session, once, with the name of its model, which is empty if not known.
     """
 
     require: Callable[[], None]
-    charge: Callable[[], None]
+    charge: Callable[[str], None]
 
 
 class SessionOutcome(Protocol):
@@ -118,6 +118,11 @@ class JournaledSession:
         """Publish these figures from now on."""
         self.publisher.follow(partial(self.figures, figures))
 
+    def _name_at(self, state: TrainingState) -> str:
+        """The name of the session in model files."""
+        shape = state.group_shape
+        return shape.session if shape.widths else self.meeting.name
+
     def run_from_checkpoint(
         self,
         program: Program[T],
@@ -130,14 +135,14 @@ class JournaledSession:
         resumed = bool(self.meeting.past.checkpoint.body)
         if resumed:
             # Into a store that was not there when the session began.
-            self.budget.charge()
+            self.budget.charge("")
 
         def observed(event: Event) -> None:
             if isinstance(event, Boundary) and not self.begun:
                 self.begun = True
                 if not resumed:
                     # Before the first score or release leaves; a session is charged once.
-                    self.budget.charge()
+                    self.budget.charge(self._name_at(event.state))
             self.publisher.require_written()
             observe(event)
 

@@ -369,13 +369,21 @@ OPENINGS: Mapping[tuple[Kind, Receiver], Opening] = MappingProxyType(
 SCORE_NOISE = ScoreNoise(2.0**-SCORE_NOISE_BITS, 2.0**-19)
 """Noise on each score that Alice opens after training."""
 
-# Measured by `python -m taciturn_paper.known_others`: the change of the loss on honest tables, with
-# a column equal to the label but for one row, and with scores beyond the range.
-_CHANGE_MOVED = Moved(5e-4, 0.06, 2.0)
+# Measured by `python -m taciturn_paper.known_others` on tables of 8,192 rows and more, rounded up:
+# the most that a row moves the change, from so many passes on. The earlier the last pass, the more
+# its loss still changes. Chosen: a column equal to the label but for one row, or that row's label.
+_CHANGE_MOVED = (
+    (28, Moved(0.1, 0.15, None)),
+    (14, Moved(0.1, 0.35, None)),
+    (0, Moved(1.0, 1.0, None)),
+)
+USUAL_PASSES = 28
 
 
 def row_noise(
-    kind: Literal["change of the loss", "count of scores", "study sum"], rows: int
+    kind: Literal["change of the loss", "count of scores", "study sum"],
+    rows: int,
+    passes: int = USUAL_PASSES,
 ) -> RowNoise:
     """Return the noise of an opened sum over ``rows`` training rows, counted in rows.
 
@@ -384,7 +392,8 @@ def row_noise(
     """
     if kind == "change of the loss":
         width = max(1.0, rows * CHANGE_PART)
-        return RowNoise("uniform", width, "the row's loss in the last two passes", _CHANGE_MOVED)
+        moved = next(moved for least, moved in _CHANGE_MOVED if passes >= least)
+        return RowNoise("uniform", width, "the row's loss in the last two passes", moved)
     if kind == "count of scores":
         moved = Moved(1.0, 1.0, None)
         return RowNoise("uniform", float(SUM_ROWS), "whether the row's score is counted", moved)
@@ -392,10 +401,10 @@ def row_noise(
     return RowNoise("laplace", float(SUM_ROWS), "the row's capped loss", capped)
 
 
-def noise_of(kind: Kind, rows: int) -> Noise | None:
+def noise_of(kind: Kind, rows: int, passes: int = USUAL_PASSES) -> Noise | None:
     """Return the noise of any opening for a table of ``rows``; None if it has none counted here."""
     if kind in ("change of the loss", "count of scores", "study sum"):
-        return row_noise(kind, rows)
+        return row_noise(kind, rows, passes)
     return SCORE_NOISE if kind in ("held-out score", "new score") else None
 
 

@@ -143,3 +143,6 @@ from taciturn.protocol.terms import with_row_defaults as with_row_defaults
 
 # Exported under another name than their module gives them.
 __all__ = ["agree_terms", "gather"]
+from taciturn.protocol.mutual import OpenedFigures as OpenedFigures
+from taciturn.protocol.mutual import SharedSums as SharedSums
+from taciturn.protocol.mutual import SumsPlan as SumsPlan

@@ -89,6 +89,7 @@ def audit_page(audit: AuditResult) -> b.Page:
         sections.append(adversary_section(seat, audit.first.mechanism, ident))
     if audit.openings is not None:
         sections.append(openings_section(audit.openings))
+    sections.append(shared.who_learns_what(audit))
     if not alone:
         sections += [
             *_argument(audit.first),

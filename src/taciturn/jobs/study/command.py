@@ -22,6 +22,7 @@ from taciturn.cli.output import (
 )
 from taciturn.errors import ConfigError, rendering_errors_as
 from taciturn.files import require_writable
+from taciturn.output_paths import PathUse
 from taciturn.setting_syntax import CommandLine, hyphenated
 
 _EXAMPLE = "use --vary l2=1e-5,1e-4,1e-3, say"
@@ -51,7 +52,9 @@ def study(
         ),
     ] = None,
     html: Annotated[
-        Path | None, typer.Option(help="Write the table as one HTML file.", hidden=True)
+        Path | None,
+        PathUse.WRITTEN,
+        typer.Option(help="Write the table as one HTML file.", hidden=True),
     ] = None,
     watch: Watch = False,
     watch_port: WatchPort = None,

@@ -22,7 +22,6 @@ is closed, as after a single training (``taciturn.jobs.train.task``).
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from contextlib import suppress
@@ -45,7 +44,7 @@ from taciturn.files import (
 )
 from taciturn.jobs.base import Job
 from taciturn.jobs.resumable import JournaledSession
-from taciturn.jobs.study.plan import StudyModel, StudyPlan, StudyTraining
+from taciturn.jobs.study.plan import StudyModel, StudyPlan, StudyTraining, model_name
 from taciturn.jobs.study.result import FoldFigures, StudiedSetting, StudyRun, StudyTable, study_rows
 from taciturn.jobs.study.use import set_aside_models
 from taciturn.jobs.train import LINGER_SECONDS, JournaledTraining, require_mechanism
@@ -108,6 +107,7 @@ class TrainedModel:
     ``scores`` are those of the rows that judge it, as an array store keeps them; None at Alice.
     ``losses`` has the training loss of each pass and ``row_changes`` the largest change of a row's
     probability, unless penalties share the passes; ``wraps`` how many scores may have wrapped.
+    ``opened_change`` is the decrease of the loss in the last pass where that alone is opened.
     """
 
     number: int
@@ -115,6 +115,7 @@ class TrainedModel:
     losses: tuple[float, ...] = field(default=(), repr=False)
     row_changes: tuple[float, ...] = field(default=(), repr=False)
     wraps: int | None = None
+    opened_change: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,7 +334,7 @@ class _Models:
         side, session, trained = self._side, self._session.meeting.name, result.trained
         if model.fold is None:
             point = model.point
-            name = hashlib.sha256(f"{session} model {point.number}".encode()).hexdigest()[:32]
+            name = model_name(session, point.number)
             study = {
                 "model": point.number,
                 "models": len(side.plan.study.points),
@@ -352,11 +353,16 @@ class _Models:
             tuple(float(point[name]) for point in self._losses.curve if name in point)
             for name in ("train_loss", "row_change")
         )
-        if isinstance(trained, BobTrained) and trained.losses:
-            # The curve of a search is that of all its penalties.
-            losses, changes = trained.losses, ()
+        opened_change = None
+        if isinstance(trained, BobTrained):
+            opened_change = trained.opened_change
+            if trained.losses:
+                # The curve of a search is that of all its penalties.
+                losses, changes = trained.losses, ()
         wraps = suspected_wraps(model.terms, trained)
-        self._trained.append(TrainedModel(model.number, scores, losses, changes, wraps))
+        self._trained.append(
+            TrainedModel(model.number, scores, losses, changes, wraps, opened_change)
+        )
         fold = "all rows" if model.fold is None else f"fold {model.fold + 1}"
         side.log("model trained", model=model.point.number, on=fold, number=model.number + 1)
         self._publish_stage()
@@ -398,7 +404,12 @@ def _evaluate(side: StudySide, finished: FinishedStudy, setting: StudiedSetting)
     trained = next(model for model in finished.trained if model.number == whole.number)
     labels = side.tables.labels
     bound = MOST_LOSS if labels is None else most_loss(labels)
-    arrived = assess_convergence(trained.losses, row_changes=trained.row_changes, most_loss=bound)
+    arrived = assess_convergence(
+        trained.losses,
+        row_changes=trained.row_changes,
+        most_loss=bound,
+        opened_change=trained.opened_change,
+    )
     figures = (_metrics(side, model) for model in folds)
     judged = setting.judged(
         tuple(

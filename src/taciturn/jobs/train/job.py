@@ -63,6 +63,8 @@ O = TypeVar("O", bound=SessionOutcome)  # noqa: E741 - the outcome
 _FREE_LIMITS = {
     "answer_interval_milliseconds",
     "scores_per_row",
+    "repetitions_per_row",
+    "trainings_per_row",
     "accept_leak",
     "accept_flips_key",
     "accept_column_exposure",
@@ -187,7 +189,7 @@ LINGER_SECONDS = 60.0
 # What a model's file says beside the figures themselves.
 _VERDICT = (
     *("bob_alone", "partner_adds", "converged", "converged_reason", "diverged", "last_change"),
-    *("last_row_change", "told_quality", "symmetry", "scores_beyond_range"),
+    *("last_row_change", "told_quality", "symmetry", "opened_change", "scores_beyond_range"),
 )
 
 

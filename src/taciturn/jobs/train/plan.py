@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from taciturn.engine.callbacks import Announce, Publish, noop
@@ -28,6 +28,7 @@ from taciturn.errors import BudgetExceeded, ConfigError, TaciturnError, counted
 from taciturn.jobs.resumable import BudgetCheck
 from taciturn.party.config import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, PartyConfig
 from taciturn.party.consent.budget import Charge, ScoreBudget, ScoreCharge, opening_facts
+from taciturn.party.consent.scored_rows import RowOpening
 from taciturn.party.roles import MOST_COLUMNS
 from taciturn.party.tables import PartyTables, load_tables
 from taciturn.party.training_inputs import TrainingInputs, party_terms
@@ -112,13 +113,19 @@ class TrainingPlan(TrainingInputs):
         """Why Bob's budget does not pay for all trainings; one ends where the budget does."""
         return None
 
-    def score_charge(self, session: str) -> ScoreCharge:
-        """The scores of each row that are opened to Bob."""
-        counts, held_out = self.scores, self.tables.held_out
-        rows = [(self.tables.train.ids, counts.charge)]
+    def score_charge(self, session: str = "", model: str = "") -> ScoreCharge:
+        """What is opened of each row to Bob.
+
+        ``session`` is empty in a forecast; ``model`` names the model, and is empty until the two
+        sides have met: one that is new is one that has no name.
+        """
+        opened, held_out = self.scores, self.tables.held_out
+        models = (model,) if model else ()
+        train, scored = opened_rows(opened, models)
+        rows = [(self.tables.train.ids, train)]
         if held_out is not None:
-            rows.append((held_out.ids, counts.per_held_out_row))
-        return Charge(tuple(rows), session, opening_facts(self.terms, counts))
+            rows.append((held_out.ids, scored))
+        return Charge(tuple(rows), session, opening_facts(self.terms, opened))
 
     def label_charge(self, session: str = "") -> LabelCharge:
         """The releases of each label; ``session`` is empty in a forecast."""
@@ -133,6 +140,15 @@ class TrainingPlan(TrainingInputs):
         elif held_out is not None and agreed.share_metrics == "quality":
             rows.append((held_out.ids, {(release_event(agreed.metrics_epsilon), ""): 1}))
         return Charge(tuple(rows), session)
+
+
+def opened_rows(opened: OpenedScores, models: tuple[str, ...]) -> tuple[RowOpening, RowOpening]:
+    """What a training opens of a training row and of a held-out row; ``models`` are its models."""
+    final = models if opened.by_trained else ()
+    return (
+        RowOpening(trainings=1, unnamed=opened.per_row - len(final), models=final),
+        RowOpening(unnamed=opened.per_held_out_row - len(models), models=models),
+    )
 
 
 def _refusal(problem: TaciturnError | None, config: PartyConfig) -> Refusal | None:
@@ -186,8 +202,19 @@ class FeatureConsent:
 
     def budget(self, session: str, announce: Announce) -> BudgetCheck:
         """Alice's budget of scores; ``announce`` says when another program holds the store."""
-        scores, charge = self._budget(announce), self.plan.score_charge(session)
-        return BudgetCheck(partial(scores.require, charge), partial(scores.charge, charge))
+        scores, plan = self._budget(announce), self.plan
+        return BudgetCheck(
+            lambda: scores.require(plan.score_charge(session)),
+            lambda model: scores.charge(plan.score_charge(session, model)),
+        )
+
+    def over_limit(self) -> BudgetExceeded | None:
+        """Why Alice's limits do not allow this training; None where they do."""
+        try:
+            self.scores.require(self.plan.score_charge())
+        except BudgetExceeded as problem:
+            return problem
+        return None
 
     def publish(self, publish: Publish) -> None:
         """Publish how many scores are opened, now and before."""
@@ -198,23 +225,25 @@ class FeatureConsent:
             publish(ScoresOpened(counts.per_row, counts.in_all, given, scores.limit))
 
     def notes(self) -> tuple[str, ...]:
-        """A note where Alice sets no limit to what Bob may learn of her columns."""
-        if self.config.privacy.scores_per_row is not None:
+        """A note where nothing limits what Bob may learn of Alice's columns."""
+        if self.scores.limit is not None:
             return ()
         peer = self.config.peer
         return (f"scores-per-row is not set: scores for {peer} are counted, not limited",)
 
     def exposure(self) -> ColumnExposure | None:
         """Exposure of Alice's columns, earlier trainings included."""
-        exposed, given = self.columns_exposed(), self.scores.most_given()
-        limit = self.config.privacy.scores_per_row
-        bound = "no limit is set (scores-per-row)"
-        if limit is not None:
-            refused = given + self.plan.scores.charge > limit
-            bound = f"the limit is {limit:,}"
-            bound += " and a new training of these rows is refused" if refused else ""
-        received = f"up to {counted(given, 'score')} per row"
-        so_far = f"{self.config.peer} has received {received} so far; {bound}"
+        exposed, given, limit = self.columns_exposed(), self.scores.largest(), self.scores.limit
+        bound = "no limit is set (scores-per-row)" if limit is None else f"the limit is {limit:,}"
+        bound += (
+            "" if self.over_limit() is None else ", and a new training of these rows is refused"
+        )
+        so_far = (
+            f"{self.config.peer} has received scores of a row by up to "
+            f"{counted(given.models, 'model')} so far ({bound}), up to "
+            f"{counted(given.repetitions, 'repeated score')} of a row, and "
+            f"{counted(given.trainings, 'training')} on it"
+        )
         return replace(exposed, warning=f"{exposed.warning}. {so_far}")
 
     def columns_exposed(self) -> ColumnExposure:
@@ -254,7 +283,8 @@ class FeatureConsent:
         return self._budget(noop)
 
     def _budget(self, announce: Announce) -> ScoreBudget:
-        return ScoreBudget.from_config(self.config, announce)
+        columns = len(self.plan.tables.train.columns)
+        return ScoreBudget.from_terms(self.config, self.terms, columns, announce)
 
 
 class LabelConsent:
@@ -338,7 +368,7 @@ class LabelConsent:
         # The charge anew each time: by then labels may have been flipped.
         return BudgetCheck(
             lambda: labels.require(self.plan.label_charge(session)),
-            lambda: labels.charge(self.plan.label_charge(session)),
+            lambda model: labels.charge(self.plan.label_charge(session)),
         )
 
     def publish(self, publish: Publish) -> None:
@@ -354,6 +384,9 @@ class LabelConsent:
     def exposure(self) -> ColumnExposure | None:
         """None: Bob's file does not limit the exposure of Alice's columns."""
         return None
+
+    def over_limit(self) -> None:
+        """None: Bob's limits are in his outlook."""
 
     columns_exposed = exposure
     scores = None

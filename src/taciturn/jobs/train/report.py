@@ -125,8 +125,8 @@ def _worth(result: PartyRun) -> list[Block]:
         made = "" if result.stopped else "All agreed passes were completed. "
         return [Paragraph(f"{made}{_for_alice(result)}")]
     held_out, run = result.metrics.held_out, result.run
-    # Where losses are opened after the last pass, the curve has the last two.
-    once = run.iterations_total == len(run.curve) or result.scores_beyond_range is not None
+    # Of a whole-table training whose losses nobody sees the curve is empty.
+    once = run.iterations_total == len(run.curve) or result.opened_change is not None
     facts: dict[str, Words] = {
         "converged": arrived(
             result.converged,

@@ -34,7 +34,7 @@ from taciturn.errors import DivergenceError
 from taciturn.families.registry import BINOMIAL
 from taciturn.jobs.train.record import footer_of, header_of
 from taciturn.jobs.train.reference import Comparison, SharedModel, compare
-from taciturn.numerics.convergence import RowChanges, assess_convergence
+from taciturn.numerics.convergence import UNMEASURED, UNSEEN, RowChanges, assess_convergence
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.logistic import row_products
 from taciturn.numerics.regression_metrics import (
@@ -235,10 +235,18 @@ class _Run:
         # Where no loss is seen on the way, a simulation still knows the end.
         end = labels_loss(train, labels, weights)
         losses = bob.losses or batches.losses()
+        unseen = UNMEASURED if terms.mechanism.shares_scores else UNSEEN
         gap = self._gap(comparison)
         row_gap = None if gap is None or comparison.optimum is None else comparison.optimum.row_gap
         arrived = assess_convergence(
-            losses, gap, end, batches.row_changes, row_gap, most_loss(labels)
+            losses,
+            gap,
+            end,
+            batches.row_changes,
+            row_gap,
+            most_loss(labels),
+            bob.opened_change,
+            unseen,
         )
         settings, agreed = self.settings, terms.agreement
         sgd = None if terms.whole_table else agreed.sgd
@@ -287,7 +295,7 @@ class _Run:
             diverged=bool(arrived.diverged),
             last_change=arrived.last_change,
             last_row_change=arrived.row_change,
-            opened_losses=bob.losses or None,
+            opened_change=bob.opened_change,
             scores_beyond_range=bob.scores_beyond_range,
             symmetry=None if bob.opened is None else bob.opened.symmetry(),
             optimum=comparison.optimum,
