@@ -28,13 +28,15 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
+from taciturn.numerics.bounded_waves import CAP
+
 OPENING_ROWS = 8192
 """Number of training rows from which a ``mutual`` training opens a sum over all rows."""
 CHANGE_PART = 2.0**-14
 """Width of the noise on the change of the loss, as a part of the training rows; 1 row at least."""
 SUM_ROWS = 16
 """Width of the noise on a count and scale of that on a study's sum, in rows."""
-LOSS_CAP = 4.0
+LOSS_CAP = CAP
 """Largest loss of one row in a study's sum."""
 SCORE_NOISE_BITS = 12
 """Alice adds noise of at most 2^-SCORE_NOISE_BITS to every score that is opened after training."""

@@ -173,14 +173,29 @@ class FeatureConsent:
     def superfluous(self) -> bool:
         """Whether no training score is opened, and the line is there."""
         line = self.config.privacy.accept_column_exposure
-        return bool(line) and self.terms.mechanism.shares_scores
+        return bool(line) and not self._exposes
+
+    @property
+    def _exposes(self) -> bool:
+        """Whether scores of training rows are opened: in ``mutual`` by a study that says so."""
+        return not self.terms.mechanism.shares_scores or self.plan.scores.per_row > 0
 
     def refusal(self) -> ConfigError | None:
         """Reason why Alice refuses; None if no training score is sent, or she accepts it."""
         accepted = self.config.privacy.accept_column_exposure == ACCEPTED_EXPOSURE
-        if self.terms.mechanism.shares_scores or accepted:
+        if accepted or not self._exposes:
             return None
         line = "write {accept_column_exposure} in [privacy]"
+        if self.terms.mechanism.shares_scores:
+            return ConfigError(
+                f"{self.config.peer} can reconstruct this side's columns: the study opens a score "
+                "of every training row for each combination (open-scores)",
+                setting="accept_column_exposure",
+                hint=Hint(
+                    f"leave open-scores out of [study]; or, if that is what you want, {line}",
+                    accept_column_exposure=ACCEPTED_EXPOSURE,
+                ),
+            )
         return ConfigError(
             f"with this agreement {self.config.peer} can reconstruct this side's columns: "
             f"{self.terms.agreement.mechanism} opens scores of every training row",

@@ -180,12 +180,10 @@ def score_limit(config: PartyConfig, terms: Terms, columns: int) -> int | None:
 
 def opening_facts(terms: Terms, opened: OpenedScores) -> dict[str, Any]:
     """Record of a training: its mechanism, and the most scores of one training row."""
-    # Rows of a fold are scored by a model that was not trained on them.
-    exposes = not terms.mechanism.shares_scores
     return {
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "mechanism": terms.agreement.mechanism,
-        "scores_per_row": opened.per_row if exposes else 0,
+        "scores_per_row": opened.per_row,
     }
 
 

@@ -11,16 +11,19 @@ from typing import Any, TypeAlias
 
 from taciturn.arrays import EVERY_ROW, FloatArray
 from taciturn.data.tables import FeatureTable
+from taciturn.numerics.bounded_waves import RowFunctions
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.quality_release import TOLD, ToldQuality, release, told_quality
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.opening import open_all
 from taciturn.protocol.bob.partners import send_all
+from taciturn.protocol.bob.row_sums import shared_sum
 from taciturn.protocol.bob.scoring import ask_rows, score_requester
 from taciturn.protocol.handshake import PeerTable
 from taciturn.protocol.messages import HeldOutQuality
 from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.party import Conversations, PartyResult, compare_held_out
+from taciturn.protocol.row_sums import RowSumPlan
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program, gather
 from taciturn.protocol.terms import Terms
@@ -66,6 +69,8 @@ def bob_program(inputs: BobInputs[Mechanism]) -> Program[PartyResult]:
     if inputs.resume is None:
         yield from gather({name: compare_held_out("bob", terms, held_out) for name in names})
     trained = yield from TRAININGS[terms.conversation](inputs)
+    if terms.summed is not None:
+        return PartyResult(trained, loss_share=(yield from _loss_share(inputs, trained)))
     results = []
     for number, model in enumerate((trained, *trained.further)):
         entropy = inputs.entropy.fork("held out" if number == 0 else f"held out, model {number}")
@@ -87,6 +92,18 @@ def bob_program(inputs: BobInputs[Mechanism]) -> Program[PartyResult]:
         results.append(PartyResult(model, scores, held_out_scores))
     quality = yield from tell(inputs, results[0].held_out_scores)
     return replace(results[0], quality=quality, further=tuple(results[1:]))
+
+
+def _loss_share(inputs: BobInputs[Mechanism], trained: BobTrained) -> Program[int | None]:
+    """His share of the sum of the held-out rows' losses; None where they judge nothing."""
+    terms, held_out = inputs.terms, inputs.held_out
+    summed, share, own = terms.summed, trained.share, trained.bob_share
+    if summed is None or not summed.held_out or held_out is None or share is None or own is None:
+        return None
+    plan = RowSumPlan.from_terms(terms, summed.rows)
+    functions = RowFunctions.from_losses(plan.waves, held_out.labels, terms.log_odds_shift)
+    entropy = inputs.entropy.fork("sum of losses")
+    return (yield from shared_sum(plan, share, own, terms, held_out.features, functions, entropy))
 
 
 def dry_run(
