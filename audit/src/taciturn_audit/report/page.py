@@ -38,6 +38,7 @@ from taciturn.results.training import TrainingRun
 from taciturn_audit.report import audit as shared
 from taciturn_audit.report.audit import decision
 from taciturn_audit.report.columns import adversary_section, skipped_facts
+from taciturn_audit.report.openings import openings_section
 from taciturn_audit.report.plots import attacks_svg, curves_of, epochs_svg
 from taciturn_audit.results.audit import (
     READABLE,
@@ -86,6 +87,8 @@ def audit_page(audit: AuditResult) -> b.Page:
     if seat is not None:
         ident = "verdict" if alone else "columns"
         sections.append(adversary_section(seat, audit.first.mechanism, ident))
+    if audit.openings is not None:
+        sections.append(openings_section(audit.openings))
     sections.append(shared.who_learns_what(audit))
     if not alone:
         sections += [
