@@ -130,8 +130,8 @@ def _title(*, labels: bool, columns: bool) -> str:
 _RELY = "No attack we know recovers your labels. This relies on an assumption: "
 _ENCRYPTION = "You rely on the encryption, and on Alice following the protocol: "
 _UNPROTECTED = (
-    "Nothing bounds what Alice learns about your labels. Our attacks did not succeed on these rows; "
-    "on others they may."
+    "Nothing bounds what Alice learns about your labels. Our attacks did not succeed on these "
+    "rows; on others they may."
 )
 _FOR_BOB = {
     Status.REFUTED: "Your labels are less protected than the privacy ledger claims. Do not use "
