@@ -284,7 +284,7 @@ _ROWS: tuple[Opening, ...] = (
         1,
         "new row",
         "uniform, per score",
-        "scores-per-row and rows-per-day of Alice's file",
+        "scores-per-row, repetitions-per-row and rows-per-day of Alice's file",
         _SEMI_HONEST,
         on_labels=True,
         on_columns=True,
