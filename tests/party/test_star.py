@@ -230,9 +230,11 @@ def silent_kills(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever is killed tells nobody."""
     abort = PeerSession._abort
 
-    def unless_killed(self: PeerSession, links: Any, problem: BaseException) -> None:
+    def unless_killed(
+        self: PeerSession, meeting: Meeting, problem: BaseException, *, declines: bool
+    ) -> None:
         if not isinstance(problem, Killed):
-            abort(self, links, problem)
+            abort(self, meeting, problem, declines=declines)
 
     monkeypatch.setattr(PeerSession, "_abort", unless_killed)
 
@@ -420,9 +422,9 @@ def test_an_alice_who_aborts_is_named_to_all_and_all_resume(tmp_path):
     for name in ("bob", "alice-1"):
         assert isinstance(ends[name], PeerStopped)
         assert "alice-2" in ends[name].message
-    # Only whom she told knows the kind of it.
-    assert OutputError.__name__ in ends["bob"].message
-    assert OutputError.__name__ not in ends["alice-1"].message
+    # Nobody knows the kind of it.
+    assert ends["bob"].code == 0
+    assert OutputError.__name__ not in ends["bob"].message + ends["alice-1"].message
     star.programs["alice-2"] = usual
     star.run()
     star.assert_consistent()
@@ -447,12 +449,14 @@ def test_what_is_wrong_with_one_is_told_to_her_and_only_that_it_is_she_to_the_ot
     assert all("alice-2" in end.message for end in ends.values())
 
 
-def test_a_problem_of_bobs_own_is_told_to_all_by_its_kind(tmp_path):
+def test_a_problem_of_bobs_own_ends_all_and_is_told_to_nobody(tmp_path):
     star = Star(tmp_path)
     star.programs["bob"] = lambda entropy, resume: with_peer("alice-1", failing_bob())
     ends = star.run()
     for name in NAMES:
-        assert OutputError.__name__ in ends[name].message
+        assert isinstance(ends[name], PeerStopped)
+        assert ends[name].code == 0
+        assert OutputError.__name__ not in ends[name].message
 
 
 def failing_bob() -> Program[None]:
@@ -660,8 +664,8 @@ def test_a_bob_who_cannot_begin_tells_all_who_are_there(tmp_path):
     star.start(*NAMES)
     wait_until(lambda: all(wire.links for wire in star.wires.values()))
     side = PeerSession(star.configs["bob"], star.endpoints("bob"), Callbacks())
-    side.refuse(ALIGNMENT, AgreementError("it has another-model"))
+    side.refuse(ALIGNMENT)
     ends = star.join()
     for name in NAMES:
         assert isinstance(ends[name], PeerStopped)
-        assert "another-model" in ends[name].message
+        assert "does not begin" in ends[name].message

@@ -45,6 +45,8 @@ from taciturn.setting_syntax import Hint
 from taciturn.transport.channel import Channel, Endpoint
 
 VERSION = 1
+WITHHELD = 0
+"""Code of an abort whose reason is not told."""
 TRAINING, DRY_RUN, ALIGNMENT, LISTED_PREDICTION, PREDICTION = 1, 2, 3, 4, 5
 WOE = 8
 SERVING = 7
@@ -191,6 +193,10 @@ class Pace:
 
 PATIENT = Patience()
 AT_ONCE = Pace()
+ASK_PEER = (
+    "this side is not told why, since the reason may depend on the other side's data: its own "
+    "screen and log show it. Ask there, then run both sides again"
+)
 ANEW = "start over on both sides with {fresh}, which releases the labels a second time"
 
 
@@ -244,6 +250,11 @@ class Link:
     def pending(self) -> dict[int, bytes]:
         """The frames that the peer has not confirmed."""
         return dict(self._unconfirmed)
+
+    @property
+    def connected(self) -> bool:
+        """Whether a channel was opened, or refused, in this process."""
+        return self._channel is not None or self.traffic.links > 0
 
     def connect(self) -> None:
         """Waits for the peer; afterwards both know what the other has."""
@@ -530,9 +541,9 @@ class Link:
     def _same_session(self, peer: bytes, known: bytes) -> None:
         # A peer that stopped before it stored this side's name does not know it.
         if known not in (UNKNOWN, self._mine):
-            raise StateError(
+            raise _unfit_state(
                 "the peer is in the middle of a session that this side does not know",
-                hint=Hint(f"restore this side's state folder, or {ANEW}", fresh=True),
+                f"restore this side's state folder, or {ANEW}",
             )
         if self._peer == UNKNOWN:
             # The first meeting: from here on only this peer's session is resumed.
@@ -540,27 +551,25 @@ class Link:
             if self._journal is not None:
                 self._journal.met(peer, self._place)
         elif peer != self._peer:
-            raise StateError(
+            raise _unfit_state(
                 "this side is in the middle of a session that the peer does not know",
-                hint=Hint(f"restore the peer's state folder, or {ANEW}", fresh=True),
+                f"restore the peer's state folder, or {ANEW}",
             )
 
     def _peer_has(self, received: int) -> None:
         # A frame is in the journal before it leaves: one that was not there when this process
         # began, and has not left since, is another than the peer has.
         if received > self._left:
-            raise StateError(
+            raise _unfit_state(
                 f"the peer has received {received} frames, and this side's state knows of "
                 f"{self._left}: the state is an old copy",
-                hint=Hint(ANEW, fresh=True),
             )
         self._confirmed(received)
         # Confirmed frames are forgotten, so a peer that went back in time cannot be served.
         if min(self._unconfirmed, default=self._sent + 1) != received + 1:
-            raise StateError(
+            raise _unfit_state(
                 f"the peer lacks frame {received + 1}, which this side no longer has: "
                 "the peer's state is an old copy",
-                hint=Hint(ANEW, fresh=True),
             )
 
     def _confirmed(self, number: int) -> None:
@@ -601,6 +610,12 @@ class Link:
         return confirmed
 
 
+def _unfit_state(message: str, way_out: str = ANEW) -> StateError:
+    """Error of two states that do not belong together, as both openings show."""
+    problem = StateError(message, hint=Hint(way_out, fresh=True))
+    return problem.telling_peer("its state does not fit the session")
+
+
 def _over() -> ConnectionLost:
     return ConnectionLost("the connection to the peer broke", hint="run both sides again")
 
@@ -611,6 +626,10 @@ def _stopped(envelope: bytes) -> PeerStopped:
         return PeerStopped("the peer aborted")
     text = envelope[_REASON.size :][:_MOST_REASON].decode(errors="replace")
     shown = "".join(letter if letter.isprintable() else " " for letter in text).strip()
-    problem = PeerStopped(f"the peer aborted: {shown or 'no reason given'}")
-    problem.code = _REASON.unpack_from(envelope)[1]
+    code = _REASON.unpack_from(envelope)[1]
+    problem = PeerStopped(
+        f"the peer aborted: {shown or 'no reason given'}",
+        hint=ASK_PEER if code == WITHHELD else "",
+    )
+    problem.code = code
     return problem
