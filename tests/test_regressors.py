@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import taciturn
 from taciturn.errors import ColumnError, ConfigError
 from taciturn.regressors import VerticalGammaRegressor, VerticalPoissonRegressor, VerticalRidge
+from taciturn.settings import DEFAULT_MECHANISM
 from tests.expected import refused
 
 MODELS: dict[str, Any] = {
@@ -55,6 +56,7 @@ def rows_of(family: str, rows: int = ROWS) -> Rows:
 
 
 def fitted(family: str, rows: Rows, **options: Any) -> Any:
+    options = {"mechanism": "sealed", **options}
     model = MODELS[family](alice_columns="half", random_state=1, **options)
     exposure = None if family == "gaussian" else rows.exposure
     return model.fit(rows.X, rows.y, rows.weights, exposure=exposure)
@@ -168,6 +170,7 @@ def test_what_cannot_be_is_refused_by_name():
     rows = rows_of("poisson")
     with pytest.raises(ValueError, match="gamma"):
         VerticalGammaRegressor().fit(rows.X, rows.y)
+    assert VerticalRidge().mechanism == VerticalPoissonRegressor().mechanism == DEFAULT_MECHANISM
     for mechanism in ("add", "mutual"):
         with refused(ConfigError, setting="family"):
             VerticalPoissonRegressor(mechanism=mechanism).fit(rows.X, rows.y)
@@ -176,7 +179,7 @@ def test_what_cannot_be_is_refused_by_name():
 
 
 @parametrize_with_checks(
-    [kind(scheme="clear", alice_columns="half") for kind in MODELS.values()],
+    [kind(mechanism="sealed", scheme="clear", alice_columns="half") for kind in MODELS.values()],
     expected_failed_checks=lambda _: {
         "check_sample_weight_equivalence_on_dense_data": "fixed point rounds to fewer digits"
     },

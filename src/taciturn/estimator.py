@@ -45,7 +45,7 @@ from taciturn.results.serialise import record_of
 from taciturn.results.training import TrainingRun
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.options import refusing_former_keywords
-from taciturn.settings.schema import Settings
+from taciturn.settings.schema import DEFAULT_MECHANISM, Settings
 from taciturn.simulation import in_cell
 from taciturn.version import __version__
 
@@ -155,9 +155,8 @@ class VerticalLogisticRegression(ClassifierMixin, SimulatedModel):  # type: igno
             array. Bob has the others, the intercept and the labels.
         parties: Number of Alices, up to 16; they share Alice's columns, and Bob learns only sums of
             their scores.
-        mechanism: Protection: `mutual` (labels, columns; default on own data), `sealed` (labels;
-            default else), `label-rr`, `none`, `add`, `mult`, `hybrid`. Several Alices need another
-            than `mutual`.
+        mechanism: Protection: `mutual` (labels, columns; default on own data), `sealed` (labels),
+            `label-rr`, `none`, `add`, `mult`, `hybrid`. Several Alices need another than `mutual`.
         epsilon: Privacy parameter: per release for `add`, `mult` and `hybrid`, in total for
             `label-rr`.
         noise: `add`, `mult`: noise distribution, `discrete` (exact) or `continuous` (as in the
@@ -180,7 +179,8 @@ class VerticalLogisticRegression(ClassifierMixin, SimulatedModel):  # type: igno
         reveal_delta: `sealed`: delta that belongs to `reveal-epsilon` (default: 1e-06).
         fresh_keys: `sealed`: use a new key for each encrypted vector.
         reveal_bob: `mutual`: reveal Bob's weights to him after training.
-        score_range: `mutual`: largest magnitude of a score; larger ones wrap around (default: 64).
+        score_range: `mutual`: largest magnitude of a score; larger ones wrap around (default: 64;
+            128 below 8,192 training rows).
         sigmoid_error: `mutual`: maximum error of the sigmoid of a shared score (default: 0.003).
         budget: Stop before the total epsilon of a label exceeds this.
         delta: Delta at which the ledger states its tighter total.
@@ -189,8 +189,8 @@ class VerticalLogisticRegression(ClassifierMixin, SimulatedModel):  # type: igno
         key_bits: Key size in bits: 3072 or 2048 for `paillier`; `bfv` has 128-bit security.
         solver: `newton`: all rows in a few passes; `sgd`: mini-batches (default: newton for
             `sealed`, `mutual` and own data).
-        passes: `newton`: number of passes over the rows (default: 12; with `reveal-epsilon` 4, with
-            several Alices 20, with `mutual` 28).
+        passes: `newton`: number of passes over the rows (default: with `mutual` 28, or 56 below
+            8,192 training rows; else 12).
         batch_size: `sgd`: rows per batch.
         minimum_batch: `sgd`: smallest batch; a shorter last batch is merged with the one before it.
         epochs: `sgd`: number of passes over the rows.
@@ -240,7 +240,7 @@ class VerticalLogisticRegression(ClassifierMixin, SimulatedModel):  # type: igno
         *,
         alice_columns: object = "all",
         parties: int = 1,
-        mechanism: str = "mutual",
+        mechanism: str = DEFAULT_MECHANISM,
         epsilon: float | None = None,
         noise: str | None = None,
         variant: str | None = None,

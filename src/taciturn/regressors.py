@@ -22,7 +22,7 @@ from taciturn.estimator import SimulatedModel, columns_weights, seed_of
 from taciturn.families.base import Family
 from taciturn.families.registry import FAMILIES
 from taciturn.numerics.regression_metrics import null_score
-from taciturn.settings.schema import Settings
+from taciturn.settings.schema import DEFAULT_MECHANISM, Settings
 
 # What scikit-learn calls otherwise than the commands do.
 _OWN_NAMES = ("fit_intercept", "random_state")
@@ -40,13 +40,14 @@ class VerticalRegressor(RegressorMixin, SimulatedModel):  # type: ignore[misc]
             array. Bob has the others, the intercept and the labels.
         parties: Number of Alices, up to 16; they share Alice's columns, and Bob learns only sums of
             their scores.
-        mechanism: How the labels are protected: `sealed`, `mutual` (gaussian) or `none`.
+        mechanism: How the labels are protected: `mutual` (default; gaussian only), `sealed` or
+            `none`. The other families, and several Alices, need one of the last two.
         reveal: `sealed`, `mutual`: reveal Alice's weights to her after training, an unprotected
             release.
         fresh_keys: `sealed`: use a new key for each encrypted vector.
         scheme: Encryption scheme: `bfv`, or `clear` (no encryption).
-        passes: Number of passes over the rows (default: 12; with several Alices 20, with `mutual`
-            28).
+        passes: Number of passes over the rows (default: with `mutual` 28, or 56 below 8,192
+            training rows; else 12, with several Alices 20).
         l2: L2 penalty on all weights except the intercept, half of which times their squares is
             added to half of the mean deviance (default: 1 / training rows). scikit-learn's
             ``alpha`` of ``PoissonRegressor`` and ``GammaRegressor``; times the rows, of ``Ridge``.
@@ -74,7 +75,7 @@ class VerticalRegressor(RegressorMixin, SimulatedModel):  # type: ignore[misc]
         *,
         alice_columns: object = "all",
         parties: int = 1,
-        mechanism: str = "sealed",
+        mechanism: str = DEFAULT_MECHANISM,
         reveal: bool | None = None,
         fresh_keys: bool | None = None,
         scheme: str = "bfv",

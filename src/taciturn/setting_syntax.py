@@ -153,8 +153,8 @@ class Hint:
     """A way out that names settings, put into words by a ``SettingSyntax``.
 
     ``template`` is a text in the manner of ``str.format``: ``{epsilon}`` is the setting of that
-    name, ``{0}`` the first of the words, which are put in as they are. A setting without a value is
-    only named.
+    name, ``{0}`` the first of the words, which are put in as they are, or a further hint. A setting
+    without a value is only named.
 
     >>> hint = Hint("use {epsilon}, or a smaller {batch_size}", epsilon=1.0)
     >>> hint.text(COMMAND_LINE)
@@ -173,7 +173,8 @@ class Hint:
 
     def text(self, syntax: SettingSyntax) -> str:
         """The hint as one kind of reader should see it."""
-        return Formatter().vformat(self.template, self.words, _Spelling(syntax, self.values))
+        words = [word.text(syntax) if isinstance(word, Hint) else word for word in self.words]
+        return Formatter().vformat(self.template, words, _Spelling(syntax, self.values))
 
 
 @dataclass(frozen=True, slots=True)

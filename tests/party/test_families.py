@@ -188,6 +188,7 @@ def test_a_study_ranks_by_the_loss_and_a_forecast_knows_the_family():
         years=years, y=rng.poisson(years * np.exp(0.5 * X[:, 0]))
     )
     given: Any = {"label": "y", "family": "poisson", "exposure": "years", "scheme": "clear"}
+    given["mechanism"] = "sealed"
     study = taciturn.study(table, vary={"l2": [1e-3, 10.0]}, folds=2, seed=1, **given)
     assert study.study.best == 1
     assert study.blocks()

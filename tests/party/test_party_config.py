@@ -9,7 +9,9 @@ import pytest
 
 from taciturn.errors import AgreementError, BudgetExceeded, ConfigError
 from taciturn.jobs.train import TrainJob, TrainSide
-from taciturn.party import PartyConfig
+from taciturn.party import PartyConfig, terms_for
+from taciturn.privacy import OPENING_ROWS
+from taciturn.settings import DEFAULT_MECHANISM
 from tests.expected import refused
 from tests.party.sides import write_config, write_tables
 
@@ -250,3 +252,14 @@ def starry(folder: Path, role: str, **link: Any) -> PartyConfig:
 def test_a_link_that_does_not_fit_several_alices_is_refused(tmp_path, role, link, setting):
     with refused(ConfigError, names=f"[link] {setting}"):
         starry(tmp_path, role, **link)
+
+
+def test_a_file_without_a_mechanism_trains_with_the_default_one(tmp_path):
+    """Which has its passes and its score range from the rows of the whole table, also in a fold."""
+    nothing = {"mechanism": None, "epochs": None, "batch-size": None, "learning-rate": None}
+    config = read(tmp_path, agreement=nothing)
+    assert config.agreed["mechanism"] == config.settings().mechanism == DEFAULT_MECHANISM
+    fold, table = OPENING_ROWS - 1, OPENING_ROWS
+    agreed = [terms_for(config, 6, fold, of).agreement for of in (None, table)]
+    assert [(one.rounds, one.score_range) for one in agreed] == [(56, 128.0), (28, 64.0)]
+    assert agreed[1].l2 == 1 / table

@@ -75,6 +75,12 @@ def test_what_stands_behind_a_comment_sign_parses_too(tmp_path, mechanism, role)
         PartyConfig.read(path)
 
 
+@pytest.mark.parametrize(("mechanism", "passes"), [("mutual", 28), ("sealed", 12)])
+def test_the_passes_of_a_file_are_those_that_apply_without_the_line(mechanism, passes):
+    text = template("bob", Trial(mechanism))
+    assert f"# passes = {passes} " in text
+
+
 ACCEPTED = {"accept-leak": ACCEPTED_LEAK, "accept-column-exposure": ACCEPTED_EXPOSURE}
 
 

@@ -8,11 +8,13 @@ import pytest
 
 from taciturn.errors import BudgetExceeded, ConfigError
 from taciturn.jobs.train import simulate_training
-from taciturn.privacy import MECHANISMS, design
-from taciturn.protocol import AGREED, require_used
+from taciturn.privacy import MECHANISMS, OPENING_ROWS, design
+from taciturn.protocol import AGREED, MOST_WAVES, Columns, TablePlan, require_used
 from taciturn.protocol import agree_terms as agree
 from taciturn.settings import (
     DATASET_DEFAULTS,
+    DEFAULT_MECHANISM,
+    DEFAULT_PASSES,
     WHOLE_TABLE,
     WHOLE_TABLE_ONLY,
     Agreement,
@@ -55,6 +57,43 @@ def protection(**values: Any) -> dict[str, Any]:
 
 def test_every_mechanism_is_tried_here():
     assert set(EPSILONS) == set(MECHANISMS)
+
+
+def test_mutual_takes_its_passes_and_range_from_the_number_of_rows():
+    few, many = OPENING_ROWS - 1, OPENING_ROWS
+    terms = {rows: agree(settings(mechanism="mutual"), COLUMNS, rows) for rows in (few, many)}
+    assert {rows: (t.rounds, t.agreement.score_range) for rows, t in terms.items()} == {
+        few: (56, 128.0),
+        many: (28, 64.0),
+    }
+    plans = [
+        TablePlan.from_terms(t, rows, Columns(COLUMNS, 5), Columns(5, 5))
+        for rows, t in terms.items()
+    ]
+    assert all(plan.sigmoid.sigmoid.waves <= MOST_WAVES for plan in plans)
+    given = agree(settings(mechanism="mutual", passes=9, score_range=32.0), COLUMNS, few)
+    assert (given.rounds, given.agreement.score_range) == (9, 32.0)
+    assert agree(settings(mechanism="sealed"), COLUMNS, few).rounds == DEFAULT_PASSES
+
+
+@pytest.mark.parametrize(
+    ("lacks", "setting"),
+    [
+        ({"parties": 2}, "parties"),
+        ({"family": "poisson"}, "family"),
+        ({"family": "gamma"}, "family"),
+    ],
+)
+def test_without_a_mechanism_the_default_or_a_choice(lacks, setting):
+    own = {"data": "own.csv", "label": "y"}
+    chosen = Settings.from_mapping(own).resolved()
+    assert agree(chosen, COLUMNS, ROWS).agreement.mechanism == DEFAULT_MECHANISM
+    with refused(ConfigError, setting=setting) as caught:
+        agree(Settings.from_mapping({**own, **lacks}).resolved(), COLUMNS, ROWS)
+    offered = {name for name in MECHANISMS if f'mechanism="{name}"' in caught.value.hint}
+    assert {"sealed", "none"} <= offered
+    assert "mutual" not in offered
+    assert all(MECHANISMS[name].exposes() in caught.value.hint for name in offered)
 
 
 SETTLED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {

@@ -25,6 +25,7 @@ from taciturn.setting_syntax import COMMAND_LINE, plain_value
 from taciturn.settings import (
     AGREEMENT_KEYS,
     ALSO_SIMULATED,
+    DEFAULT_MECHANISM,
     OWN_DATA_DEFAULTS,
     SGD_ONLY,
     Agreement,
@@ -329,7 +330,7 @@ def test_the_defaults_of_a_partys_file():
     """Two versions of the program must mean the same by a file that leaves a key out."""
     defaults = {name: file_default("agreement", name) for name in section_settings("agreement")}
     assert {name: value for name, value in defaults.items() if value is not None} == {
-        "mechanism": "sealed",
+        "mechanism": DEFAULT_MECHANISM,
         "family": "binomial",
         "scheme": "bfv",
         "epochs": 10,

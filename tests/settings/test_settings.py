@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from taciturn.errors import ConfigError
+from taciturn.protocol import with_row_defaults
 from taciturn.setting_syntax import hyphenated
 from taciturn.settings import (
     DATASET_DEFAULTS,
@@ -206,7 +207,7 @@ def test_own_data_has_its_own_defaults_and_an_intercept():
     )
     assert settings.intercept is True
     settings = Settings.from_mapping(own).resolved()
-    assert (settings.solver, settings.passes) == ("newton", DEFAULT_PASSES)
+    assert (settings.solver, with_row_defaults(settings, 100).passes) == ("newton", DEFAULT_PASSES)
     assert (settings.batch_size, settings.epochs, settings.learning_rate) == (None, None, None)
     assert settings.intercept is True
 

@@ -35,13 +35,13 @@ from typing import Any, cast
 import numpy as np
 from scipy.special import ndtr
 
-from taciturn.engine.exposure import SCORE_NOISE
 from taciturn.errors import ConfigError, advised
 from taciturn.families.registry import BINOMIAL
 from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.batch_response import BatchDesign
 from taciturn.privacy.registry import mechanism, mechanism_class
 from taciturn.protocol.observations import Signal
+from taciturn.protocol.openings import SCORE_NOISE_TEXT
 from taciturn.results.check import PredictionNotes, Recommendation
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement
@@ -109,7 +109,7 @@ def _shared(agreed: Agreement) -> bool:
 def _bobs(agreed: Agreement) -> str:
     if mechanism(agreed).shares_scores:
         return (
-            f"one number per row and model: the whole score, {SCORE_NOISE}. He knows his own "
+            f"one number per row and model: the whole score, {SCORE_NOISE_TEXT}. He knows his own "
             "columns, and their weights only where Alice reveals them (reveal-bob)"
         )
     part, columns = "Alice's part of the score", "her columns"
@@ -117,7 +117,7 @@ def _bobs(agreed: Agreement) -> str:
         part, columns = "the sum of all Alices' parts of the score", "all of their columns"
     return (
         f"one number per row and model: {part}, a linear function of {columns}, "
-        f"{SCORE_NOISE}; he knows his own part and subtracts it"
+        f"{SCORE_NOISE_TEXT}; he knows his own part and subtracts it"
     )
 
 

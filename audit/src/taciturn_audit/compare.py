@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 from taciturn.data.prepare import RawData
 from taciturn.engine.callbacks import Callbacks
+from taciturn.engine.exposure import reconstruction
 from taciturn.errors import ConfigError
 from taciturn.jobs.train.simulation import estimate, raise_if_diverged, simulate_training
 from taciturn.numerics.metrics import Metrics
@@ -147,6 +148,7 @@ def _compared(audit: _Audited, by: Measure, raw: RawData) -> ComparedMechanism:
     dearest = max(
         (run.ledger for run in audit.runs.trainings), key=lambda ledger: ledger.label_epsilon_total
     )
+    terms = agree(audit.settings, training.alice_columns, training.rows_train)
     return ComparedMechanism(
         mechanism=training.mechanism,
         epsilon=training.epsilon,
@@ -159,6 +161,7 @@ def _compared(audit: _Audited, by: Measure, raw: RawData) -> ComparedMechanism:
         real=_best(audit.real, by),
         verdict=audit.shuffled.sentence,
         estimate=estimate(audit.settings, raw),
+        bob_reconstructs=reconstruction(terms) is not None,
     )
 
 

@@ -24,12 +24,13 @@ from scipy.special import expit
 
 from taciturn.data.prepare import RawData
 from taciturn.engine.callbacks import Announce, noop
-from taciturn.engine.exposure import SCORE_NOISE, column_exposure, reconstruction, sums_alone
+from taciturn.engine.exposure import column_exposure, reconstruction, sums_alone
 from taciturn.errors import advised, counted
 from taciturn.jobs.train.simulation import feature_parties
 from taciturn.parallel import one_thread
 from taciturn.privacy.events import price
 from taciturn.protocol.bob.forecast import forecast
+from taciturn.protocol.openings import SCORE_NOISE_TEXT
 from taciturn.results.check import CLEAR, LEAKS, AttackVerdict, CheckFacts, CheckResult
 from taciturn.results.columns import ColumnRehearsal, ExposedColumn
 from taciturn.rng import KeyedEntropy
@@ -227,7 +228,7 @@ _MOST_NAMED = 5
 _KNOWN_ROWS_SEED = 21
 _NOTHING_OPENED = (
     "the training opens no score of a training row to Bob, only sums over all of them; held-out "
-    f"rows, and each joint prediction, open one score of each row, {SCORE_NOISE}",
+    f"rows, and each joint prediction, open one score of each row, {SCORE_NOISE_TEXT}",
 )
 # A column of which less is explained is not called exposed.
 _EXPOSED = 0.5

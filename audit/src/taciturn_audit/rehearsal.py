@@ -27,7 +27,7 @@ from taciturn.errors import ShapeError
 from taciturn.jobs.train.simulation import Outcome, simulate_training
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.registry import mechanism, mechanism_class
-from taciturn.protocol.terms import Terms, agree
+from taciturn.protocol.terms import Terms, agree, with_row_defaults
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy
@@ -102,7 +102,7 @@ class Rehearsal:
                 "seeds": 1,
                 "permute_labels": False,
                 "permute_rows": False,
-                **_fewer(settings),
+                **_fewer(settings, rows),
             }
         )
         outcome = simulate_training(small, sample, keep=True)
@@ -160,9 +160,11 @@ def _require_rows(left: int, settings: Settings, raw: RawData) -> None:
         )
 
 
-def _fewer(settings: Settings) -> dict[str, int]:
+def _fewer(settings: Settings, rows: int) -> dict[str, object]:
+    """Settings of the small training: fewer passes or epochs than a training on ``rows`` has."""
     if settings.solver == "newton":
-        return {"passes": min(settings.passes or 1, MOST_EPOCHS)}
+        real = with_row_defaults(settings, rows)
+        return {"passes": min(real.passes or 1, MOST_EPOCHS), "score_range": real.score_range}
     return {"epochs": min(settings.epochs or 1, MOST_EPOCHS)}
 
 

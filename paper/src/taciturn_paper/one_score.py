@@ -21,6 +21,7 @@ from taciturn.crypto.clear import ClearScheme
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.pair import run_pair
 from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.openings import SCORE_NOISE_BITS
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.alice import train_table_mutual as alice
 from taciturn.protocol.alice.inputs import AliceInputs
@@ -29,7 +30,6 @@ from taciturn.protocol.bob import train_table_mutual as bob
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.prediction import whitened_rows
-from taciturn.protocol.scores import NOISE_BITS
 from taciturn.protocol.terms import agree
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.schema import Settings
@@ -229,7 +229,7 @@ def figures(target: Target, *, integers: bool) -> tuple[float, ...]:
         estimates = by_lattice(target, target.exact), by_mean(target, target.noisy)
         return nothing, *(recovered(target, estimate) for estimate in estimates)
     exact, _ = by_level(target, target.exact, 0.0)
-    noisy, fitting = by_level(target, target.noisy, 2.0**-NOISE_BITS)
+    noisy, fitting = by_level(target, target.noisy, 2.0**-SCORE_NOISE_BITS)
     return nothing, recovered(target, exact), recovered(target, noisy), fitting
 
 

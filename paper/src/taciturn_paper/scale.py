@@ -33,6 +33,7 @@ from taciturn.engine.callbacks import Callbacks
 from taciturn.numerics.logistic import sigmoid
 from taciturn.party.config import ACCEPTED_EXPOSURE, PartyConfig
 from taciturn.protocol.events import Event, Progress
+from taciturn.protocol.terms import with_row_defaults
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.transport.certs import make_certificates
@@ -294,9 +295,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     chosen = {"mechanism": given.mechanism, "solver": "newton", "passes": given.passes}
     settings = Settings.from_mapping(chosen).resolved()
-    passes = settings.passes or settings.default_passes
     reports = []
     for rows in given.rows:
+        passes = with_row_defaults(settings, rows).passes or 1
         with ExitStack() as stack:
             place = given.folder or stack.enter_context(
                 tempfile.TemporaryDirectory(prefix="taciturn-scale-")

@@ -9,8 +9,10 @@ import typer
 
 from taciturn.cli.console import Json, console
 from taciturn.errors import ConfigError
+from taciturn.families.registry import BINOMIAL
 from taciturn.files import to_json
-from taciturn.settings.schema import DEFAULT_MECHANISM, OWN_DATA_MECHANISM
+from taciturn.setting_syntax import Hint
+from taciturn.settings.schema import DEFAULT_MECHANISM
 
 if TYPE_CHECKING:
     from taciturn.privacy.base import Mechanism
@@ -20,9 +22,7 @@ def init(
     folder: Annotated[Path, typer.Option(help="Folder to write to.")] = Path(),
     mechanism: Annotated[
         str | None,
-        typer.Option(
-            help="Protection of labels and columns (default: mutual; several Alices: sealed)."
-        ),
+        typer.Option(help="Protection of labels and columns (default: mutual, of one Alice)."),
     ] = None,
     listener: Annotated[
         str, typer.Option(help="Side that listens on a port: alice or bob.")
@@ -61,14 +61,14 @@ def init(
 
     taciturn init --alice-id msisdn --bob-id customer --label outcome --positive defaulted
 
-    taciturn init --folder trial --parties 2
+    taciturn init --folder trial --parties 2 --mechanism sealed
     """
     # Imported here: no other command needs it.
     from taciturn.party.templates import Trial, write_templates
     from taciturn.privacy.registry import mechanism_class
     from taciturn.transport.address import check_address
 
-    mechanism = mechanism or (OWN_DATA_MECHANISM if parties == 1 else DEFAULT_MECHANISM)
+    mechanism = mechanism or DEFAULT_MECHANISM
     chosen = mechanism_class(mechanism)
     if listener not in ("alice", "bob"):
         raise ConfigError(f"unknown side {listener}", where="--listener", hint="use alice or bob")
@@ -126,11 +126,16 @@ def init(
 
 
 def _require_several(chosen: type[Mechanism], parties: int, listener: str) -> None:
+    from taciturn.privacy.registry import called, choice_of
+
     if parties > 1 and not chosen.several_alices:
         raise ConfigError(
-            f"{chosen.name} is for one Alice",
+            f"{called(chosen.name)} is for one Alice",
             where="--parties",
-            hint="leave --parties out, or use another --mechanism",
+            hint=Hint(
+                "leave {parties} out, or {0}",
+                choice_of(BINOMIAL, lambda other: other.several_alices),
+            ),
         )
     if parties > 1 and listener == "alice":
         raise ConfigError(

@@ -49,8 +49,8 @@ from taciturn.errors import counted
 from taciturn.families.registry import BINOMIAL
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.mutual import LOSSES
+from taciturn.protocol.openings import SCORE_NOISE_TEXT
 from taciturn.protocol.scales import Scales
-from taciturn.protocol.scores import NOISE_BITS
 from taciturn.protocol.terms import Terms
 from taciturn.results.cost_preview import ColumnExposure, Disclosure
 
@@ -249,13 +249,9 @@ def _unseen(opened: OpenedScores) -> str:
     if not scores:
         return text
     return (
-        f"{text}. He learns {counted(scores, 'score')} of held-out rows, {SCORE_NOISE}; if he "
+        f"{text}. He learns {counted(scores, 'score')} of held-out rows, {SCORE_NOISE_TEXT}; if he "
         "deviates, they can tell him about training rows of his choice"
     )
-
-
-SCORE_NOISE = f"practically exact (noise of up to {2.0**-NOISE_BITS:.5f})"
-"""The precision of the scores that Bob receives after training."""
 
 
 def _warning(terms: Terms, opened: OpenedScores, columns: int, room: _Room) -> str:

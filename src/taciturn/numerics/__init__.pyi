@@ -4,6 +4,14 @@ from taciturn.numerics.bands import calibration_line as calibration_line
 from taciturn.numerics.bands import hosmer_lemeshow as hosmer_lemeshow
 from taciturn.numerics.bands import spiegelhalter as spiegelhalter
 from taciturn.numerics.bands import stability as population_stability
+from taciturn.numerics.bounded_waves import CAP as CAP
+from taciturn.numerics.bounded_waves import WAVE_ERROR as WAVE_ERROR
+from taciturn.numerics.bounded_waves import BoundedWaves as BoundedWaves
+from taciturn.numerics.bounded_waves import RowFunctions as RowFunctions
+from taciturn.numerics.bounded_waves import SharedWaves as SharedWaves
+from taciturn.numerics.bounded_waves import base_loss as base_loss
+from taciturn.numerics.bounded_waves import capped_loss as capped_loss
+from taciturn.numerics.bounded_waves import loss_waves as loss_waves
 from taciturn.numerics.convergence import MOST_LOSS as MOST_LOSS
 from taciturn.numerics.convergence import MOST_ROW_CHANGE as MOST_ROW_CHANGE
 from taciturn.numerics.convergence import SEEN_ONCE as SEEN_ONCE

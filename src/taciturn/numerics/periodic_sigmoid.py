@@ -206,7 +206,7 @@ class SharedSigmoid:
     def _waves(self, share: IntArray) -> npt.NDArray[np.complex128]:
         """``exp(i k angle)`` of each share, for each odd k."""
         turn = 2 * math.pi * 2.0**-self.modulus_bits
-        first = _on_circle(np.multiply(share, turn, dtype=np.float64))
+        first = on_circle(np.multiply(share, turn, dtype=np.float64))
         waves = np.empty((len(share), self.sigmoid.waves), dtype=np.complex128)
         waves[:, 0], twice = first, first * first
         for at in range(1, self.sigmoid.waves):
@@ -214,7 +214,7 @@ class SharedSigmoid:
         return waves
 
 
-def _on_circle(angles: FloatArray) -> npt.NDArray[np.complex128]:
+def on_circle(angles: FloatArray) -> npt.NDArray[np.complex128]:
     """``exp(i angle)`` for angles within ±pi, by multiplications and additions alone.
 
     A peer may time this: a library's sine takes longer for some angles.

@@ -68,6 +68,7 @@ from taciturn.party.templates import Trial as Trial
 from taciturn.party.templates import template as template
 from taciturn.party.templates import write_templates as write_templates
 from taciturn.party.training_inputs import party_terms as party_terms
+from taciturn.party.training_inputs import terms_for as terms_for
 
 # Exported under another name than their module gives them.
 __all__ = [

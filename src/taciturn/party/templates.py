@@ -18,9 +18,11 @@ from taciturn.errors import OutputError
 from taciturn.files import write_private
 from taciturn.party.config import file_default, section_settings
 from taciturn.privacy.base import Mechanism
+from taciturn.privacy.openings import OPENING_ROWS
 from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.messages import OTHER, Role
 from taciturn.setting_syntax import Hint, hyphenated, toml_value
+from taciturn.settings.schema import Settings
 
 _COMMENT_AT, _WIDTH = 27, 100
 _CONTINUED = f"#{'':<{_COMMENT_AT}} "
@@ -190,7 +192,7 @@ def template(name: str, trial: Trial) -> str:
         page.line("agreement", "mechanism", trial.mechanism),
         *warning,
         *page.lines("agreement", begin_with),
-        *page.lines("agreement", ("scheme", *solver)),
+        *page.lines("agreement", ("scheme", *solver), passes=_passes(trial, chosen)),
         *page.lines("agreement", (*_AGREED, *stop), split_seed=trial.salt),
         *page.lines("agreement", sizes),
     ]
@@ -227,6 +229,12 @@ def template(name: str, trial: Trial) -> str:
     return f"{head}{agreed}{_OWN_HEAD}{sections}"
 
 
+def _passes(trial: Trial, chosen: type[Mechanism]) -> object:
+    """Default number of passes; of a large table, where it follows from the number of rows."""
+    given = {"mechanism": trial.mechanism, "parties": max(1, len(trial.parties))}
+    return chosen.row_defaults(Settings.from_mapping(given), OPENING_ROWS).get("passes")
+
+
 def _parties(trial: Trial) -> str:
     if not trial.parties:
         return ""
@@ -246,7 +254,7 @@ class _Page:
 
     def lines(self, section: str, names: tuple[str, ...], **values: object) -> list[str]:
         """A line for each setting, with its value here, its example or its default."""
-        return [self.line(section, name, values.get(name)) for name in names]
+        return [self.line(section, name, values.get(name.removeprefix("#"))) for name in names]
 
     def line(self, section: str, name: str, value: object = None) -> str:
         """One setting, switched off where its name has a leading #, and what it means."""

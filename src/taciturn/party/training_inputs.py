@@ -15,7 +15,7 @@ from taciturn.protocol.handshake import PeerTable
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
-from taciturn.protocol.terms import Terms, agree
+from taciturn.protocol.terms import Terms, agree, with_row_defaults
 from taciturn.results.parties import Identity
 from taciturn.results.training import FeatureParty
 from taciturn.rng import Entropy
@@ -168,10 +168,14 @@ def require_agreed_columns(config: PartyConfig, columns: int) -> None:
         )
 
 
-def terms_for(config: PartyConfig, columns: int, rows: int) -> Terms:
-    """Terms of a training on this many columns of Alice's, and rows."""
+def terms_for(config: PartyConfig, columns: int, rows: int, table_rows: int | None = None) -> Terms:
+    """Terms of a training on this many columns of Alice's, and rows.
+
+    ``table_rows`` decides the defaults of a fold: the number of all training rows.
+    """
     with rendering_errors_as(config.syntax):
-        common = agree(config.settings(), columns, rows, parties=config.parties or None)
+        settings = with_row_defaults(config.settings(), table_rows or rows)
+        common = agree(settings, columns, rows, parties=config.parties or None)
     beside = {k: v for k, v in config.beside().items() if k in Agreement.model_fields}
     if config.agreement_file is not None:
         # Two sides with two files notice when they meet; a model's file has which one it was.

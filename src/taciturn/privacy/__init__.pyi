@@ -60,6 +60,7 @@ from taciturn.privacy.noise import log_mass as log_mass
 from taciturn.privacy.noise import log_mass_at_least as log_mass_at_least
 from taciturn.privacy.noise import response_flips as response_flips
 from taciturn.privacy.noise import scale as scale
+from taciturn.privacy.openings import OPENING_ROWS as OPENING_ROWS
 from taciturn.privacy.quality_release import STEPS as STEPS
 from taciturn.privacy.quality_release import release as release
 from taciturn.privacy.quality_release import told_quality as read_told_quality
@@ -72,3 +73,10 @@ from taciturn.privacy.unprotected import Unprotected as Unprotected
 
 # Exported under another name than their module gives them.
 __all__ = ["draw_gaussian", "draw_noise", "read_told_quality"]
+from taciturn.privacy.openings import OPENINGS as OPENINGS
+from taciturn.privacy.openings import Opening as Opening
+from taciturn.privacy.openings import RowNoise as RowNoise
+from taciturn.privacy.openings import ScoreNoise as ScoreNoise
+from taciturn.privacy.openings import noise_of as noise_of
+from taciturn.privacy.openings import opens_sums as opens_sums
+from taciturn.privacy.openings import row_noise as row_noise

@@ -30,7 +30,13 @@ from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint, hyphenated
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.checked import declared
-from taciturn.settings.schema import Protection, Settings
+from taciturn.settings.schema import (
+    DEFAULT_PASSES,
+    DEFAULT_SEVERAL_PASSES,
+    DEFAULT_TOLD_PASSES,
+    Protection,
+    Settings,
+)
 
 if TYPE_CHECKING:
     from taciturn.data.tables import LabelTable
@@ -78,6 +84,9 @@ class LabelFlips(Protocol):
 
     def respond(self, labels: LabelTable, entropy: Entropy) -> LabelTable:
         """Answers drawn from fresh entropy."""
+
+
+COLUMNS_EXPOSED = "Bob can reconstruct Alice's columns"
 
 
 class Mechanism(ABC):
@@ -153,6 +162,13 @@ class Mechanism(ABC):
         return None
 
     @classmethod
+    def row_defaults(cls, settings: Settings, rows: int) -> Mapping[str, object]:
+        """Settings of newton, where they are not given, for this many training rows."""
+        if settings.reveal_epsilon is not None:
+            return {"passes": DEFAULT_TOLD_PASSES}
+        return {"passes": DEFAULT_PASSES if settings.parties == 1 else DEFAULT_SEVERAL_PASSES}
+
+    @classmethod
     def derived(
         cls, settings: Settings, filled: Mapping[str, Any], columns: int, rows: int
     ) -> Mapping[str, object]:
@@ -162,6 +178,12 @@ class Mechanism(ABC):
         mechanism takes, with its own defaults. ``columns`` are Alice's.
         """
         return {}
+
+    @classmethod
+    def exposes(cls) -> str:
+        """What a training exposes to Alice, and of her columns to Bob."""
+        columns = "Bob sees no training score" if cls.shares_scores else COLUMNS_EXPOSED
+        return f"{cls.summary}; {columns}"
 
     @classmethod
     def required_settings(cls) -> tuple[str, ...]:

@@ -29,16 +29,25 @@ from taciturn.numerics.likelihood import RowLikelihood, weighted_likelihood
 from taciturn.numerics.logistic import weighted_residue
 from taciturn.privacy.base import EncryptedMechanism
 from taciturn.privacy.events import CiphertextsOnly, NonPrivate, PrivacyEvent
+from taciturn.privacy.openings import OPENING_ROWS
 from taciturn.privacy.sealed import REVEALED, require_sealable
 from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement
+from taciturn.settings.schema import (
+    DEFAULT_FEW_ROWS_PASSES,
+    DEFAULT_FEW_ROWS_RANGE,
+    DEFAULT_SCORE_RANGE,
+    DEFAULT_SHARED_PASSES,
+    Settings,
+)
 
 ASSUMPTION = "IND-CPA encryption under both keys, semi-honest parties"
 _DEFAULTS: Mapping[str, object] = MappingProxyType(
     {
         "reveal": False,
         "reveal_bob": False,
-        "score_range": 64.0,
+        # It follows from the number of rows.
+        "score_range": None,
         "sigmoid_error": 3e-3,
     }
 )
@@ -82,6 +91,13 @@ class Mutual(EncryptedMechanism):
                 hint=Hint("use {evaluate}", evaluate="end"),
             )
         return cls(reveal=bool(agreed.reveal), class_weight=agreed.class_weight)
+
+    @classmethod
+    def row_defaults(cls, settings: Settings, rows: int) -> Mapping[str, object]:
+        """Passes and score range: more of both where no sum is opened that shows convergence."""
+        if rows < OPENING_ROWS:
+            return {"passes": DEFAULT_FEW_ROWS_PASSES, "score_range": DEFAULT_FEW_ROWS_RANGE}
+        return {"passes": DEFAULT_SHARED_PASSES, "score_range": DEFAULT_SCORE_RANGE}
 
     def receives(self) -> str:
         """Ciphertexts and uniform numbers; her weights where they are revealed."""

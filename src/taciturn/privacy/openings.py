@@ -1,6 +1,404 @@
-"""Openings: what a training, a study or a scoring opens to a party, as data."""
+"""Openings: what a training, a study or a scoring opens to a party, as data.
+
+An *opening* is a kind of number that a party receives in clear and that depends on the other
+party's table: scores, noisy sums, released weights, shared ids. Programs take the width of their
+noise from here, and the ledger, the exposure text and the pages take their sentences and figures
+from the same rows. ``engine.exposure`` selects the openings of an agreement.
+
+**Noise is counted in rows.** A sum over all rows hides one row from a party that knows the others
+only if its noise is large beside what that row adds to the sum, whatever the number of rows is. A
+row of a loss is 1 unit of one row's loss, and a row of a count is one score.
+
+**Guarantee.** A row that moves an opened sum by at most D gives at most ``log2(1 + D/W)`` bits
+through uniform noise of width W, and at most ``h + exp(-h) - 1`` nats, ``h = D/(2b)``, through
+Laplace noise of scale b: the divergence from a row in the middle. Bits of several openings add up,
+and so do those of several trainings.
+
+**Assumes.** The D of an opening are measured, not proven (``RowNoise.moved``), but for a row's own
+part of a count or of a bounded loss. None of this is differential privacy: a row moves the model
+too, and whatever else is opened of the model. As many scores of known rows as Alice has columns
+give her weights to a Bob who knows all other rows.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal, TypeAlias
+
 OPENING_ROWS = 8192
 """Number of training rows from which a ``mutual`` training opens a sum over all rows."""
+CHANGE_PART = 2.0**-14
+"""Width of the noise on the change of the loss, as a part of the training rows; 1 row at least."""
+SUM_ROWS = 16
+"""Width of the noise on a count and scale of that on a study's sum, in rows."""
+LOSS_CAP = 4.0
+"""Largest loss of one row in a study's sum."""
+SCORE_NOISE_BITS = 12
+"""Alice adds noise of at most 2^-SCORE_NOISE_BITS to every score that is opened after training."""
+
+Receiver: TypeAlias = Literal["alice", "bob"]
+Unit: TypeAlias = Literal[
+    "session",
+    "training",
+    "setting",
+    "pass",
+    "training row",
+    "training row and pass",
+    "held-out row",
+    "held-out row and pass",
+    "new row",
+    "column",
+]
+"""What a number of an opening is counted per."""
+Kind: TypeAlias = Literal[
+    "shared ids",
+    "sizes",
+    "largest value",
+    "change of the loss",
+    "count of scores",
+    "study sum",
+    "training score",
+    "held-out score",
+    "new score",
+    "label release",
+    "noisy weights",
+    "weights of Alice",
+    "weights of Bob",
+    "quality",
+    "end of the training",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """By how many rows one row moves an opened sum, at most; None where no bound is known.
+
+    ``honest`` is for tables as they come, ``chosen`` for a table with a column that the receiver
+    chose against that row, ``wrapped`` where scores exceed their range.
+    """
+
+    honest: float
+    chosen: float
+    wrapped: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RowNoise:
+    """Noise on a sum over rows, counted in rows.
+
+    ``width`` is that of uniform noise, or the scale of Laplace noise. ``moves`` says what one row
+    moves the sum through.
+    """
+
+    shape: Literal["uniform", "laplace"]
+    width: float
+    moves: str
+    moved: Moved
+
+    def bits(self, moved: float, openings: int = 1) -> float:
+        """Upper bound in bits on what ``openings`` sums tell of a row that moves each by ``moved``.
+
+        >>> noise = row_noise("change of the loss", 8192)
+        >>> round(noise.bits(0.06), 2), round(noise.bits(2.0, openings=12), 1)
+        (0.08, 19.0)
+        """
+        part = moved / self.width
+        if self.shape == "uniform":
+            return openings * math.log2(1.0 + part)
+        half = part / 2.0
+        return openings * (half + math.expm1(-half)) / math.log(2.0)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreNoise:
+    """Noise on each number of an opening, uniform in ±``half_width`` of a log-odd.
+
+    ``distance`` is the statistical distance of one opened number from one that does not depend on
+    the error of encryption; those of several numbers add up.
+    """
+
+    half_width: float
+    distance: float
+
+    def summed_distance(self, numbers: int) -> float:
+        """Upper bound on the statistical distance of all opened numbers together, at most 1.
+
+        >>> math.log2(ScoreNoise(2.0**-12, 2.0**-19).summed_distance(1 << 15))
+        -4.0
+        """
+        return min(1.0, numbers * self.distance)
+
+
+Noise: TypeAlias = RowNoise | ScoreNoise
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """One kind of number that a party receives in clear.
+
+    Attributes:
+        kind: Its key in the table.
+        description: What is opened, as a noun phrase.
+        receiver: The party that receives it.
+        numbers: How many numbers per ``per``; None if the agreement decides.
+        per: What they are counted per.
+        noise_text: The noise on each number, in words.
+        bounded_by: What bounds how much it reveals, or that nothing does.
+        rests_on: The assumption on which the bound rests.
+        on_labels: Whether it depends on labels.
+        on_columns: Whether it depends on Alice's columns.
+    """
+
+    kind: Kind
+    description: str
+    receiver: Receiver
+    numbers: int | None
+    per: Unit
+    noise_text: str
+    bounded_by: str
+    rests_on: str
+    on_labels: bool
+    on_columns: bool
+
+
+_SEMI_HONEST = "both parties follow the protocol"
+_NOTHING = "none: it is exact"
+
+_ROWS: tuple[Opening, ...] = (
+    *(
+        Opening(
+            "shared ids",
+            "which ids both tables have, and the number of rows of the other table",
+            receiver,
+            None,
+            "session",
+            _NOTHING,
+            "the alignment's agreement (least-shared, limit on lookups)",
+            _SEMI_HONEST,
+            on_labels=False,
+            on_columns=False,
+        )
+        for receiver in ("alice", "bob")
+    ),
+    *(
+        Opening(
+            "sizes",
+            "number of rows and columns of the other table",
+            receiver,
+            2,
+            "training",
+            _NOTHING,
+            "nothing: both sides need them",
+            _SEMI_HONEST,
+            on_labels=False,
+            on_columns=receiver == "bob",
+        )
+        for receiver in ("alice", "bob")
+    ),
+    *(
+        Opening(
+            "largest value",
+            "binary logarithm of the other table's largest prepared value: in whitened columns, "
+            "of its row with the largest leverage",
+            receiver,
+            1,
+            "training",
+            "rounding to a power of two",
+            "one whole number below 64",
+            _SEMI_HONEST,
+            on_labels=False,
+            on_columns=receiver == "bob",
+        )
+        for receiver in ("alice", "bob")
+    ),
+    Opening(
+        "change of the loss",
+        "decrease of the mean training loss between the last two passes",
+        "bob",
+        1,
+        "training",
+        "uniform, counted in rows",
+        f"nothing is opened below {OPENING_ROWS:,} training rows; noise of one row at least",
+        _SEMI_HONEST,
+        on_labels=True,
+        on_columns=True,
+    ),
+    Opening(
+        "count of scores",
+        "number of training scores that may lie beyond the range",
+        "bob",
+        1,
+        "training",
+        "uniform, counted in rows",
+        f"nothing is opened below {OPENING_ROWS:,} training rows; noise of {SUM_ROWS} rows",
+        _SEMI_HONEST,
+        on_labels=True,
+        on_columns=True,
+    ),
+    Opening(
+        "study sum",
+        "sum over all rows of a bounded loss of each row's score at the model of the fold that "
+        "held it out",
+        "bob",
+        1,
+        "setting",
+        "Laplace, counted in rows",
+        f"a row's loss is capped at {LOSS_CAP:g}; noise of {SUM_ROWS} rows",
+        _SEMI_HONEST,
+        on_labels=True,
+        on_columns=True,
+    ),
+    Opening(
+        "training score",
+        "Alice's part of a training row's score",
+        "bob",
+        None,
+        "training row",
+        "none, or rounding to the residues' grid",
+        "nothing: Alice's columns can be reconstructed from the scores of enough passes",
+        "none",
+        on_labels=True,
+        on_columns=True,
+    ),
+    Opening(
+        "held-out score",
+        "score of a held-out row",
+        "bob",
+        None,
+        "held-out row",
+        "uniform, per score",
+        "scores-per-row of Alice's file",
+        _SEMI_HONEST,
+        on_labels=True,
+        on_columns=True,
+    ),
+    Opening(
+        "new score",
+        "score of a new row",
+        "bob",
+        1,
+        "new row",
+        "uniform, per score",
+        "scores-per-row and rows-per-day of Alice's file",
+        _SEMI_HONEST,
+        on_labels=True,
+        on_columns=True,
+    ),
+    Opening(
+        "label release",
+        "a residue, gradient or label answer with the mechanism's noise",
+        "alice",
+        None,
+        "training row",
+        "the mechanism's, priced by the ledger",
+        "label-budget of Bob's file",
+        "the ledger's assumption",
+        on_labels=True,
+        on_columns=False,
+    ),
+    Opening(
+        "noisy weights",
+        "Alice's weights with Gaussian noise",
+        "alice",
+        1,
+        "column",
+        "Gaussian, priced by the ledger",
+        "label-budget of Bob's file",
+        "the ledger's assumption",
+        on_labels=True,
+        on_columns=False,
+    ),
+    Opening(
+        "weights of Alice",
+        "Alice's weights",
+        "alice",
+        1,
+        "column",
+        "rounding, in mutual",
+        "nothing: label epsilon is infinite",
+        "none",
+        on_labels=True,
+        on_columns=False,
+    ),
+    Opening(
+        "weights of Bob",
+        "the weights of Bob's columns, which depend on Alice's columns",
+        "bob",
+        1,
+        "column",
+        "rounding, in mutual",
+        "nothing",
+        _SEMI_HONEST,
+        on_labels=True,
+        on_columns=True,
+    ),
+    Opening(
+        "quality",
+        "accuracy, and without metrics-epsilon AUC, on the held-out rows in whole per cent",
+        "alice",
+        None,
+        "training",
+        "rounding, or discrete Laplace with metrics-epsilon",
+        "13.4 bits, or metrics-epsilon",
+        "Alice's scores of held-out rows do not depend on their labels",
+        on_labels=True,
+        on_columns=False,
+    ),
+    Opening(
+        "end of the training",
+        "the pass after which Bob ends the training (patience)",
+        "alice",
+        1,
+        "training",
+        _NOTHING,
+        "log2 of the number of passes",
+        "none",
+        on_labels=True,
+        on_columns=False,
+    ),
+)
+
+OPENINGS: Mapping[tuple[Kind, Receiver], Opening] = MappingProxyType(
+    {(opening.kind, opening.receiver): opening for opening in _ROWS}
+)
+"""Every kind of opening, by kind and receiver."""
+
+SCORE_NOISE = ScoreNoise(2.0**-SCORE_NOISE_BITS, 2.0**-19)
+"""Noise on each score that Alice opens after training."""
+
+# Measured by `python -m taciturn_paper.known_others`: the change of the loss on honest tables, with
+# a column equal to the label but for one row, and with scores beyond the range.
+_CHANGE_MOVED = Moved(5e-4, 0.06, 2.0)
+
+
+def row_noise(
+    kind: Literal["change of the loss", "count of scores", "study sum"], rows: int
+) -> RowNoise:
+    """Return the noise of an opened sum over ``rows`` training rows, counted in rows.
+
+    >>> row_noise("change of the loss", 8192).width, row_noise("change of the loss", 65536).width
+    (1.0, 4.0)
+    """
+    if kind == "change of the loss":
+        width = max(1.0, rows * CHANGE_PART)
+        return RowNoise("uniform", width, "the row's loss in the last two passes", _CHANGE_MOVED)
+    if kind == "count of scores":
+        moved = Moved(1.0, 1.0, None)
+        return RowNoise("uniform", float(SUM_ROWS), "whether the row's score is counted", moved)
+    capped = Moved(LOSS_CAP, LOSS_CAP, LOSS_CAP)
+    return RowNoise("laplace", float(SUM_ROWS), "the row's capped loss", capped)
+
+
+def noise_of(kind: Kind, rows: int) -> Noise | None:
+    """Return the noise of any opening for a table of ``rows``; None if it has none counted here."""
+    if kind in ("change of the loss", "count of scores", "study sum"):
+        return row_noise(kind, rows)
+    return SCORE_NOISE if kind in ("held-out score", "new score") else None
+
+
+def opens_sums(rows: int) -> bool:
+    """Return whether a ``mutual`` training on ``rows`` opens sums over all its rows."""
+    return rows >= OPENING_ROWS

@@ -11,7 +11,7 @@ tells the truth about its events and their prices: nothing here can check a proo
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint
@@ -30,7 +30,7 @@ from taciturn.privacy.base import (
 from taciturn.privacy.events import admit
 from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement
-from taciturn.settings.schema import Newton, Protection, Settings
+from taciturn.settings.schema import DEFAULT_MECHANISM, Newton, Protection, Settings
 
 # Where each is, in the manner of an entry point.
 OURS: Mapping[str, str] = MappingProxyType(
@@ -126,6 +126,25 @@ def mechanism_class(name: str) -> type[Mechanism]:
         ) from None
 
 
+def called(name: str) -> str:
+    """Name of a mechanism in an error; of the default, which nobody may have chosen, that too."""
+    return f"{name}, the default," if name == DEFAULT_MECHANISM else name
+
+
+def choice_of(family: str, fits: Callable[[type[Mechanism]], bool] = lambda chosen: True) -> Hint:
+    """Mechanisms of a family of labels, among which a person has to choose: a line for each.
+
+    Each line has what the mechanism exposes to either side, so that none is chosen unseen.
+    """
+    known = {name: MECHANISMS[name] for name in OURS}
+    fitting = [chosen for chosen in known.values() if family in chosen.families and fits(chosen)]
+    lines = [
+        Hint("{mechanism}  # {0}", chosen.exposes(), mechanism=chosen.name) for chosen in fitting
+    ]
+    places = "".join(f"\n         {{{number}}}" for number in range(len(lines)))
+    return Hint(f"choose one of:{places}", *lines)
+
+
 @dataclass(frozen=True, slots=True)
 class AcceptedSettings:
     """Settings of the protection in use, with defaults."""
@@ -161,12 +180,11 @@ def require_family_support(name: str, family: str) -> None:
     """Refuse a family of labels for a mechanism that does not train it."""
     families = mechanism_class(name).families
     if family not in families:
-        others = tuple(known for known in OURS if family in MECHANISMS[known].families)
         raise ConfigError(
-            f"{name} has no {family}: what it releases, and what is proven of it, is about labels "
-            f"of {' and '.join(families)}",
+            f"{called(name)} has no {family}: what it releases, and what is proven of it, is about "
+            f"labels of {' and '.join(families)}",
             setting="family",
-            hint=Hint("use {mechanism}, or {family}", mechanism=others, family=BINOMIAL),
+            hint=Hint("use {family}, or {0}", choice_of(family), family=BINOMIAL),
         )
 
 

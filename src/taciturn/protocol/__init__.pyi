@@ -112,6 +112,10 @@ from taciturn.protocol.prediction import CHUNK_ROWS as CHUNK_ROWS
 from taciturn.protocol.prediction import PREDICTION_TERMS as PREDICTION_TERMS
 from taciturn.protocol.prediction import Scored as Scored
 from taciturn.protocol.prediction import whitened_rows as whitened_rows
+from taciturn.protocol.row_sums import OpenedLoss as OpenedLoss
+from taciturn.protocol.row_sums import RowSumPlan as RowSumPlan
+from taciturn.protocol.row_sums import noisy_shares as noisy_shares
+from taciturn.protocol.row_sums import opened_losses as opened_losses
 from taciturn.protocol.scales import SHARED_ROOM as SHARED_ROOM
 from taciturn.protocol.scales import Scales as Scales
 from taciturn.protocol.scores import at_scale as at_scale
@@ -135,6 +139,7 @@ from taciturn.protocol.terms import AGREED as AGREED
 from taciturn.protocol.terms import Terms as Terms
 from taciturn.protocol.terms import agree as agree_terms
 from taciturn.protocol.terms import require_used as require_used
+from taciturn.protocol.terms import with_row_defaults as with_row_defaults
 
 # Exported under another name than their module gives them.
 __all__ = ["agree_terms", "gather"]

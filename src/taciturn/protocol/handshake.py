@@ -169,13 +169,17 @@ def compare(hello: Hello, peer_hello: Hello, rows: str = "rows") -> None:
         raise RemoteProtocolError(f"the peer claims a table of {peer_hello.columns} columns")
 
 
+# What follows from the number of rows, where it is not given.
+_BY_ROWS = ("l2", "passes", "score_range")
+
+
 def _follow_from_rows(hello: Hello, peer_hello: Hello) -> bool:
-    """Whether rows and penalty differ alone, and both penalties are the default for their rows."""
+    """Whether the settings differ by nothing but the defaults of two numbers of rows."""
     try:
         terms, peer_terms = (json.loads(one.terms) for one in (hello, peer_hello))
         return (
             hello.rows != peer_hello.rows
-            and {**terms, "l2": None} == {**peer_terms, "l2": None}
+            and terms | dict.fromkeys(_BY_ROWS) == peer_terms | dict.fromkeys(_BY_ROWS)
             and math.isclose(terms["l2"] * hello.rows, 1.0)
             and math.isclose(peer_terms["l2"] * peer_hello.rows, 1.0)
         )

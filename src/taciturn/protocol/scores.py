@@ -16,8 +16,6 @@ from taciturn.protocol.messages import MaskedScores, PartialScores, ShareNumbers
 from taciturn.protocol.party_group import ZeroSum
 from taciturn.protocol.steps import Program, receive, require_turn
 
-NOISE_BITS = 12
-"""Alice adds noise of at most 2^-NOISE_BITS to every score that is opened after training."""
 # A whole number of this size is exact, and sixteen of them do not wrap.
 _MOST = 2.0**53
 

@@ -26,6 +26,8 @@ from taciturn.privacy.registry import (
     OURS,
     AcceptedSettings,
     accepted_settings,
+    called,
+    choice_of,
     mechanism,
     mechanism_class,
     require_family_support,
@@ -34,7 +36,7 @@ from taciturn.protocol.batches import BatchPlan
 from taciturn.setting_syntax import Hint, hyphenated
 from taciturn.settings.agreement import ALSO_SIMULATED, Agreement
 from taciturn.settings.removed import removed_batches
-from taciturn.settings.schema import Newton, Protection, Settings, Sgd, Solver
+from taciturn.settings.schema import SOLVERS, Newton, Protection, Settings, Sgd, Solver
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,11 +230,11 @@ def agree(
     # Before the sizes of batches, which newton does not have.
     _require_solver(settings, mechanism_class(settings.mechanism))
     require_used(settings)
+    settings = with_row_defaults(settings, rows)
     filled = _protection(settings, accepted_settings(settings), columns, rows)
     common = Agreement.model_fields.keys() & ALSO_SIMULATED
     shared = {name: getattr(settings, name) for name in common}
-    shared["solver"] = solver = _solver(settings)
-    shared["l2"] = solver.default_l2(rows) if settings.l2 is None else settings.l2
+    shared["solver"] = _solver(settings)
     shared["intercept"] = bool(settings.intercept)
     shared["parties"] = None if parties is None else {**parties}
     # Made once without its encryption, to ask the mechanism whether it has any.
@@ -247,6 +249,16 @@ def agree(
     # Once more with it: a mechanism may refuse a scheme.
     mechanism(terms.agreement)
     return terms
+
+
+def with_row_defaults(settings: Settings, rows: int) -> Settings:
+    """The settings with those defaults that follow from the number of training rows."""
+    solver = SOLVERS[settings.solver or Sgd.name]
+    defaults: dict[str, object] = {"l2": solver.default_l2(rows)}
+    if solver is Newton:
+        defaults |= mechanism_class(settings.mechanism).row_defaults(settings, rows)
+    absent = {name: value for name, value in defaults.items() if getattr(settings, name) is None}
+    return settings.model_copy(update=absent)
 
 
 def require_used(settings: Settings) -> None:
@@ -277,7 +289,7 @@ def _protection(
 
 def _solver(settings: Settings) -> Solver:
     if settings.solver == Newton.name:
-        return Newton.from_mapping({"passes": settings.passes or settings.default_passes})
+        return Newton.from_mapping({"passes": settings.passes})
     return Sgd.from_mapping({name: getattr(settings, name) for name in Sgd.model_fields})
 
 
@@ -309,11 +321,11 @@ def _require_solver(settings: Settings, method: type[Mechanism]) -> None:
 def _require_several(settings: Settings, method: type[Mechanism]) -> None:
     if not method.several_alices:
         raise ConfigError(
-            f"{method.name} supports one Alice only",
+            f"{called(method.name)} supports one Alice only",
             setting="parties",
             hint=Hint(
-                "leave {parties} out, or use {mechanism}, label-rr, add, mult or none",
-                mechanism="sealed",
+                "leave {parties} out, or {0}",
+                choice_of(settings.family, lambda other: other.several_alices),
             ),
         )
     if (

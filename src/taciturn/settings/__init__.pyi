@@ -10,6 +10,7 @@ from taciturn.settings.removed import FORMER_NAMES as FORMER_NAMES
 from taciturn.settings.removed import FormerName as FormerName
 from taciturn.settings.removed import Kind as Kind
 from taciturn.settings.schema import DATASET_DEFAULTS as DATASET_DEFAULTS
+from taciturn.settings.schema import DEFAULT_MECHANISM as DEFAULT_MECHANISM
 from taciturn.settings.schema import DEFAULT_PASSES as DEFAULT_PASSES
 from taciturn.settings.schema import OWN_DATA_DEFAULTS as OWN_DATA_DEFAULTS
 from taciturn.settings.schema import SGD_ONLY as SGD_ONLY

@@ -245,9 +245,9 @@ _FOLLOWS: Mapping[str, frozenset[str]] = {
     "mechanism": _BY_SOLVER | Protection.model_fields.keys() | {"solver", "scheme", "key_bits"},
     "solver": _BY_SOLVER,
     "scheme": frozenset({"key_bits"}),
-    # By default 1 / training rows.
-    "held_out": frozenset({"l2"}),
-    "split_seed": frozenset({"l2"}),
+    # By default they follow from the number of training rows.
+    "held_out": frozenset({"l2", "passes", "score_range"}),
+    "split_seed": frozenset({"l2", "passes", "score_range"}),
 }
 
 

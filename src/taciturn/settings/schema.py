@@ -164,10 +164,8 @@ Parties = Annotated[dict[str, str] | None, BeforeValidator(_parties)]
 """Names with fingerprints, in the order of the star; None with one Alice."""
 
 
-# The one that hides labels and changes nothing about the model.
-# On own data, where Alice is a real party; mutual is for two parties.
-OWN_DATA_MECHANISM = "mutual"
-DEFAULT_MECHANISM = "sealed"
+DEFAULT_MECHANISM = "mutual"
+"""Mechanism of a training that names none; the paper's datasets name theirs."""
 Noise = Literal["discrete", "continuous"]
 Variant = Literal["printed", "one-sided", "mean-one"]
 BobUpdate = Literal["released", "true"]
@@ -185,13 +183,14 @@ _run = partial(Setting, scope=Scope.SIMULATION, panel=Panel.RUN)
 
 @dataclass(frozen=True, slots=True)
 class DatasetDefaults:
-    """The paper's batch size and L_RR for a dataset, and our learning rate and epochs."""
+    """The paper's batch size and L_RR for a dataset; our mechanism, learning rate and epochs."""
 
     batch_size: int
     learning_rate: float
     epochs: int
     intercept: bool = False
     l_rr: int | None = None
+    mechanism: str = "sealed"
 
 
 # Batch sizes and L_RR are the paper's (Table III); it states neither learning rate nor epochs. Ours
@@ -205,7 +204,9 @@ DATASET_DEFAULTS: Mapping[str, DatasetDefaults] = {
     "census-income": DatasetDefaults(batch_size=32, learning_rate=0.05, epochs=10, l_rr=90),
     "give-me-some-credit": DatasetDefaults(batch_size=8, learning_rate=0.003, epochs=10, l_rr=15),
 }
-OWN_DATA_DEFAULTS = DatasetDefaults(batch_size=64, learning_rate=0.05, epochs=10, intercept=True)
+OWN_DATA_DEFAULTS = DatasetDefaults(
+    batch_size=64, learning_rate=0.05, epochs=10, intercept=True, mechanism=DEFAULT_MECHANISM
+)
 # Enough for a gap to the optimum below 1e-4 on the paper's datasets; each hands Bob one more score.
 DEFAULT_PASSES = 12
 # Where the model is released with noise: that grows with each pass, and few steps go most of the
@@ -214,7 +215,9 @@ DEFAULT_TOLD_PASSES = 4
 # Several Alices do not whiten, which takes some more.
 DEFAULT_SEVERAL_PASSES = 20
 # Where nobody sees a score there is no search: steps on a public schedule, which need more.
-DEFAULT_SHARED_PASSES = 28
+DEFAULT_SHARED_PASSES, DEFAULT_SCORE_RANGE = 28, 64.0
+# Of few rows nothing is opened that would show that these do not suffice.
+DEFAULT_FEW_ROWS_PASSES, DEFAULT_FEW_ROWS_RANGE = 56, 128.0
 # What only sgd has: refused by name with newton.
 SGD_ONLY = ("epochs", "batch_size", "learning_rate")
 # Those that newton has; the mechanisms say it of themselves (``whole_table``).
@@ -251,9 +254,10 @@ class Protection(Checked):
     mechanism: Annotated[
         str,
         _protection(
-            "Protection: `mutual` (labels, columns; default on own data), `sealed` (labels; "
-            "default else), `label-rr`, `none`, `add`, `mult`, `hybrid`.",
-            detail="[What each protects](threat_model.md)",
+            "Protection: `mutual` (labels, columns; default on own data), `sealed` (labels), "
+            "`label-rr`, `none`, `add`, `mult`, `hybrid`.",
+            detail="The default on the paper's datasets is `sealed`. Several Alices, and families "
+            "that `mutual` lacks, have none. [What each protects](threat_model.md)",
         ),
     ] = DEFAULT_MECHANISM
     epsilon: Annotated[
@@ -359,7 +363,8 @@ class Protection(Checked):
     score_range: Annotated[
         Annotated[float, Field(ge=4, le=256)] | None,
         _protection(
-            "`mutual`: largest magnitude of a score; larger ones wrap around (default: 64).",
+            "`mutual`: largest magnitude of a score; larger ones wrap around (default: "
+            f"{DEFAULT_SCORE_RANGE:g}; {DEFAULT_FEW_ROWS_RANGE:g} below 8,192 training rows).",
             detail="A larger range takes more numbers per row and leaves fewer digits",
             example=32.0,
         ),
@@ -511,11 +516,12 @@ class Settings(TableSettings, Protection):
     passes: Annotated[
         Annotated[int, Field(ge=1, le=1000)] | None,
         _model(
-            f"`newton`: number of passes over the rows (default: {DEFAULT_PASSES}; with "
-            f"`reveal-epsilon` {DEFAULT_TOLD_PASSES}, with several Alices "
-            f"{DEFAULT_SEVERAL_PASSES}, with `mutual` {DEFAULT_SHARED_PASSES}).",
-            detail="Each gives Bob one more score of every row, except in `mutual`",
-            example=DEFAULT_PASSES,
+            "`newton`: number of passes over the rows (default: with `mutual` "
+            f"{DEFAULT_SHARED_PASSES}, or {DEFAULT_FEW_ROWS_PASSES} below 8,192 training rows; "
+            f"else {DEFAULT_PASSES}).",
+            detail=f"With several Alices the default is {DEFAULT_SEVERAL_PASSES}, with "
+            f"`reveal-epsilon` {DEFAULT_TOLD_PASSES}. Each gives Bob one more score of every row, "
+            "except in `mutual`",
         ),
     ] = None
     batch_size: Annotated[PositiveInt | None, _model("`sgd`: rows per batch.")] = None
@@ -662,11 +668,9 @@ class Settings(TableSettings, Protection):
     def _usual_mechanism(cls, values: Any) -> Any:  # noqa: ANN401 - before validation
         if values.get("mechanism") is not None:
             return values
-        own = values.get("dataset") is None and values.get("parties", 1) == 1
-        # Families and weights of rows that mutual has not.
-        own = own and values.get("family", "binomial") in ("binomial", "gaussian")
-        own = own and values.get("weights") is None
-        return {**values, "mechanism": OWN_DATA_MECHANISM if own else DEFAULT_MECHANISM}
+        # Where the default cannot be had, who trains is asked to choose (``agree``).
+        defaults = DATASET_DEFAULTS.get(str(values.get("dataset")), OWN_DATA_DEFAULTS)
+        return {**values, "mechanism": defaults.mechanism}
 
     @field_validator("alice_columns", mode="before")
     @classmethod
@@ -749,7 +753,7 @@ class Settings(TableSettings, Protection):
         }
         if filled["solver"] == "newton":
             self._refuse_steps()
-            filled["passes"] = self.passes or self.default_passes
+            # Its passes follow from the mechanism and from the number of rows.
             return self.model_copy(update=filled)
         require_shared_work(self.engine)
         if self.passes is not None:
@@ -761,15 +765,6 @@ class Settings(TableSettings, Protection):
         for name in SGD_ONLY:
             filled[name] = getattr(self, name) or getattr(fallback, name)
         return self.model_copy(update=filled)
-
-    @property
-    def default_passes(self) -> int:
-        """Number of newton's passes where it is not given."""
-        if self.mechanism == "mutual":
-            return DEFAULT_SHARED_PASSES
-        if self.reveal_epsilon is not None:
-            return DEFAULT_TOLD_PASSES
-        return DEFAULT_PASSES if self.parties == 1 else DEFAULT_SEVERAL_PASSES
 
     def _usual_solver(self) -> SolverName:
         """Newton, unless what is asked for has sgd alone, is the paper's, or names steps of sgd."""

@@ -155,10 +155,10 @@ def compare_svg(comparison: Comparison, name: str) -> str:
 
 
 def outcome_colour(compared: ComparedMechanism) -> str:
-    """Red for a leak, amber for one that the ledger bounds, green for none."""
-    if not compared.shuffled.leak:
+    """Red for a leak; amber for one that the ledger bounds, or no leak and no bound; else green."""
+    if compared.cleared:
         return CALM
-    return AMBER if compared.bounded else LEAK
+    return LEAK if compared.shuffled.leak and not compared.bounded else AMBER
 
 
 def _recovered(compared: ComparedMechanism) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -42,6 +43,8 @@ class ComparedMechanism:
 
     ``shuffled`` is of a training on labels shuffled beforehand, which only messages can tell, and
     ``real`` of the training itself. ``estimate`` is with the agreed encryption.
+    ``bob_reconstructs``: whether a semi-honest Bob can reconstruct Alice's columns from the scores
+    that the training opens to him; None in a record of an earlier version.
     """
 
     mechanism: str
@@ -55,6 +58,17 @@ class ComparedMechanism:
     real: BestAttack
     verdict: str
     estimate: Estimate
+    bob_reconstructs: bool | None = field(default=None, metadata=OMITTED)
+
+    @property
+    def unprotected(self) -> bool:
+        """Whether the ledger is infinite: nothing bounds what Alice learns about a label."""
+        return math.isinf(self.label_epsilon_total)
+
+    @property
+    def cleared(self) -> bool:
+        """Whether the ledger bounds what Alice learns and no attack recovered labels."""
+        return not self.unprotected and not self.shuffled.leak
 
     @property
     def bounded(self) -> bool:

@@ -234,10 +234,8 @@ class StudyPlan(TrainingPlan):
             whole = of_all_rows(point.number)
             if rows == train.rows:
                 return whole
-            # The penalty of a fold is that of all training rows, also where it is a default.
-            penalty = {"l2": whole.agreement.l2}
-            fold = terms_for(settings[point.number], columns, rows)
-            return replace(fold, agreement=fold.agreement.model_copy(update=penalty))
+            # Penalty, passes and range of a fold are those of all training rows.
+            return terms_for(settings[point.number], columns, rows, train.rows)
 
         models = study_models(study, folds, 0 if held_out is None else held_out.rows, terms)
         trainings = study_trainings(models)

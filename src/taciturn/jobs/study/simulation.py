@@ -34,11 +34,11 @@ from taciturn.jobs.study.plan import (
 from taciturn.jobs.study.result import FoldFigures, SimulatedStudy, StudiedSetting, StudyTable
 from taciturn.jobs.study.worker import to_bytes
 from taciturn.parallel import usable_cores
-from taciturn.protocol.terms import Terms, agree
+from taciturn.protocol.terms import Terms, agree, with_row_defaults
 from taciturn.results.serialise import read
 from taciturn.results.training import TrainingRun
 from taciturn.setting_syntax import Hint
-from taciturn.settings.schema import SOLVERS, Settings
+from taciturn.settings.schema import Settings
 from taciturn.settings.study import Point, Study, named
 from taciturn.simulation import RunEntropy, Source, arrange
 
@@ -72,11 +72,8 @@ def simulate_study(
     data = arrange(settings[study.points[0].number], raw, entropy.data)
     rows, held_out = data.labels_train.rows, data.labels_test.rows if data.held_out else 0
     folds = filled_folds(data.labels_train.ids, study.folds, str(base.seed or 0))
-    for number, point_settings in settings.items():
-        # The penalty of a fold is that of all training rows, also where it is a default.
-        if point_settings.solver is not None and point_settings.l2 is None:
-            penalty = SOLVERS[point_settings.solver].default_l2(rows)
-            settings[number] = point_settings.model_copy(update={"l2": penalty})
+    # Penalty, passes and range of a fold are those of all training rows, also as defaults.
+    settings = {number: with_row_defaults(one, rows) for number, one in settings.items()}
     pins, columns = entropy.pins([name for name, _ in data.alices]), len(data.alice_train.columns)
 
     def terms(point: Point, rows: int) -> Terms:

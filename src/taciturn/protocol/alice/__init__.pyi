@@ -9,6 +9,8 @@ from taciturn.protocol.alice.party import TRAININGS as TRAININGS
 from taciturn.protocol.alice.party import alice_program as alice_program
 from taciturn.protocol.alice.party import dry_run as dry_run
 from taciturn.protocol.alice.party import hear as hear
+from taciturn.protocol.alice.row_sums import open_sums as open_sums
+from taciturn.protocol.alice.row_sums import shared_sum as shared_sum
 from taciturn.protocol.alice.score_noise import ScoreNoise as ScoreNoise
 from taciturn.protocol.alice.score_noise import noise_key as noise_key
 from taciturn.protocol.alice.scoring import DueRows as DueRows

@@ -1,13 +1,13 @@
 """The noise that Alice adds to every score that Bob sees after training.
 
 A score from shares is an exact integer of up to 57 bits: with the weights known, it determines one
-or two columns of a new row. The noise covers the digits below ``2^-NOISE_BITS`` of a log-odd. It is
+or two columns of a new row. The noise covers the digits below ``2^-12`` of a log-odd. It is
 uniform on the score grid in ``[-2^-12, 2^-12]``, and a pseudo-random function of Alice's key, the
 model, the row's id and its encoded values: the same question has the same answer, so that repeats
 average nothing away, and a served score equals a predicted one bit for bit.
 
-A grid coarser than ``2^-NOISE_BITS`` has no noise: rounding to the nearest point of it covers as
-many digits already.
+A grid coarser than that has no noise: rounding to the nearest point of it covers as many digits
+already.
 
 **Guarantee.** The integers are within ``2^-81`` of uniform. Noise of two models, rows, values or
 passes is independent.
@@ -30,7 +30,7 @@ from taciturn.arrays import FloatArray, IntArray
 from taciturn.data.ids import RowIds
 from taciturn.memmap import row_blocks
 from taciturn.numerics.fixedpoint import FixedPoint
-from taciturn.protocol.scores import NOISE_BITS
+from taciturn.privacy.openings import SCORE_NOISE_BITS
 from taciturn.rng import KEY_BYTES, Entropy
 
 _PERSON = b"taciturn scores"
@@ -74,7 +74,7 @@ class ScoreNoise:
         ``encoded`` is what the weights multiply, rows by columns: integers on the features' grid,
         or reals where weights are not shared. ``unit`` is the step of the score grid, in log-odds.
         """
-        steps = math.floor(2.0**-NOISE_BITS / unit)
+        steps = math.floor(2.0**-SCORE_NOISE_BITS / unit)
         drawn = np.zeros(len(encoded), dtype=np.int64)
         if not steps:
             return drawn

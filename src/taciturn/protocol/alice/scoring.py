@@ -202,9 +202,13 @@ class MutualResponder(ScoreResponder):
         noise_key: bytes,
         terms: Terms,
         entropy: Entropy,
+        *,
+        single_use: bool = False,
     ) -> None:
         self.own_share, self._bobs, self._terms, self._entropy = share, bobs, terms, entropy
         self.stated = shared_terms(terms, share.scales, "predict-mutual")
+        # Whether each vector of hers has a key of its own, as in a training.
+        self._single_use = single_use
         self._noise = ScoreNoise(noise_key, share.values, bobs.values)
         # The ring of products with her columns; his keys, and hers where he has columns.
         self._ring: Wrapping
@@ -220,7 +224,8 @@ class MutualResponder(ScoreResponder):
         self._theirs = peer_keys(self._terms, self._ring, key_seed(seed, "bob"))
         if hello.columns:
             other = scales.ring(hello.magnitude_bits, hello.columns)
-            self._hers = own_keys(self._terms, other, key_seed(seed, "alice"))
+            half = key_seed(seed, "alice")
+            self._hers = own_keys(self._terms, other, half, single_use=self._single_use)
 
     def answer(self, due: DueRows) -> Program[None]:
         """Send her part of the scores, her share of his weights and noise, under his mask."""
@@ -231,6 +236,22 @@ class MutualResponder(ScoreResponder):
         masked = yield from self._ask_masked(len(whole), number, entropy)
         # Within the mask: no plaintext that Bob decrypts is without it.
         mask = self._ring.centred(self._ring.product(whole, self.own_share.values) + masked + noise)
+        yield from self._answer_under(mask, whole, number, entropy)
+
+    def shares(self, number: int, values: FloatArray) -> Program[IntArray]:
+        """Her shares of the scores of these rows, of which Bob has the others."""
+        whole = self.own_share.scales.feature_grid.nearest(values)
+        entropy = self._entropy.fork(f"shares {number}")
+        masked = yield from self._ask_masked(len(whole), number, entropy)
+        masks = self._ring.draw(len(whole), entropy.fork("masks"))
+        yield from self._answer_under(masks, whole, number, entropy)
+        own = self._ring.product(whole, self.own_share.values)
+        return self._ring.centred(own + masked - masks)
+
+    def _answer_under(
+        self, mask: IntArray, whole: FloatArray, number: int, entropy: Entropy
+    ) -> Program[None]:
+        """Multiply Bob's share of her weights by her columns, under a mask."""
         matrix = MaskedMatrix((yield from self._theirs.receive()), whole, mask)
         yield from exchange(2 * number + 1, None, matrix, entropy.fork("own"))
 

@@ -26,10 +26,8 @@ import numpy as np
 
 from taciturn.arrays import IntArray, WordArray
 from taciturn.crypto.base import (
-    EncryptedAnswer,
     SlotPublicKey,
     SlotScheme,
-    SlotSum,
     Wrapping,
 )
 from taciturn.errors import RemoteProtocolError, StateError
@@ -37,25 +35,23 @@ from taciturn.numerics.shared_fraction import Carried, Carry
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import with_seed
 from taciturn.protocol.alice.sealed import revealed_share
+from taciturn.protocol.alice.slot_products import ProductResponder, masked
 from taciturn.protocol.batches import key_seed
 from taciturn.protocol.events import Boundary
 from taciturn.protocol.handshake import open_training
 from taciturn.protocol.keyrings import PeerKeys
 from taciturn.protocol.messages import (
-    CarryShares,
     GivenShare,
     KeyOffer,
     LossShares,
     Phases,
     ResidueShares,
-    Segments,
     ShareNumbers,
 )
 from taciturn.protocol.mutual import (
     Columns,
     Numbers,
     SharedSums,
-    SlotBlock,
     ring_words,
     shares_modulo_power,
     sized_vector,
@@ -135,10 +131,10 @@ class SigmoidResponder:
                 phases = sized_vector(message.phases, block.length)
                 for total, part in zip(totals, parts, strict=True):
                     total.add(part, phases)
-            answer, shares[block.rows] = _masked(totals[0], block, slots, entropy)
+            answer, shares[block.rows] = masked(totals[0], block, slots, entropy)
             yield from send(ResidueShares(number, answer))
             if loss_unit is not None:
-                answer, taken = _masked(totals[1], block, slots, of_loss)
+                answer, taken = masked(totals[1], block, slots, of_loss)
                 losses.append(taken)
                 yield from send(LossShares(number, answer))
         return shares, np.concatenate([*losses, _NONE])
@@ -160,29 +156,11 @@ class SigmoidResponder:
 
         ``shape`` has the rows and the numbers of each. ``purpose`` is one of its kind in a pass.
         """
-        shares, (rows, entries) = np.empty(shape[0], dtype=np.uint64), shape
-        for block in slot_blocks(self.plan.slots, rows, entries):
-            entropy = self.entropy.fork(f"{purpose} {number} {block.rows.start}")
-            total = self.key.sum_of(block.length)
-            for vector in block.vectors(numbers(block.rows)):
-                message = yield from receive(Segments)
-                require_turn("Segments", message.iteration, number)
-                total.add(vector, sized_vector(message.marks, block.length))
-            answer, shares[block.rows] = _masked(total, block, self.plan.slots, entropy)
-            yield from send(CarryShares(number, answer))
-        return shares
+        products = ProductResponder(self.plan.slots, self.key, self.entropy)
+        return (yield from products.shared_products(purpose, number, shape, numbers))
 
     def _whole(self, taken: WordArray) -> IntArray:
         return shares_modulo_power(taken, self.plan.slots.modulus, self.ring, less=True)
-
-
-def _masked(
-    total: SlotSum, block: SlotBlock, slots: SlotScheme, entropy: Entropy
-) -> tuple[EncryptedAnswer, WordArray]:
-    """The masked sum, and her shares of the rows' sums: minus those of the masks."""
-    masks = entropy.fork("masks").integers(slots.modulus, block.length)
-    answer = total.masked(masks.view(np.int64), entropy)
-    return answer, np.uint64(slots.modulus) - block.sums(masks, slots.modulus)
 
 
 _NO_WEIGHTS = np.empty(0)

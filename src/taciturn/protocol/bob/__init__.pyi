@@ -15,6 +15,8 @@ from taciturn.protocol.bob.partners import Partners as Partners
 from taciturn.protocol.bob.party import TRAININGS as TRAININGS
 from taciturn.protocol.bob.party import bob_program as bob_program
 from taciturn.protocol.bob.party import dry_run as dry_run
+from taciturn.protocol.bob.row_sums import read_sums as read_sums
+from taciturn.protocol.bob.row_sums import shared_sum as shared_sum
 from taciturn.protocol.bob.scoring import MutualRequester as MutualRequester
 from taciturn.protocol.bob.scoring import RevealedRequester as RevealedRequester
 from taciturn.protocol.bob.scoring import SealedRequester as SealedRequester

@@ -19,6 +19,7 @@ from taciturn.errors import ConfigError
 from taciturn.memmap import MEMORY, Scratch
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.registry import choice_of
 from taciturn.protocol.handshake import ANY_TABLE, PeerTable
 from taciturn.protocol.outcome import HeldOut
 from taciturn.protocol.state import TrainingState
@@ -93,7 +94,13 @@ class BobInputs(Generic[M_co]):
                 f"{self.mechanism.name} has no weights of rows: a step that is safe for both sides "
                 "would tell the largest",
                 setting="weights",
-                hint=Hint("leave {weights} out, or use {mechanism}", mechanism="sealed"),
+                hint=Hint(
+                    "leave {weights} out, or {0}",
+                    choice_of(
+                        self.labels.family,
+                        lambda other: other.whole_table and not other.shares_scores,
+                    ),
+                ),
             )
         if self.terms.whole_table and self.terms.agreement.intercept != bool(self.features.free):
             # Alice centres her columns by it.

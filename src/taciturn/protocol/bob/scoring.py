@@ -154,8 +154,16 @@ class MutualRequester(ScoreRequester):
     own_share: WeightShare
 
     def __init__(
-        self, alices: WeightShare, bob_share: WeightShare, terms: Terms, entropy: Entropy
+        self,
+        alices: WeightShare,
+        bob_share: WeightShare,
+        terms: Terms,
+        entropy: Entropy,
+        *,
+        single_use: bool = False,
     ) -> None:
+        # Whether each vector of Alice's has a key of its own, as in a training.
+        self._single_use = single_use
         self._alices, self.own_share, self._terms, self._entropy = alices, bob_share, terms, entropy
         self.stated = shared_terms(terms, alices.scales, "predict-mutual")
         # The ring of products with her columns; his keys, and hers where he has columns.
@@ -172,20 +180,29 @@ class MutualRequester(ScoreRequester):
         self._his = own_keys(self._terms, self._ring, key_seed(seed, "bob"))
         if columns:
             other = scales.ring(size, columns)
-            self._hers = peer_keys(self._terms, other, key_seed(seed, "alice"))
+            half = key_seed(seed, "alice")
+            self._hers = peer_keys(self._terms, other, half, single_use=self._single_use)
 
     def ask(self, number: int, values: FloatArray, block: int | None = None) -> Program[Scored]:
         """Decrypt whole scores under his mask, and take it off."""
-        scales, ring = self._alices.scales, self._ring
-        whole = scales.feature_grid.nearest(values)
-        entropy = self._entropy.fork(f"scores {number}")
+        scales = self._alices.scales
+        total = yield from self._unmasked(number, values, "scores")
+        return Scored(scales.scores(total), scales.suspected(total), scales.doubtful(total))
+
+    def shares(self, number: int, values: FloatArray) -> Program[IntArray]:
+        """His shares of the scores of these rows, of which Alice has the others."""
+        return (yield from self._unmasked(number, values, "shares"))
+
+    def _unmasked(self, number: int, values: FloatArray, purpose: str) -> Program[IntArray]:
+        """What Alice answers, without his masks, and his own part of the scores."""
+        ring, whole = self._ring, self._alices.scales.feature_grid.nearest(values)
+        entropy = self._entropy.fork(f"{purpose} {number}")
         masks = yield from self._answer_masked(whole, number, entropy)
         question = VectorRequest(
             (yield from self._his.offer(entropy)), self._alices.values, len(whole)
         )
         masked_scores = yield from exchange(2 * number + 1, question, None, entropy.fork("hers"))
-        total = ring.centred(masked_scores - masks + ring.product(whole, self.own_share.values))
-        return Scored(scales.scores(total), scales.suspected(total), scales.doubtful(total))
+        return ring.centred(masked_scores - masks + ring.product(whole, self.own_share.values))
 
     def _answer_masked(self, whole: FloatArray, number: int, entropy: Entropy) -> Program[IntArray]:
         """Answer for Alice's share of his weights, under his masks; returns the masks."""

@@ -13,14 +13,12 @@ Bob's half of products number by number. The chart stands in Alice's file of thi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray, WordArray
 from taciturn.crypto.base import (
-    EncryptedAnswer,
     SlotScheme,
     SlotSecretKey,
     Wrapping,
@@ -33,27 +31,27 @@ from taciturn.protocol.batches import key_seed
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.opening import with_seed
 from taciturn.protocol.bob.sealed import release_share
+from taciturn.protocol.bob.slot_products import (
+    ProductRequester,
+    decrypted_sums,
+    offer_slot_key,
+    turns,
+)
 from taciturn.protocol.events import Boundary, Progress
 from taciturn.protocol.handshake import open_training
 from taciturn.protocol.keyrings import OwnKeys
 from taciturn.protocol.messages import (
-    CarryShares,
     GivenShare,
-    KeyOffer,
     LossShares,
     Phases,
-    PublicBytes,
     ResidueShares,
-    Segments,
 )
 from taciturn.protocol.mutual import (
     Columns,
     Numbers,
     SharedSums,
-    SlotBlock,
     ring_words,
     shares_modulo_power,
-    sized_answer,
     slot_blocks,
 )
 from taciturn.protocol.mutual_table import (
@@ -68,7 +66,7 @@ from taciturn.protocol.mutual_table import (
 )
 from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.state import MutualState, TrainingState
-from taciturn.protocol.steps import Program, emit, persist, receive, require_turn, send
+from taciturn.protocol.steps import Program, emit, receive, require_turn, send
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint
 
@@ -123,7 +121,7 @@ class SigmoidRequester:
         sigmoid, with_loss = self.plan.sigmoid_in(number), self.plan.sums.opens(number)
         sums = np.empty(len(scores), dtype=np.uint64)
         losses = np.empty(len(scores) if with_loss else 0, dtype=np.uint64)
-        for sent, answered in _turns(slot_blocks(slots, len(scores), sigmoid.entries)):
+        for sent, answered in turns(slot_blocks(slots, len(scores), sigmoid.entries)):
             if sent is not None:
                 phases = sigmoid.phases(scores[sent.rows], factors[sent.rows])
                 entropy = self.entropy.fork(f"waves {number} {sent.rows.start}")
@@ -133,11 +131,11 @@ class SigmoidRequester:
             if answered is not None:
                 message = yield from receive(ResidueShares)
                 require_turn("ResidueShares", message.iteration, number)
-                sums[answered.rows] = _sums(key, slots, message.answer, answered)
+                sums[answered.rows] = decrypted_sums(key, slots, message.answer, answered)
                 if with_loss:
                     of_loss = yield from receive(LossShares)
                     require_turn("LossShares", of_loss.iteration, number)
-                    losses[answered.rows] = _sums(key, slots, of_loss.answer, answered)
+                    losses[answered.rows] = decrypted_sums(key, slots, of_loss.answer, answered)
         return sums, losses
 
     def carries(
@@ -157,48 +155,11 @@ class SigmoidRequester:
 
         ``shape`` has the rows and the numbers of each. ``purpose`` is one of its kind in a pass.
         """
-        sums, (rows, entries) = np.empty(shape[0], dtype=np.uint64), shape
-        slots = self.plan.slots
-        for sent, answered in _turns(slot_blocks(slots, rows, entries)):
-            if sent is not None:
-                entropy = self.entropy.fork(f"{purpose} {number} {sent.rows.start}")
-                for at, vector in enumerate(sent.vectors(numbers(sent.rows))):
-                    encrypted = self.key.encrypt(vector, entropy.fork(f"{at}"))
-                    yield from send(Segments(number, encrypted))
-            if answered is not None:
-                message = yield from receive(CarryShares)
-                require_turn("CarryShares", message.iteration, number)
-                sums[answered.rows] = _sums(self.key, slots, message.answer, answered)
-        return sums
+        products = ProductRequester(self.plan.slots, self.key, self.entropy)
+        return (yield from products.shared_products(purpose, number, shape, numbers))
 
     def _whole(self, sums: WordArray) -> IntArray:
         return shares_modulo_power(sums, self.plan.slots.modulus, self.ring, less=False)
-
-
-def _sums(
-    key: SlotSecretKey, slots: SlotScheme, answer: EncryptedAnswer, block: SlotBlock
-) -> WordArray:
-    return block.sums(key.decrypt(sized_answer(answer, block.length)), slots.modulus)
-
-
-def _turns(blocks: list[SlotBlock]) -> Iterator[tuple[SlotBlock | None, SlotBlock | None]]:
-    """Which block is sent next, and the answer to which is read then."""
-    # The next block is on its way before an answer is read, so that both sides are at work.
-    for at in range(len(blocks) + 1):
-        yield blocks[at] if at < len(blocks) else None, blocks[at - 1] if at else None
-
-
-def offer_slot_key(
-    slots: SlotScheme, bits: int, entropy: Entropy, seed: bytes
-) -> Program[SlotSecretKey]:
-    """A new key for products number by number, sent to Alice; ``seed`` makes its uniform half."""
-    key = slots.generate(bits, entropy, seed)
-    # Whatever a scheme draws its keys from: after a stop it is this one.
-    kept = yield from persist(key.to_bytes())
-    if kept != key.to_bytes():
-        key = slots.read_secret(kept, bits)
-    yield from send(KeyOffer(PublicBytes(key.public.to_bytes())))
-    return key
 
 
 _NO_WEIGHTS = np.empty(0)
