@@ -60,7 +60,7 @@ def ended(
     """How a side ends, and what a peer receives that opens a link and then only listens."""
     wire, frames = Wire(), list[bytes]()
     purpose = TRAINING if act is training else DRY_RUN
-    opening = struct.pack("<BBB16s16sQ", 1, VERSION, purpose, b"p" * 16, bytes(16), 0)
+    opening = struct.pack("<BBB16s16sQ16s", 1, VERSION, purpose, b"p" * 16, bytes(16), 0, b"d" * 16)
 
     def listen() -> None:
         try:

@@ -31,6 +31,7 @@ from taciturn.errors import (
 from taciturn.party import (
     ALIGNMENT,
     NONCE_BYTES,
+    VERSION,
     Checkpoint,
     CheckpointPolicy,
     EncryptedLog,
@@ -306,8 +307,9 @@ def test_each_may_be_killed_at_any_record(tmp_path, name, at, after, policy):
 def test_a_checkpoint_holds_what_two_links_have_not_confirmed(tmp_path):
     journal = Journal(tmp_path / "journal", KEY, sync=False)
     past = journal.begin(Meta({}, b"c", B))
-    journal.met(A)
-    journal.met(C, 1)
+    drawn = Meta({}, b"", A).drawn
+    journal.met(A, drawn)
+    journal.met(C, drawn, 1)
     for place, frames in enumerate(([b"one", b"two"], [b"eins"])):
         for number, frame in enumerate(frames, start=1):
             journal.sent(number, frame, place)
@@ -325,10 +327,16 @@ def test_a_checkpoint_holds_what_two_links_have_not_confirmed(tmp_path):
         Checkpoint(2, 0, b"state"),
         {2: b"two"},
         persisted=[b"kept"],
-        further=[Past(past.meta, C, Checkpoint(1, 1), {1: b"eins"}, sent=[b"zwei"])],
+        further=[
+            Past(past.meta, C, Checkpoint(1, 1), {1: b"eins"}, sent=[b"zwei"], peer_drawn=drawn)
+        ],
+        peer_drawn=drawn,
     )
     wires = [Wire(), Wire()]
-    hers = [Past(Meta({}, b"", A), B, Checkpoint(0, 1)), Past(Meta({}, b"", C), B, Checkpoint(1))]
+    hers = [
+        Past(Meta({}, b"", A), B, Checkpoint(0, 1), peer_drawn=past.meta.drawn),
+        Past(Meta({}, b"", C), B, Checkpoint(1), peer_drawn=past.meta.drawn),
+    ]
     ends: list[list[bytes]] = [[], []]
 
     def alice(place: int) -> None:
@@ -350,7 +358,7 @@ def former_records(meta: Meta) -> list[bytes]:
     """A journal with one link as it always was, byte for byte."""
     return [
         b"\x01" + meta.to_bytes(),
-        b"\x02" + A,
+        b"\x02" + A + C,
         b"\x03" + struct.pack("<QQ", 5, 4) + b"state",
         b"\x04" + struct.pack("<Q", 5) + b"five",
         b"\x06" + struct.pack("<Q", 5) + b"cinque",
@@ -367,11 +375,19 @@ def test_a_journal_of_two_parties_is_read_and_written_as_it_always_was(tmp_path)
     past = former.resume()
     former.close()
     assert past == Past(
-        meta, A, Checkpoint(5, 4, b"state"), {5: b"five"}, [b"six"], [b"cinque"], [b"kept"], b"done"
+        meta,
+        A,
+        Checkpoint(5, 4, b"state"),
+        {5: b"five"},
+        [b"six"],
+        [b"cinque"],
+        [b"kept"],
+        b"done",
+        peer_drawn=C,
     )
     journal = Journal(tmp_path / "journal", KEY, sync=False)
     journal.begin(meta)
-    journal.met(A)
+    journal.met(A, C)
     journal.checkpoint(Checkpoint(5, 4, b"state"), {5: b"five"})
     journal.received(5, b"cinque")
     journal.persisted(b"kept")
@@ -471,7 +487,7 @@ def bob_with(wires: dict[str, Wire], tmp_path: Path, **link: Any) -> PeerSession
 
 
 def opening(nonce: bytes = A, purpose: int = ALIGNMENT, known: bytes = bytes(16)) -> bytes:
-    return struct.pack("<BBB16s16sQ", 1, 1, purpose, nonce, known, 0)
+    return struct.pack("<BBB16s16sQ16s", 1, VERSION, purpose, nonce, known, 0, nonce)
 
 
 def data(number: int, frame: bytes) -> bytes:

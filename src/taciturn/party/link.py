@@ -2,7 +2,7 @@
 
 ::
 
-    open = 0x01 version:u8 purpose:u8 mine:16 theirs:16 received:u64
+    open = 0x01 version:u8 purpose:u8 mine:16 theirs:16 received:u64 drawn:16
     data = 0x02 number:u64 confirmed:u64 frame
     note = 0x03 confirmed:u64                     without a frame, at the end
     fail = 0x04 code:u16 text                     the sender aborts; why, as far as may be disclosed
@@ -10,7 +10,9 @@
 Frames are numbered from 1 on each side. Both open every new channel with their own name for the
 session, the peer's as they know it, and the number of the last frame that they have in their
 journal; each then sends again what the other lacks, byte for byte as it was. A frame is in the
-receiver's journal before its program sees it, and in the sender's before it leaves.
+receiver's journal before its program sees it, and in the sender's before it leaves. ``drawn`` is
+drawn with the sender's randomness: anew by a side that starts again before it has met the peer.
+Both names and both drawn values make the one name of the session.
 
 Bob has a link to each of several Alices, and waits for one at a time. Meanwhile he tends the other
 links: takes the call of one that broke, and sends a note now and then, so that nobody who waits for
@@ -44,7 +46,7 @@ from taciturn.results.parties import TrafficSeen
 from taciturn.setting_syntax import Hint
 from taciturn.transport.channel import Channel, Endpoint
 
-VERSION = 1
+VERSION = 2
 WITHHELD = 0
 """Code of an abort whose reason is not told."""
 TRAINING, DRY_RUN, ALIGNMENT, LISTED_PREDICTION, PREDICTION = 1, 2, 3, 4, 5
@@ -57,7 +59,9 @@ TENDING_SECONDS = 1.0
 NOTE_SECONDS = 5.0
 CONNECTED, BROKEN = "connected", "the connection broke; reconnecting"
 _OPEN, _DATA, _NOTE, _FAIL = 1, 2, 3, 4
-_OPENING = struct.Struct(f"<BBB{NONCE_BYTES}s{NONCE_BYTES}sQ")
+_OPENING = struct.Struct(f"<BBB{NONCE_BYTES}s{NONCE_BYTES}sQ{NONCE_BYTES}s")
+# Kind and version: all that openings of every version have in common.
+_LEAST_OPENING = 2
 _HEAD = struct.Struct("<BQQ")
 _CONFIRM = struct.Struct("<BQ")
 _REASON = struct.Struct("<BH")
@@ -229,6 +233,7 @@ class Link:
         self._endpoint, self._journal, self._purpose = endpoint, journal, purpose
         self._patience, self._announce, self._rejoins = patience, announce, rejoins
         self._mine, self._peer = past.meta.nonce, past.peer
+        self._drawn, self._peer_drawn = past.meta.drawn, past.peer_drawn
         self._channel: Channel | None = None
         self._unconfirmed = with_pending(past)
         self._sent, self._received = past.counts
@@ -243,8 +248,8 @@ class Link:
 
     @property
     def names(self) -> tuple[bytes, bytes]:
-        """This side's and the peer's name for the session."""
-        return self._mine, self._peer
+        """This side's and the peer's name for the session, each with what it drew for it."""
+        return self._mine + self._drawn, self._peer + self._peer_drawn
 
     @property
     def pending(self) -> dict[int, bytes]:
@@ -501,8 +506,9 @@ class Link:
             # The opening confirms what was received, and the peer then forgets it: it must be on
             # the disk first.
             self._journal.settle()
+        names = self._mine, self._peer
         channel.send(
-            _OPENING.pack(_OPEN, VERSION, self._purpose, self._mine, self._peer, self._received)
+            _OPENING.pack(_OPEN, VERSION, self._purpose, *names, self._received, self._drawn)
         )
         opening = channel.receive(timeout)
         if opening[:1] == bytes([_FAIL]):
@@ -516,15 +522,17 @@ class Link:
         channel.send(_HEAD.pack(_DATA, number, self._received) + frame)
 
     def _accept(self, opening: bytes) -> None:
-        if len(opening) != _OPENING.size or opening[0] != _OPEN:
+        if len(opening) < _LEAST_OPENING or opening[0] != _OPEN:
             raise MalformedFrame("the peer does not open a session of taciturn")
-        _, version, purpose, peer, known, received = _OPENING.unpack(opening)
-        # The version first: what the other fields mean depends on it.
-        if version != VERSION:
+        # The version first: what the other fields mean, and how many there are, depends on it.
+        if opening[1] != VERSION:
             raise AgreementError(
-                f"the peer's sessions are of version {version}, this side's of {VERSION}",
+                f"the peer's sessions are of version {opening[1]}, this side's of {VERSION}",
                 hint="install the same version of taciturn on both sides",
             )
+        if len(opening) != _OPENING.size:
+            raise MalformedFrame("the peer does not open a session of taciturn")
+        _, _, purpose, peer, known, received, drawn = _OPENING.unpack(opening)
         if purpose != self._purpose:
             raise AgreementError(
                 f"the peer runs {_PURPOSES.get(purpose, 'something else')}, "
@@ -535,22 +543,24 @@ class Link:
                     dry_run=True,
                 ),
             )
-        self._same_session(peer, known)
+        self._same_session(peer, known, drawn)
         self._peer_has(received)
 
-    def _same_session(self, peer: bytes, known: bytes) -> None:
+    def _same_session(self, peer: bytes, known: bytes, drawn: bytes) -> None:
         # A peer that stopped before it stored this side's name does not know it.
         if known not in (UNKNOWN, self._mine):
             raise _unfit_state(
                 "the peer is in the middle of a session that this side does not know",
                 f"restore this side's state folder, or {ANEW}",
             )
-        if self._peer == UNKNOWN:
-            # The first meeting: from here on only this peer's session is resumed.
-            self._peer = peer
+        started_again = peer == self._peer and drawn != self._peer_drawn and not self._received
+        if self._peer == UNKNOWN or started_again:
+            # The first meeting: from here on only this peer's session is resumed. Until a frame of
+            # the peer is here, it may not have noted the meeting, and draw anew.
+            self._peer, self._peer_drawn = peer, drawn
             if self._journal is not None:
-                self._journal.met(peer, self._place)
-        elif peer != self._peer:
+                self._journal.met(peer, drawn, self._place)
+        elif (peer, drawn) != (self._peer, self._peer_drawn):
             raise _unfit_state(
                 "this side is in the middle of a session that the peer does not know",
                 f"restore the peer's state folder, or {ANEW}",

@@ -86,7 +86,11 @@ class Meeting:
         return names[0] if len(names) == 1 else _digest("".join(names).encode())
 
     def name_with(self, peer: str) -> str:
-        """One name of the session for this side and one of its peers."""
+        """One name of the session for this side and one of its peers.
+
+        It takes in what both drew for this session, so that no two have one name: not even where
+        both sides were restored to before they met.
+        """
         own_name, peer_name = self.links[peer].names
         first, second = (own_name, peer_name) if self.role == "alice" else (peer_name, own_name)
         return _digest(first + second)
