@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -281,8 +282,12 @@ def test_columns_as_they_come_may_be_too_large_for_sealed_and_that_is_said(cance
 
 
 def test_a_training_of_mutual_that_is_too_short_or_leaves_the_range_warns(cancer):
-    X, y = cancer
     options: dict[str, Any] = {"mechanism": "mutual", "scheme": "clear", "random_state": 1}
+    # With few rows nothing is opened that could tell.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        VerticalLogisticRegression(passes=2, **options).fit(*cancer)
+    X, y = (np.concatenate([part] * 15) for part in cancer)
     with pytest.warns(ConvergenceWarning) as short:
         VerticalLogisticRegression(passes=2, **options).fit(X, y)
     assert len(short) == 1

@@ -206,8 +206,9 @@ class VerticalLogisticRegression(ClassifierMixin, SimulatedModel):  # type: igno
         fit_intercept: Fit an intercept, at Bob and without penalty.
         class_weight: None, a mapping from class to weight, or "balanced". Weights are public, and
             only their ratio counts: the largest becomes 1, so that the learning rate is that of the
-            heavier class. `none`, `hybrid` and `sealed` accept them; "balanced" is computed from
-            the labels, so `sealed`, whose ledger claims that nothing about them leaks, refuses it.
+            heavier class. `none`, `hybrid`, `sealed` and `mutual` accept them; "balanced" is
+            computed from the labels, so `sealed` and `mutual`, whose ledgers claim that nothing
+            about them leaks, refuse it.
         random_state: An int is the seed of a simulated run (``seed`` of ``train``); None draws one.
 
     Attributes:
@@ -515,7 +516,7 @@ def _warn_of_divergence(result: TrainingRun) -> None:
 
 def _warn_of_opened(result: TrainingRun) -> None:
     """Emit a ConvergenceWarning where the figures that ``mutual`` opens call for one."""
-    if result.opened_losses is not None and result.converged is False and not result.diverged:
+    if result.opened_change is not None and result.converged is False and not result.diverged:
         warnings.warn(
             "the training has not converged: more passes would change the model.",
             ConvergenceWarning,
@@ -523,8 +524,8 @@ def _warn_of_opened(result: TrainingRun) -> None:
         )
     if result.scores_beyond_range:
         warnings.warn(
-            f"{counted(result.scores_beyond_range, 'score')} may lie beyond score_range and may "
-            "have wrapped: the model may be worthless. Scale the columns, or raise l2 or "
+            f"at least {counted(result.scores_beyond_range, 'score')} may lie beyond score_range "
+            "and may have wrapped: the model may be worthless. Scale the columns, or raise l2 or "
             "score_range.",
             ConvergenceWarning,
             stacklevel=3,

@@ -8,4 +8,4 @@ __version__ = version("taciturn")
 
 # One number for messages between parties, journals, model files and transcripts. A change of any of
 # them raises it, and whatever has another one is refused.
-FORMAT_VERSION = 7
+FORMAT_VERSION = 8

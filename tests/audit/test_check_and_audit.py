@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,8 @@ import pytest
 import taciturn
 from taciturn.data import LabelTable
 from taciturn.errors import ConfigError, ShapeError
-from taciturn.results import AT_RISK, CLEAR, LEAKS
+from taciturn.report import Paragraph
+from taciturn.results import AT_RISK, CLEAR, LEAKS, CheckResult
 from taciturn.settings import Settings
 from taciturn_audit import Rehearsal, Status, conclude, foresee, random_table
 from taciturn_audit.attacks import LabelGuess
@@ -207,3 +210,28 @@ def test_a_risk_is_more_than_chance_shows(correct, spoken, verdict):
     scores = np.where(labels.values == 1, 1.0, -1.0) * np.where(np.arange(spoken) < correct, 1, -1)
     everywhere = np.ones(spoken, dtype=bool)
     assert foresee(LabelGuess(scores, everywhere, ~everywhere), labels)[0] == verdict
+
+
+def test_a_check_of_no_protection_says_one_thing_of_each_attack():
+    """One that was run is not said not to apply; without protection nothing is cleared."""
+    tables = Path(__file__).resolve().parents[2] / "examples" / "two-tables"
+    made = taciturn.check(
+        tables / "bank.csv",
+        alice_data=str(tables / "telco.csv"),
+        id="customer",
+        label="defaulted",
+        mechanism="none",
+    )
+    clear = [verdict for verdict in made.verdicts if verdict.verdict == CLEAR]
+    words = {verdict.outcome: verdict.ran for verdict in clear}
+    assert len(words) == len({(verdict.outcome, verdict.ran) for verdict in clear}) == 2
+    cleared = replace(made, verdict=CLEAR, verdicts=tuple(clear))
+    protected = replace(cleared, facts=replace(made.facts, label_epsilon_total=1.0))
+    assert cleared.unprotected
+    assert closing(cleared) not in (closing(protected), closing(replace(protected, verdicts=())))
+
+
+def closing(result: CheckResult) -> str:
+    """The last line in bold, which the report ends with."""
+    strong = [one for one in result.blocks() if isinstance(one, Paragraph) and one.tone == "strong"]
+    return str(strong[-1].words)

@@ -63,7 +63,7 @@ def chained(header: bytes, records: list[bytes], footer: bytes) -> bytes:
     link = hashlib.sha256(link + footer).digest()
     return b"".join(
         [
-            b"TACITURN-TRANSCRIPT\n\x07",
+            b"TACITURN-TRANSCRIPT\n" + bytes([FORMAT_VERSION]),
             struct.pack("<I", len(header)),
             header,
             *records,

@@ -107,6 +107,22 @@ def test_odd_tables_are_trained_like_others(case):
     assert abs(gap(fit, np.hstack([values, own]), plain(labels), factor, 1)) < 1e-5
 
 
+@pytest.mark.parametrize("side", [1, 4])
+def test_a_mean_far_from_zero_costs_nothing_at_either_side(side):
+    """Each side centres its columns where there is an intercept; years are such a column."""
+    values, labels = generated(400, 6)
+    far = values + 1e6 * (np.arange(6) == side)
+    likelihood, own = plain(labels), np.ones((400, 1))
+    best = optimum(np.hstack([values, own]), likelihood, 1 / 400, 1)
+    assert optimum(np.hstack([far, own]), likelihood, 1 / 400, 1).loss == pytest.approx(
+        best.loss, abs=1e-9
+    )
+    fit = fit_in_clear(far[:, :3], np.hstack([far[:, 3:], own]), likelihood, 1 / 400, 1, PASSES)
+    weights = np.concatenate([fit.alice, fit.own])
+    scores = np.hstack([far, own]) @ weights
+    assert penalised_loss(scores, likelihood, weights, 1 / 400, 1) - best.loss < 1e-6
+
+
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_flipped_labels_end_at_a_minimum_that_knows_the_true_ones(epsilon):
     values, labels = generated(3000, 4)

@@ -12,16 +12,17 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+import taciturn
 from taciturn.__main__ import run
 from taciturn.errors import OutputError
 from taciturn.report import Block, render_html, render_markdown, render_terminal
 from taciturn.setting_syntax import COMMAND_LINE
-from taciturn_paper import curves, paper, table3
+from taciturn_paper import curves, mult, paper, table3
 from taciturn_paper.report import tables
 from taciturn_paper.report.document import reproduction_page
 from taciturn_paper.statements import run_all, statements
 from taciturn_paper.tasks import Request, ResultCache, Task, results
-from taciturn_paper.utility import Cell, Rows, search
+from taciturn_paper.utility import Cell, Rows, judge, search
 from tests.expected import refused
 
 BREAST = ["breast-cancer"]
@@ -165,6 +166,40 @@ def test_the_leaks_are_what_the_statements_say(record):
 
 
 @REPRODUCES
+def test_mult_is_attacked_and_its_auc_without_an_intercept_is_that_of_table_two(record):
+    (row,) = record["mult"]["rows"]
+    shares = {run["epsilon"]: run["attacks"][0]["accuracy"] for run in row["attacks"]}
+    assert shares[1.0] > 0.8
+    assert shares[10.0] > 0.98
+    assert all(run["ledger"]["label_epsilon_total"] > 20 for run in row["attacks"])
+    without = [
+        trained["runs"]
+        for trained in record["mult"]["intercept"]
+        if trained["intercept"] == mult.WITHOUT
+    ]
+    printed = [cell for cell in record["table2"]["rows"] if cell["variant"] == "printed"]
+    assert without == [[run["auc"] for run in cell["runs"]] for cell in printed]
+
+
+def test_an_intercept_of_the_search_is_the_protocols_that_learns_from_what_is_released():
+    rows = Rows.load("breast-cancer", 3).with_intercept()
+    (score,) = judge(rows, [Cell("mult", 1.0, "printed", 0.1, 1.0)])
+    joint = taciturn.train(
+        dataset="breast-cancer",
+        mechanism="mult",
+        variant="printed",
+        epsilon=1.0,
+        b1=0.1,
+        b2=1.0,
+        intercept=True,
+        bob_update="released",
+        scheme="clear",
+        seed=3,
+    ).to_dict()
+    assert (score.auc, score.accuracy) == (joint["test"]["auc"], joint["test"]["accuracy"])
+
+
+@REPRODUCES
 def test_the_claims_of_mult_are_refuted_where_epsilon_is_below_ln_10_and_no_true_one_is(
     record,
 ):
@@ -187,13 +222,15 @@ def test_the_claims_of_mult_are_refuted_where_epsilon_is_below_ln_10_and_no_true
 @REPRODUCES
 def test_every_statement_has_a_verdict_its_evidence_and_a_command(record):
     by_name = {statement["name"]: statement for statement in record["statements"]}
-    assert len(by_name) == len(record["statements"]) == 18
+    assert len(by_name) == len(record["statements"]) == 20
     # exact: a name and a verdict in JSON
     assert by_name["hybrid protects the labels"]["verdict"] == "does not hold"
     # exact: a name and a verdict in JSON
     assert by_name["Epsilon protects the labels"]["verdict"] == "does not hold"
     # exact: a name and a verdict in JSON
     assert by_name["The proof of epsilon for mult"]["verdict"] == "does not hold"
+    # exact: a name and a verdict in JSON
+    assert by_name["mult learns with an intercept"]["verdict"] == "does not hold"
     assert by_name["The attack on the baseline succeeds"]["verdict"] == "holds"
     assert by_name["hybrid is lossless"]["verdict"] == "holds"
     text = by_name["The losses in the text match Table II"]["finding"]
@@ -269,6 +306,7 @@ def test_tables_fit_the_screen(record):
         tables.figure(record["fig-eps"]),
         tables.table3(record["table3"]),
         tables.leaks(record["leaks"]),
+        tables.mult(record["mult"]),
     ):
         assert max(map(len, shown(part).splitlines())) <= 100
 

@@ -43,8 +43,8 @@ from taciturn.party import (
 )
 from taciturn.party.consent import LabelBudget, ScoreBudget
 
-# private: where a key would be if the file did not name a place
-from taciturn.party.state_store import _usual_place
+# private: where a key is made if the file names no place
+from taciturn.party.used_paths import default_key_file
 from taciturn.protocol import (
     Event,
     PeerTable,
@@ -434,7 +434,7 @@ def test_a_state_key_at_its_former_place_is_used_with_a_warning(folder):
     said: list[str] = []
     run_both(folder, watch={"bob": Callbacks(said.append)}).records  # noqa: B018
     assert [line for line in said if str(folder / "bob.state.key") in line]
-    assert not _usual_place(PartyConfig.read(folder / "bob.toml")).exists()
+    assert not default_key_file(PartyConfig.read(folder / "bob.toml")).exists()
     # The journal is that key's.
     EncryptedLog.open(folder / "bob-state" / "journal", bytes.fromhex(key))[0].close()
 

@@ -38,7 +38,7 @@ from taciturn.numerics import (
     optimum,
     penalised_loss,
 )
-from taciturn.privacy import BatchDesign
+from taciturn.privacy import OPENING_ROWS, BatchDesign
 from taciturn.protocol import (
     ONLY,
     SHARED_ROOM,
@@ -543,18 +543,26 @@ def test_each_side_says_what_the_chart_says(case):
 
 
 @pytest.mark.parametrize("split", ["all-at-alice", "halves-and-intercept"])
-def test_after_the_opening_of_mutual_every_message_but_the_last_is_a_ciphertext(split):
-    talk = converse(star_of("mutual-table", 1, SPLITS[split]))
+def test_after_the_opening_of_mutual_every_message_but_the_opened_sums_is_a_ciphertext(split):
+    for rows in (20, OPENING_ROWS):
+        few, columns = SPLITS[split], len(SPLITS[split].bob.columns)
+        tables = Tables.make(rows=rows, alice=2, bob=columns - few.free, intercept=bool(few.free))
+        require_ciphertexts(tables, opens=rows >= OPENING_ROWS)
+
+
+def require_ciphertexts(tables: Tables, *, opens: bool) -> None:
+    talk = converse(star_of("mutual-table", 1, tables))
     opening = {Hello, KeyOffer, BatchCommitment, BatchShare}
-    both = {SharedVector, SharedProduct} if SPLITS[split].bob.columns else set()
+    both = {SharedVector, SharedProduct} if tables.bob.columns else set()
     to_alice, to_bob = (
         {type(message) for message in talk.said_by(role)} for role in ("bob", "alice")
     )
     assert to_alice - opening == {Phases, Segments, SharedVector, *both}
-    masked = {ResidueShares, LossShares, CarryShares, SharedProduct, *both}
-    assert to_bob - opening == {*masked, OpenedSums}
-    assert [OpenedSums] == [type(one) for one in talk.said_by("alice") if type(one) in {OpenedSums}]
-    assert isinstance(talk.said_by("alice")[-1], OpenedSums)
+    masked = {ResidueShares, CarryShares, SharedProduct, *both}
+    sums = {LossShares, OpenedSums} if opens else set()
+    assert to_bob - opening == {*masked, *sums}
+    said = [type(message) for message in talk.said_by("alice")]
+    assert said.count(OpenedSums) == opens == (said[-1] is OpenedSums)
     assert (KeyOffer in to_bob) == bool(both)
     assert not len(talk.alice.weights)
     assert not len(talk.bob.weights)
@@ -641,7 +649,7 @@ def test_what_alice_returns_has_no_place_for_what_only_bob_knows(name):
     others = {"pairwise_masks", "group_shape"}
     own = {"weights", "iterations", "stopped", "share", "bob_share", "means", "further"}
     assert names == own | others
-    own = {"suspected_wraps", "redraws", "opened", "losses", "scores_beyond_range"}
+    own = {"suspected_wraps", "redraws", "opened", "losses", "opened_change", "scores_beyond_range"}
     assert {field.name for field in fields(talk.bob)} - names == own
     assert talk.alice.iterations == talk.bob.iterations > 0
     # Neither inputs nor results show their values.

@@ -1,4 +1,4 @@
-"""What newton with shared scores opens in the end: two losses and a count, and nothing else."""
+"""What newton with shared scores opens in the end: a change of the loss and a count, or nothing."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import chi2
 
 from taciturn.crypto import ClearScheme, Scheme
 from taciturn.crypto.bfv import BfvScheme
@@ -16,37 +17,54 @@ from taciturn.data import FeatureTable, LabelTable
 from taciturn.engine import run_pair
 from taciturn.numerics import (
     RangeCount,
+    SharedFraction,
     fit_on_schedule,
     half_range,
     label_likelihood,
     weighted_likelihood,
 )
+from taciturn.privacy import OPENING_ROWS, row_noise
 from taciturn.protocol import (
     BobTrained,
     CarryShares,
     Columns,
     LossShares,
+    OpenedFigures,
     OpenedSums,
     ResidueShares,
+    Role,
+    Segments,
+    SharedSums,
+    SumsPlan,
     TablePlan,
     Terms,
     decode,
 )
+from taciturn.rng import KeyedEntropy
 from tests.protocol.parties import ALICE, Tables
 from tests.protocol.stars import Star, StarTalk, converse
-from tests.protocol.test_conversations import SPLITS, agreed, complement
+from tests.protocol.test_conversations import agreed, complement
 
 CLEAR, BFV = ClearScheme(), BfvScheme()
-NOISE = 2.0**-16
-# Alice's numbers of a row are rounded at random: a few standard deviations of a mean of few rows.
-ROUNDING = 2e-4
+# Alice's numbers of a row are rounded at random: a few standard deviations of a change.
+ROUNDING = 1e-4
+OPENED = {
+    "all-at-alice": Tables.make(rows=OPENING_ROWS, alice=2),
+    "halves-and-intercept": Tables.make(rows=OPENING_ROWS, alice=2, bob=1, intercept=True),
+}
+"""Tables of the fewest rows whose sums are opened."""
+
+
+def noise(rows: int) -> float:
+    """Largest noise on the change of the mean loss."""
+    return row_noise("change of the loss", rows).width / rows / 2
 
 
 def cancer(columns: int = 15) -> Tables:
-    """A real table, half of its columns at Bob with an intercept."""
+    """A real table fifteen times over, half of its columns at Bob with an intercept."""
     from sklearn.datasets import load_breast_cancer
 
-    values, labels = load_breast_cancer(return_X_y=True)
+    values, labels = (np.concatenate([part] * 15) for part in load_breast_cancer(return_X_y=True))
     values = (values - values.mean(axis=0)) / values.std(axis=0)
     his = FeatureTable.from_data(
         values[:, columns:], columns=[f"b{at}" for at in range(30 - columns)]
@@ -100,109 +118,191 @@ def losses_in_clear(tables: Tables, passes: int, l2: float, weights: Any = None)
     return [-float(np.mean(likelihood(one).value)) for one in scores]
 
 
-@pytest.mark.parametrize("scheme", [CLEAR, BFV], ids=["clear", "bfv"])
+def change_in_clear(tables: Tables, passes: int, l2: float, weights: Any = None) -> float:
+    """Decrease of the mean loss between the points from which the last two passes start."""
+    before, last = losses_in_clear(tables, passes, l2, weights)
+    return before - last
+
+
+def opened_messages(talk: StarTalk) -> list[OpenedSums]:
+    return [message for message in talk.said_by("alice") if isinstance(message, OpenedSums)]
+
+
 @pytest.mark.parametrize("weights", [None, (0.3, 1.0)], ids=["alike", "weighted"])
-@pytest.mark.sampled(2)
-def test_the_opened_losses_are_those_of_a_real_table_within_the_stated_bound(scheme, weights):
+@pytest.mark.parametrize(
+    "scheme", [CLEAR, pytest.param(BFV, marks=pytest.mark.slow)], ids=["clear", "bfv"]
+)
+def test_the_opened_change_is_that_of_a_real_table(scheme, weights):
     tables = cancer()
-    opened = bob(train(tables, scheme, epochs=8, l2=0.01, class_weight=weights))
-    clear = losses_in_clear(tables, 8, 0.01, weights)
-    plan = TablePlan.from_terms(
-        Terms(agreed("mutual-table", epochs=8), CLEAR),
-        tables.labels.rows,
-        Columns(15, 4),
-        Columns(16, 4),
-    )
-    bound = plan.sigmoid.sigmoid.loss_bound(64.0) + NOISE + ROUNDING
-    assert np.abs(np.subtract(opened.losses, clear)).max() < bound < 2.5e-3
-    # A change of the loss is off by less: errors of both passes are nearly the same.
-    assert abs(np.diff(opened.losses)[0] - np.diff(clear)[0]) < 1e-3
+    passes = 3 if scheme is BFV else 6
+    opened = bob(train(tables, scheme, epochs=passes, l2=0.01, class_weight=weights))
+    clear = change_in_clear(tables, passes, 0.01, weights)
+    assert clear > 3e-3
+    assert opened.opened_change == pytest.approx(clear, abs=1e-3 + noise(tables.labels.rows))
     assert opened.scores_beyond_range == 0
 
 
-@pytest.mark.parametrize("split", ["all-at-alice", "halves-and-intercept"])
-def test_with_a_small_sigmoid_error_they_are_exact_but_for_noise(split):
-    tables = SPLITS[split]
+@pytest.mark.parametrize("split", OPENED)
+def test_with_a_small_sigmoid_error_it_is_exact_but_for_noise(split):
+    tables = OPENED[split]
     opened = bob(train(tables, epochs=5, sigmoid_error=1e-6))
-    clear = losses_in_clear(tables, 5, 0.05)
-    assert opened.losses == pytest.approx(clear, abs=NOISE + ROUNDING)
+    clear = change_in_clear(tables, 5, 0.05)
+    assert opened.opened_change == pytest.approx(clear, abs=noise(OPENING_ROWS) + ROUNDING)
 
 
-@pytest.mark.parametrize("passes", [1, 2, 3])
-def test_as_many_losses_are_opened_as_there_are_passes_and_two_at_most(passes):
-    opened = bob(train(SPLITS["all-at-alice"], epochs=passes))
-    assert len(opened.losses) == min(passes, 2)
-    if passes < 3:
-        # Before the first pass all scores are zero.
-        assert opened.losses[0] == pytest.approx(np.log(2.0), abs=2e-3)
+@pytest.mark.parametrize(
+    ("rows", "passes", "changes", "sums"),
+    [
+        (OPENING_ROWS - 1, 2, {}, []),
+        (OPENING_ROWS, 3, {}, [2]),
+        (OPENING_ROWS, 2, {}, [2]),
+        (OPENING_ROWS, 1, {}, [1]),
+        (OPENING_ROWS - 1, 2, {"family": "gaussian"}, []),
+        (OPENING_ROWS, 2, {"family": "gaussian"}, [1]),
+    ],
+)
+def test_a_change_and_a_count_are_opened_once_and_only_with_enough_rows(
+    rows, passes, changes, sums
+):
+    tables = Tables.make(rows=rows, alice=1, bob=1, intercept=True)
+    if changes:
+        numbers = LabelTable.from_data(tables.labels.values + 0.5, family="gaussian")
+        tables = replace(tables, labels=numbers)
+    talk = train(tables, epochs=passes, **changes)
+    assert [len(message.shares) for message in opened_messages(talk)] == sums
+    losses = {m.iteration for m in talk.said_by("alice") if isinstance(m, LossShares)}
+    with_change = sums == [2]
+    assert losses == ({passes - 2, passes - 1} if with_change else set())
+    # Nor are sums computed that nobody opens: each step has carries of weights alone.
+    carries = [m.iteration for m in talk.said_by("bob") if isinstance(m, Segments)]
+    sized = {m.marks.length for m in talk.said_by("bob") if isinstance(m, Segments)}
+    assert not sums or 2 * passes in carries
+    assert sums or (max(carries) < passes and (changes or sized <= {6, rows}))
+    opened = bob(talk)
+    assert (opened.opened_change is not None) == with_change
+    assert (opened.scores_beyond_range is not None) == bool(sums)
 
 
-def test_complementary_labels_have_the_same_losses_and_her_message_is_the_same():
+def sums_of(role: Role, plan: SumsPlan) -> SharedSums:
+    fraction = SharedFraction(plan.scales.modulus_bits, plan.point_shift, raises=role == "alice")
+    return SharedSums(plan, fraction, not_called)
+
+
+def not_called(*_: Any) -> Any:
+    raise AssertionError("opening needs no exchange")
+
+
+def evenly(counts: Any) -> bool:
+    """Chi-squared test of equal probabilities; false once in 100,000 times by chance."""
+    expected = counts.sum() / len(counts)
+    statistic = ((counts - expected) ** 2 / expected).sum()
+    return bool(chi2.sf(statistic, len(counts) - 1) > 1e-5)
+
+
+@pytest.mark.parametrize("rows", [OPENING_ROWS, 60_000])
+def test_opened_sums_differ_from_the_true_ones_by_uniform_noise_of_the_stated_width(rows):
+    """Against an oracle in clear: shares of known sums, opened by both sides' own code."""
+    draws, plan = 4000, sums_plan(rows)
+    width = row_noise("change of the loss", rows).width
+    entropy = KeyedEntropy.from_seed(5)
+    shares = entropy.fork("shares").integers(plan.modulus, 3 * draws).reshape(draws, 3)
+    losses, count = np.array([plan.loss_unit * 0.4, plan.loss_unit * 0.3]).astype(np.int64), 40
+    true = np.array([*losses.tolist(), count * plan.count_unit])
+    errors, counted = np.empty(draws), np.empty(draws, dtype=np.int64)
+    alice, his = sums_of("alice", plan), sums_of("bob", plan)
+    for number, hers in enumerate(shares.view(np.int64)):
+        own = (true - hers) % plan.modulus
+        opening = alice.open_sums(hers, entropy.fork(f"{number}"))
+        figures = run_pair(opening, his.read_sums(own))[1]
+        errors[number] = (figures.change - (losses[0] - losses[1]) / plan.loss_unit) * rows
+        counted[number] = (figures.count or 0) - count
+    # In rows: uniform over the whole width, and nowhere else.
+    assert -width / 2 <= errors.min() < -0.49 * width
+    assert 0.49 * width < errors.max() <= width / 2
+    places = np.minimum((errors / width + 0.5) * 16, 15).astype(int)
+    assert evenly(np.bincount(places, minlength=16))
+    assert plan.change_noise == pytest.approx(width * plan.loss_unit / rows, abs=1)
+    assert set(counted.tolist()) == set(range(-8, 8))
+    assert evenly(np.bincount(counted + 8))
+
+
+def test_scores_beyond_the_range_are_reported_only_where_noise_alone_cannot_make_them():
+    for count in range(-8, 24):
+        beyond = OpenedFigures(count=count).beyond
+        # The largest noise is 7.
+        assert beyond == max(0, count - 7)
+
+
+def test_complementary_labels_have_the_same_change_and_her_message_is_the_same():
     """With the same coins: what she opens is minus her masks, whatever the labels are."""
-    tables = SPLITS["halves-and-intercept"]
+    tables = OPENED["halves-and-intercept"]
     one, other = (train(changed, epochs=4) for changed in (tables, complement(tables)))
-    said = [
-        [m for m in talk.said_by("alice") if isinstance(m, OpenedSums)] for talk in (one, other)
-    ]
+    said = [opened_messages(talk) for talk in (one, other)]
     assert [len(messages) for messages in said] == [1, 1]
     assert said[0][0].shares.tolist() == said[1][0].shares.tolist()
-    assert bob(one).losses == pytest.approx(bob(other).losses, abs=2 * (NOISE + ROUNDING))
+    close = 2 * (noise(OPENING_ROWS) + ROUNDING)
+    assert bob(one).opened_change == pytest.approx(bob(other).opened_change, abs=close)
 
 
 def test_rows_in_another_order_on_both_sides_have_the_same_sums():
-    tables = SPLITS["halves-and-intercept"]
+    tables = OPENED["halves-and-intercept"]
     one, other = (bob(train(changed, epochs=4)) for changed in (tables, reordered(tables)))
-    assert one.losses == pytest.approx(other.losses, abs=2 * (NOISE + ROUNDING))
-    assert one.scores_beyond_range == other.scores_beyond_range
+    close = 2 * (noise(OPENING_ROWS) + ROUNDING)
+    assert one.opened_change == pytest.approx(other.opened_change, abs=close)
+    assert one.scores_beyond_range == other.scores_beyond_range == 0
 
 
 def test_scores_beyond_the_range_are_counted():
-    tables, passes, l2 = SPLITS["halves-and-intercept"], 12, 1e-4
-    talk = train(tables, CLEAR, epochs=passes, l2=l2, score_range=8.0, sigmoid_error=1e-3)
+    tables, passes, l2 = OPENED["halves-and-intercept"], 6, 1e-4
+    talk = train(tables, CLEAR, epochs=passes, l2=l2, score_range=4.0, sigmoid_error=1e-3)
     counted = bob(talk).scores_beyond_range
     sizes = np.abs(scores_in_clear(tables, passes, l2)[-1])
-    half = half_range(8.0, 1e-3)
+    half = half_range(4.0, 1e-3)
     assert sizes.max() < half
-    least = RangeCount(59, half, 8.0).counted_from
-    surely, possibly = (int(np.sum(sizes > edge)) for edge in (8.2, least - 0.2))
+    least = RangeCount(59, half, 4.0).counted_from
+    surely, possibly = (int(np.sum(sizes > edge)) for edge in (4.1, least - 0.1))
     assert counted is not None
-    assert 0 < surely <= counted <= possibly < len(sizes)
+    assert 16 < surely - 15 <= counted <= possibly < len(sizes)
 
 
 def test_every_answer_number_by_number_is_counted_in_what_is_told():
-    tables = Tables.make(rows=700, alice=4, bob=3, intercept=True)
-    terms = agreed("mutual-table", BFV, epochs=3, batch_size=700)
-    talk = converse(Star.of(tables, terms, 1, BFV))
+    terms = agreed("mutual-table", epochs=3)
+    talk = converse(Star.of(OPENED["halves-and-intercept"], terms, 1))
     kinds = Counter(type(message) for message in talk.said_by("alice"))
-    plan = TablePlan.from_terms(Terms(terms, BFV), 700, Columns(4, 4), Columns(4, 4))
+    sizes = Columns(2, 4), Columns(2, 4)
+    plan = TablePlan.from_terms(Terms(terms, CLEAR), OPENING_ROWS, *sizes)
     answers = [kinds[kind] for kind in (ResidueShares, LossShares, CarryShares)]
     assert len(plan.slot_answers) == sum(answers)
-    # The first pass has no sigmoid, and the other two open their loss.
+    # The first pass has no sigmoid, and the other two sum their loss.
     assert answers[0] == answers[1]
 
 
-@pytest.mark.parametrize("rows", [1, 20, 455, 39_073, 120_000, 1_000_000])
+def sums_plan(rows: int, **changes: Any) -> SumsPlan:
+    terms = Terms(agreed("mutual-table", **changes), CLEAR)
+    return TablePlan.from_terms(terms, rows, Columns(4, 4), Columns(4, 4)).sums
+
+
+@pytest.mark.parametrize("rows", [OPENING_ROWS, 39_073, 120_000, 1_000_000])
 @pytest.mark.parametrize(("score_range", "error"), [(64.0, 3e-3), (4.0, 1e-6), (256.0, 1e-2)])
 def test_sums_fit_the_modulus_and_numbers_their_slots(rows, score_range, error):
-    terms = agreed("mutual-table", score_range=score_range, sigmoid_error=error)
-    sums = TablePlan.from_terms(Terms(terms, CLEAR), rows, Columns(4, 4), Columns(4, 4)).sums
+    sums = sums_plan(rows, score_range=score_range, sigmoid_error=error)
     half, waves = sums.sigmoid.sigmoid.half_range, sums.sigmoid.sigmoid
     assert sums.loss_unit * half < sums.modulus / 2
-    assert (rows + 1) * sums.count_unit < sums.modulus
+    assert (rows + 1) * sums.count_unit + sums.count_noise < sums.modulus / 2
     largest = sums.loss_unit / rows * waves.loss_coefficients[0] * 2.0**-sums.sigmoid.bits
     assert largest < 2.0**31
     assert sums.mark < 2**31
     # Roundings of a weight and of a slope are below the noise.
     assert sums.loss_unit > 2.0**32
     # And little is told, whatever Bob sends.
-    assert sums.bits < 2 * 34 + 24
+    assert sums.bits < 34 + 20
 
 
 def test_what_bob_decrypts_of_losses_digits_and_segments_is_uniform():
     """Over many coins of Alice's, in the clear scheme: every slot fills the modulus evenly."""
-    tables = Tables.make(alice=8, bob=8)
-    star, slots = Star.of(tables, agreed("mutual-table", epochs=1), 1), list[np.ndarray]()
-    for seed in range(4):
+    tables = Tables.make(rows=OPENING_ROWS, alice=8, bob=8)
+    star, slots = Star.of(tables, agreed("mutual-table", epochs=2), 1), list[np.ndarray]()
+    for seed in range(2):
         sent = list[Any]()
 
         def noting(_: Any, frame: bytes, sent: list[Any] = sent) -> None:
@@ -211,7 +311,8 @@ def test_what_bob_decrypts_of_losses_digits_and_segments_is_uniform():
         alice = star.alice_program(entropy=ALICE.fork(str(seed)))
         run_pair(alice, star.bob_program(), tap=noting)
         answers = [one.answer for one in sent if isinstance(one, LossShares | CarryShares)]
-        assert len(answers) == 4
+        # One of the losses and one of digits in each pass, one of carries, and one of the count.
+        assert len(answers) == 7
         slots += [np.frombuffer(one.data, dtype="<u8") for one in answers]
     counts = np.bincount((np.concatenate(slots) >> np.uint64(56)).astype(np.int64), minlength=8)
     expected = counts.sum() / 8
@@ -219,17 +320,13 @@ def test_what_bob_decrypts_of_losses_digits_and_segments_is_uniform():
     assert ((counts - expected) ** 2 / expected).sum() < 30
 
 
-@pytest.mark.slow
-def test_two_trainings_with_one_label_changed_tell_about_that_row_s_score():
-    """A limit, not a promise: what is opened is protected within one training alone."""
+def test_two_trainings_with_one_label_changed_differ_by_less_than_the_noise():
+    """With two losses of a mean opened, the difference was that row's score."""
     tables = cancer()
-    rows = tables.labels.rows
-    whole = train(tables, epochs=28, l2=1 / rows)
-    scores = np.hstack([tables.alice.values, tables.bob.values]) @ whole.weights
-    for row in (6, 36, 48):
+    rows, width = tables.labels.rows, row_noise("change of the loss", tables.labels.rows).width
+    for row in (6, 36):
         labels = tables.labels.values.copy()
         labels[row] = 1 - labels[row]
-        changed = reordered(replace(tables, labels=LabelTable.from_data(labels)))
-        rise = bob(train(changed, epochs=28, l2=1 / rows)).losses[-1] - bob(whole).losses[-1]
-        read = rows * rise * (1 if tables.labels.values[row] else -1)
-        assert read == pytest.approx(scores[row], rel=0.1)
+        changed = replace(tables, labels=LabelTable.from_data(labels))
+        before, after = (change_in_clear(one, 28, 1 / rows) for one in (tables, changed))
+        assert abs(after - before) * rows < 0.2 * width

@@ -18,6 +18,7 @@ from taciturn.numerics import (
     label_likelihood,
     weighted_likelihood,
 )
+from taciturn.privacy import OPENING_ROWS
 from taciturn.protocol import (
     CarryShares,
     Columns,
@@ -48,20 +49,15 @@ def train(tables: Tables, scheme: Scheme = CLEAR, **changes: Any) -> StarTalk:
     return converse(Star.of(tables, terms, 1, scheme))
 
 
-def test_the_first_pass_needs_no_sigmoid_and_the_last_two_and_few_rows_the_large_prime():
-    plan = plan_of(400, epochs=6)
-    assert [plan.is_narrow(number) for number in range(6)] == [
-        False,
-        True,
-        True,
-        True,
-        False,
-        False,
-    ]
-    assert [plan.at_zero(number) for number in range(6)] == [True] + [False] * 5
+def test_the_first_pass_needs_no_sigmoid_and_summed_losses_and_few_rows_the_large_prime():
+    few, many = plan_of(400, epochs=6), plan_of(OPENING_ROWS, epochs=6)
+    assert [few.is_narrow(number) for number in range(6)] == [False] + [True] * 5
+    assert [many.is_narrow(number) for number in range(6)] == [False] + [True] * 3 + [False] * 2
+    for plan in (few, many):
+        assert [plan.at_zero(number) for number in range(6)] == [True] + [False] * 5
     assert not any(plan_of(255, epochs=6).is_narrow(number) for number in range(6))
-    opened_at_once = plan_of(400, epochs=2)
-    assert not opened_at_once.at_zero(0)
+    summed_at_once = plan_of(OPENING_ROWS, epochs=2)
+    assert not summed_at_once.at_zero(0)
 
 
 def test_a_light_class_has_the_large_prime_whose_digits_it_needs():
@@ -126,16 +122,16 @@ def test_the_model_is_that_of_the_schedule_in_clear_and_the_same_under_both_sche
     )
     alice, own, heaviest = MANY.alice.values, MANY.bob.values, max(weights or (1.0,))
     fit = fit_on_schedule(alice, own, likelihood, 0.01, MANY.free, 12, heaviest)
-    assert clear.weights == pytest.approx(np.concatenate([fit.alice, fit.own]), abs=1e-3)
+    assert clear.weights == pytest.approx(np.concatenate([fit.alice, fit.own]), abs=2e-3)
 
 
 def test_messages_are_counted_and_sized_as_planned():
     tables = Tables.make(rows=700, alice=4, bob=3, intercept=True)
-    talk = train(tables, BFV, epochs=5)
-    plan = plan_of(700, BFV, epochs=5)
+    talk = train(tables, BFV, epochs=3)
+    plan = plan_of(700, BFV, epochs=3)
     kinds = Counter(type(message) for message in talk.said_by("alice"))
-    # Two narrow passes and two wide ones; carries of weights in all, of residues in the narrow.
-    assert kinds[ResidueShares] == 4
+    # Carries of weights in all passes, of residues in the two narrow ones.
+    assert kinds[ResidueShares] == 2
     # What tells nothing is not counted in what is told.
     answers = sum(kinds[kind] for kind in (ResidueShares, LossShares, CarryShares))
     assert len(plan.slot_answers) == answers - 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from functools import cache
 from typing import Any, TypeVar
@@ -11,9 +12,11 @@ import pytest
 
 from taciturn.files import to_json
 from taciturn.report import (
+    SHARED_PEOPLE,
     Card,
     Cards,
     Details,
+    Facts,
     Heading,
     Page,
     Section,
@@ -29,7 +32,7 @@ from taciturn.results import (
     conclude_columns,
 )
 from taciturn_audit import Conclusion, Status, conclude, conclude_seat
-from taciturn_audit.report import NOT_ENCRYPTED, audit_page
+from taciturn_audit.report import NOT_ENCRYPTED, audit_blocks, audit_page
 from taciturn_audit.results import AttackScore, AuditResult, AuditRun
 from tests.report.samples import (
     AUDITS,
@@ -50,6 +53,7 @@ from tests.report.samples import (
     several_runs,
 )
 from tests.report.samples import page as sample_page
+from tests.report.test_terminal import shown
 
 B = TypeVar("B")
 
@@ -134,6 +138,29 @@ def test_an_unencrypted_run_says_so_first_and_is_never_green():
     assert first.badge is not None
     assert first.badge.word == Status.CERTAIN.word
     assert NOT_ENCRYPTED not in drawn(quiet()).blocks
+
+
+def test_an_unprotected_run_is_never_green():
+    run = with_findings(bare_run())
+    assert badge(run) == Status.NOT_TESTED.word
+    training = run.runs[0].training
+    ledger = replace(training.ledger, label_epsilon_total=math.inf)
+    bare = replace(run.runs[0], training=replace(training, ledger=ledger))
+    assert badge(AuditResult((bare,))) == Status.CERTAIN.word
+
+
+def badge(audit: AuditResult) -> str:
+    shown = section(audit, "verdict").badge
+    return "" if shown is None else shown.word
+
+
+@pytest.mark.parametrize("audit", [leaking, quiet, bare, hybrid])
+def test_who_learns_what_begins_with_what_both_sides_learn(audit):
+    first = section(audit(), "learns").blocks[0]
+    assert isinstance(first, Facts)
+    assert first.pairs["both"] == SHARED_PEOPLE
+    assert next(iter(first.pairs)) == "both"
+    assert SHARED_PEOPLE in " ".join(shown(audit_blocks(audit())).split())
 
 
 def columns(control: float, recovered: float, low: float) -> ColumnFindings:

@@ -14,6 +14,7 @@ import taciturn
 from taciturn.api import TrainResult
 from taciturn.errors import DivergenceError
 from taciturn.numerics import SEEN_ONCE, AddedAuc, Metrics, class_metrics
+from taciturn.privacy import OPENING_ROWS
 from taciturn.report import worth_facts
 from taciturn.results import TrainingRun, from_record
 
@@ -96,17 +97,34 @@ def test_a_wide_table_is_compared_with_the_optimum_only_where_that_is_asked_for(
     assert narrow.optimum is not None
 
 
-def test_where_nobody_sees_a_score_the_losses_of_the_last_two_passes_are_opened():
-    runs = train(mechanism="mutual", passes=2).runs
-    run = runs.first
-    assert run.opened_losses is not None
-    assert len(run.opened_losses) == 2
-    assert run.last_change == pytest.approx(run.opened_losses[0] - run.opened_losses[1])
-    assert (run.diverged, run.converged, run.scores_beyond_range) == (False, False, 0)
+def test_where_nobody_sees_a_score_the_change_of_the_loss_is_opened_from_enough_rows_on():
+    draws = np.random.default_rng(4)
+    table, labels = draws.normal(size=(10_300, 2)), draws.integers(0, 2, 10_300)
+    few, many = (
+        taciturn.train(
+            table[:rows],
+            labels[:rows],
+            **{**BASE, "mechanism": "mutual"},
+            passes=2,
+            alice_columns=1,
+        ).runs
+        for rows in (1_000, 10_300)
+    )
+    run = many.first
+    assert run.rows_train >= OPENING_ROWS
+    assert run.last_change == run.opened_change is not None
+    assert (run.diverged, run.scores_beyond_range) == (False, 0)
+    assert worth_facts(many)["converged"]
     assert run.ledger.columns is not None
-    # Of held-out rows one score each, and three sums.
-    assert run.ledger.columns.opened_values == run.rows_test + 3
-    assert worth_facts(runs)["converged"]
+    # Of held-out rows one score each, and two sums.
+    assert run.ledger.columns.opened_values == run.rows_test + 2
+    run = few.first
+    assert (run.opened_change, run.scores_beyond_range, run.last_change) == (None, None, None)
+    assert run.ledger.columns is not None
+    assert run.ledger.columns.opened_values == run.rows_test
+
+
+def test_the_reason_why_convergence_is_not_known_says_who_sees_which_losses():
     assert train(epochs=1).runs.first.converged_reason == SEEN_ONCE
     assert train(epochs=2).runs.first.converged_reason is None
 

@@ -370,6 +370,7 @@ class Conclusion:
     ``evidence`` refutes the ledger's claim, by run number ``refuted_by``, or else is the strongest
     there is. ``apart`` is the test of ciphertexts in the first run that told them apart, or else in
     the first run. ``simulated``: the scheme hides nothing, and stands for one that does.
+    ``unprotected``: the ledger is infinite, so that the attacks' failure shows nothing.
     """
 
     status: Status
@@ -381,6 +382,7 @@ class Conclusion:
     caveat: str = ""
     apart: Distinguisher | None = None
     simulated: bool = False
+    unprotected: bool = False
 
 
 _HIDDEN = (
@@ -415,6 +417,8 @@ def conclude(audit: AuditResult) -> Conclusion:
         permuted=shuffled,
         check=any(run.shuffle_truth for run in audit.runs),
     )
+    totals = [training.ledger.label_epsilon_total for training in audit.trainings]
+    conclusion = replace(conclusion, unprotected=any(map(math.isinf, totals)))
     encrypted = audit.first.encrypted or audit.first.noise is not None
     return _beside_ciphertexts(conclusion, looks, encrypted=encrypted)
 
@@ -432,6 +436,9 @@ def conclude_session(audit: SessionAudit) -> Conclusion | None:
         permuted=False,
         check=audit.shuffle_truth,
     )
+    ledger = None if audit.judgement is None else audit.judgement.ledger
+    unprotected = ledger is not None and math.isinf(ledger.label_epsilon_total)
+    conclusion = replace(conclusion, unprotected=unprotected)
     looks = [audit.distinguisher] if audit.distinguisher else []
     encrypted = audit.recording.agreement["scheme"] != "clear"
     return _beside_ciphertexts(conclusion, looks, encrypted=encrypted)

@@ -16,6 +16,7 @@ from taciturn.cli.console import Json, progress_bar, show_record
 from taciturn.cli.dashboard import Watch, WatchPort, watched_bar
 from taciturn.errors import ConfigError, OutputError
 from taciturn.files import require_writable, to_json, write_text
+from taciturn.output_paths import PathUse
 
 if TYPE_CHECKING:
     from taciturn.report.blocks import Block
@@ -36,6 +37,7 @@ class Target(StrEnum):
     LABELS = "labels"
     LEAKS = "leaks"
     LEARNING = "learning"
+    MULT = "mult"
     RECOVERY = "recovery"
 
 
@@ -48,11 +50,12 @@ _TAKES: Mapping[str, tuple[Target, ...]] = {
         Target.TABLE2,
         Target.TABLE3,
         Target.LEAKS,
+        Target.MULT,
         Target.ATTACKS,
         *_FIGURES,
     ),
-    "--seeds": (Target.ALL, Target.TABLE2, *_FIGURES),
-    "--cache": (Target.ALL, Target.TABLE2, Target.LEAKS, *_FIGURES),
+    "--seeds": (Target.ALL, Target.TABLE2, Target.MULT, *_FIGURES),
+    "--cache": (Target.ALL, Target.TABLE2, Target.LEAKS, Target.MULT, *_FIGURES),
     "--report": (Target.ALL,),
 }
 
@@ -65,7 +68,8 @@ def reproduce(
             "fig-b2, fig-eps: its figures; leaks: its safety claims, tested; attacks: every "
             "attack on every mechanism and dataset; claims: the epsilon of add and mult; labels: "
             "label-rr against add at the same total; learning: which variants of mult learn; "
-            "recovery: limit of sparse recovery."
+            "mult: the attack on its labels, and its AUC with an intercept; recovery: limit of "
+            "sparse recovery."
         ),
     ],
     quick: Annotated[
@@ -79,14 +83,18 @@ def reproduce(
         list[str] | None, typer.Option(help="Only this dataset; repeat for more.")
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Write the figure as an SVG file (attacks and figures).")
+        Path | None,
+        PathUse.WRITTEN,
+        typer.Option(help="Write the figure as an SVG file (attacks and figures)."),
     ] = None,
     report: Annotated[
         Path | None,
+        PathUse.WRITTEN,
         typer.Option(help="Write reproduction.md, .html and their data to this folder (all)."),
     ] = None,
     cache: Annotated[
         Path | None,
+        PathUse.READ,
         typer.Option(help="Folder of finished tasks; an interrupted run continues from it."),
     ] = None,
     watch: Watch = False,
@@ -152,12 +160,15 @@ def bench(
     ] = None,
     spu_python: Annotated[
         Path | None,
+        PathUse.READ,
         typer.Option(
             envvar="TACITURN_SPU_PYTHON",
             help="--against spu: a Python that has SPU, which needs an environment of its own.",
         ),
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Write the ratios as an SVG file.")] = None,
+    plot: Annotated[
+        Path | None, PathUse.WRITTEN, typer.Option(help="Write the ratios as an SVG file.")
+    ] = None,
     whole: Annotated[
         bool,
         typer.Option(
@@ -179,6 +190,7 @@ def bench(
     ] = 20,
     report: Annotated[
         Path | None,
+        PathUse.WRITTEN,
         typer.Option(help="--trainings, --against spu: write the tables as Markdown too."),
     ] = None,
     json: Json = False,
@@ -295,6 +307,7 @@ def _run(target: Target, request: Request) -> Record:
         leaks,
         learning,
         matrix,
+        mult,
         statements,
         table2,
         table3,
@@ -314,6 +327,7 @@ def _run(target: Target, request: Request) -> Record:
         Target.ATTACKS: matrix.run,
         Target.LABELS: labels.run,
         Target.LEARNING: learning.run,
+        Target.MULT: mult.run,
     }
     return runs[target](request)
 

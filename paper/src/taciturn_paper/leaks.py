@@ -67,11 +67,20 @@ def one_seed(dataset: str, seed: int, quick: bool) -> Record:
         ),
         "hybrid": _attacked(hybrid, raw, (sparse, known)),
         "hybrid_trained": _trained(hybrid, raw),
-        "add": [
-            _attacked({**base, "mechanism": "add", "epsilon": epsilon}, raw, (LikelihoodAttack(),))
-            for epsilon in EPSILONS
-        ],
+        "add": _likelihoods({**base, "mechanism": "add"}, raw),
     }
+
+
+def attack_likelihood(options: Record) -> list[Record]:
+    """The likelihood attack on a mechanism with released residues, at each of ``EPSILONS``."""
+    return _likelihoods({**options, "scheme": "clear"}, load(options["dataset"]))
+
+
+def _likelihoods(options: Record, raw: RawData) -> list[Record]:
+    return [
+        _attacked({**options, "epsilon": epsilon}, raw, (LikelihoodAttack(),))
+        for epsilon in EPSILONS
+    ]
 
 
 def _attacked(options: Record, raw: RawData, attacks: tuple[Attack, ...]) -> Record:

@@ -13,10 +13,12 @@ with entropy of the search's own; the best are then trained on all training rows
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from statistics import fmean
 from typing import cast
+
+import numpy as np
 
 from taciturn.arrays import ByteLabels, FloatArray, IndexArray
 from taciturn.data.prepare import RawData
@@ -49,6 +51,11 @@ class Part:
     def take(self, rows: IndexArray) -> Part:
         """Some of them."""
         return Part(self.features.take(rows, axis=0), self.labels.take(rows))
+
+    def with_intercept(self) -> Part:
+        """The rows with a column of ones."""
+        ones = np.ones((len(self.labels), 1))
+        return Part(np.hstack([self.features, ones]), self.labels)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -93,6 +100,11 @@ class Rows:
             train.take(order[cut:]),
             train.take(order[:cut]),
         )
+
+    def with_intercept(self) -> Rows:
+        """The same split, with a column of ones that learns like all others."""
+        names = ("train", "test", "fit", "choose")
+        return replace(self, **{name: getattr(self, name).with_intercept() for name in names})
 
     @property
     def iterations(self) -> int:
@@ -184,13 +196,13 @@ class Choice:
         }
 
 
-def search(rows: Rows, *, quick: bool = False) -> list[Choice]:
-    """The best (b1, b2) of every variant at each of Table II's epsilons.
+def search(rows: Rows, *, quick: bool = False, variants: Sequence[str] = VARIANTS) -> list[Choice]:
+    """The best (b1, b2) of each variant at each of Table II's epsilons.
 
     Candidates whose noise is more than the sampler resolves are left out, and counted.
     """
     grid = QUICK_GRID if quick else GRID
-    wanted = list(product(VARIANTS, paper.EPSILONS))
+    wanted = list(product(variants, paper.EPSILONS))
     groups = {
         (variant, epsilon): [Cell("mult", epsilon, variant, b1, b2) for b1, b2 in product(*grid)]
         for variant, epsilon in wanted

@@ -10,16 +10,19 @@ import typer
 
 from taciturn.cli.console import Json, progress_bar, show
 from taciturn.errors import rendering_errors_as
+from taciturn.output_paths import PathUse
 from taciturn.version import __version__
 
 
 def ledger(
-    config: Annotated[Path, typer.Argument(help="This side's TOML file.")], json: Json = False
+    config: Annotated[Path, PathUse.READ, typer.Argument(help="This side's TOML file.")],
+    json: Json = False,
 ) -> None:
     """Show the privacy cost of past trainings: Bob's labels, or Alice's columns.
 
-    At Bob it lists each partner and label with its epsilon; at Alice the past sessions that opened
-    training scores, from which her columns can be reconstructed.
+    At Bob it lists each partner and label with its epsilon; at Alice the models that scored a row,
+    repeated scores and trainings, and the past sessions that opened training scores, from which her
+    columns can be reconstructed.
 
     Examples:
     taciturn ledger bob.toml
@@ -29,6 +32,7 @@ def ledger(
     # Imported here: no other command needs it.
     from taciturn.party.applied_model import past_exposure
     from taciturn.party.config import PartyConfig
+    from taciturn.party.consent.budget import ScoreBudget
     from taciturn.party.consent.label_budget import LabelBudget
     from taciturn.results.doctor import ExposureResult, LedgerResult
 
@@ -39,6 +43,8 @@ def ledger(
         exposure = ExposureResult(
             file=str(settings.consent_file),
             scores_per_row=settings.privacy.scores_per_row,
+            trainings_per_row=settings.privacy.trainings_per_row,
+            row_accounts=ScoreBudget.from_config(settings).accounts(),
             past=past,
             version=__version__,
         )
@@ -61,6 +67,7 @@ FOUND_A_PROBLEM = 80
 def doctor(
     config: Annotated[
         Path | None,
+        PathUse.READ,
         typer.Argument(help="A party's TOML file; the files that it names are checked too."),
     ] = None,
     json: Json = False,

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from taciturn.cli.console import console, show
+from taciturn.output_paths import PathUse
 from taciturn.setting_syntax import hyphenated
 from taciturn.version import __version__
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 Out: TypeAlias = Annotated[
     str | None,
+    PathUse.WRITTEN,
     typer.Option(
         metavar="FOLDER",
         help="Write result, provenance and report to this folder, for taciturn runs; a name that "
@@ -187,7 +189,7 @@ def source_digests(dataset: str | None, data: str | None) -> dict[str, str]:
 # A side's own limits; the rest of its section are files.
 _LIMITS = (
     *("budget", "delta", "budget_total", "accept_leak"),
-    *("accept_column_exposure", "scores_per_row"),
+    *("accept_column_exposure", "scores_per_row", "repetitions_per_row", "trainings_per_row"),
 )
 
 

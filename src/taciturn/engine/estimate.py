@@ -223,7 +223,8 @@ class _Sampler:
 
     def _measured(self, rows: int, passes: int) -> FloatArray:
         agreed = self.terms.agreement
-        # The last pass is none like the others; with shared scores the last two open a loss.
+        # The last pass is none like the others; with shared scores and enough rows the last two
+        # sum a loss.
         unlike = LOSSES if self.terms.mechanism.shares_scores else 1
         if rows not in self.watches:
             few = agreed.with_rounds(min(agreed.rounds, PASSES - 1 + unlike))

@@ -45,11 +45,10 @@ import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable
+from taciturn.engine.few_columns import few_columns_text
 from taciturn.errors import counted
-from taciturn.families.registry import BINOMIAL
 from taciturn.numerics.fixedpoint import magnitude_bits
-from taciturn.protocol.mutual import LOSSES
-from taciturn.protocol.openings import SCORE_NOISE_TEXT
+from taciturn.protocol.openings import SCORE_NOISE_TEXT, opened_sums, study_sums_text
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
 from taciturn.results.cost_preview import ColumnExposure, Disclosure
@@ -60,16 +59,17 @@ class OpenedScores:
     """Number of scores a training opens to Bob; with several Alices, number of summed scores.
 
     ``per_row`` is the most of one training row. ``in_all`` includes ``sums`` over all training rows
-    where no score is opened: losses, and a count. ``charge`` is what Alice's budget is charged for
-    a training row: sums count as one score, since two trainings that differ in one label reveal
-    about one score of that row.
+    where no score is opened: losses, and a count. ``by_trained`` are those of ``per_row`` that the
+    trained model gives, which may score the row again later; the others are by models of one pass.
+    ``study_sums`` judge the settings of a study, and are among ``sums``.
     """
 
     per_row: int
     per_held_out_row: int
     in_all: int
-    charge: int
+    by_trained: int = 0
     sums: int = 0
+    study_sums: int = 0
 
     @classmethod
     def from_terms(cls, terms: Terms, rows: int, held_out: int = 0) -> OpenedScores:
@@ -77,20 +77,24 @@ class OpenedScores:
         agreed, method = terms.agreement, terms.mechanism
         looks = agreed.models + (agreed.rounds if agreed.evaluate == "epoch" else 0)
         if method.shares_scores:
-            sums = (min(agreed.rounds, LOSSES) if agreed.family == BINOMIAL else 0) + 1
-            return cls(0, looks, held_out * looks + sums, agreed.models, sums)
+            sums = len(opened_sums(terms, rows))
+            if terms.summed is not None:
+                # A fold opens nothing; its setting's sum counts with the training on all rows.
+                judged = int(not terms.summed.fold)
+                return cls(0, 0, sums + judged, sums=sums + judged, study_sums=judged)
+            return cls(0, looks, held_out * looks + sums, sums=sums)
         if method.shares_weights:
             in_all = rows * agreed.rounds + held_out * looks
-            return cls(agreed.rounds, looks, in_all, agreed.rounds)
+            return cls(agreed.rounds, looks, in_all)
         # Training rows are scored once more at the end.
         if agreed.subset_size is not None:
             iterations = terms.iterations(rows)
             # Bob names the rows of a hidden batch: he may name the same ones each time.
             asked = iterations * min(agreed.subset_size, rows)
             in_all = asked + rows + held_out * looks
-            return cls(iterations + 1, looks, in_all, iterations + 1)
+            return cls(iterations + 1, looks, in_all, 1)
         per_row = agreed.rounds + 1
-        return cls(per_row, looks, rows * per_row + held_out * looks, per_row)
+        return cls(per_row, looks, rows * per_row + held_out * looks, 1)
 
 
 def sums_alone(terms: Terms) -> tuple[str, ...]:
@@ -103,14 +107,15 @@ def sums_alone(terms: Terms) -> tuple[str, ...]:
     )
 
 
-def reconstruction(terms: Terms) -> str | None:
+def reconstruction(terms: Terms, opened: OpenedScores | None = None) -> str | None:
     """Columns of Alice's that a semi-honest Bob can reconstruct.
 
-    The text has no final full stop; None where no training score is opened to him.
+    The text has no final full stop; None where no training score is opened to him. ``opened``
+    counts the scores of several trainings.
     """
     agreed = terms.agreement
     if terms.mechanism.shares_scores:
-        return None
+        return None if opened is None or not opened.per_row else _from_study(opened)
     whose, row, has = (
         ("Alice's columns", "a row of hers", "she has")
         if agreed.alices == 1
@@ -144,13 +149,16 @@ def column_exposure(
     trainings.
     """
     opened = opened or OpenedScores.from_terms(terms, rows, held_out)
+    few = few_columns_text(table)
+    few = f". {few}" if few else ""
     if terms.mechanism.shares_scores:
+        read = opened.per_row > 0
         return ColumnExposure(
-            scores_per_row=0,
+            scores_per_row=opened.per_row,
             opened_values=opened.in_all,
-            columns_per_score=0,
-            scores_for_all=0,
-            warning=_unseen(opened),
+            columns_per_score=int(read),
+            scores_for_all=len(table.columns) if read else 0,
+            warning=(_from_study(opened) if read else _unseen(terms, opened)) + few,
         )
     room = _Room.from_terms(terms, rows, table)
     return ColumnExposure(
@@ -158,7 +166,7 @@ def column_exposure(
         opened_values=opened.in_all,
         columns_per_score=room.columns_per_score,
         scores_for_all=room.scores_for_all,
-        warning=_warning(terms, opened, len(table.columns), room),
+        warning=_warning(terms, opened, len(table.columns), room) + few,
     )
 
 
@@ -236,14 +244,35 @@ def _fitting(bits: list[float], room: float) -> int:
     return int(np.searchsorted(np.cumsum(sorted(bits)), room, side="right"))
 
 
-def _unseen(opened: OpenedScores) -> str:
+def _from_study(opened: OpenedScores) -> str:
+    """Exposure by a study that opens scores (``open-scores``)."""
+    return (
+        f"Bob receives up to {counted(opened.per_row, 'score')} of each training row, "
+        f"{SCORE_NOISE_TEXT}, and can reconstruct Alice's columns from them while he keeps to the "
+        "protocol: without his own columns, as many scores of a row as she has columns span hers, "
+        "and a few known rows give the values"
+    )
+
+
+def _by_sums(terms: Terms, opened: OpenedScores) -> str:
+    """What a study tells Bob that opens one sum for each setting."""
+    return study_sums_text(0 if terms.summed is None else terms.summed.rows, opened.study_sums)
+
+
+def _unseen(terms: Terms, opened: OpenedScores) -> str:
+    if terms.summed is not None:
+        ends = opened.sums - opened.study_sums
+        beside = f"; and {counted(ends, 'sum')} at the end of trainings on all rows" if ends else ""
+        return (
+            f"{_by_sums(terms, opened)}{beside}. If he deviates, a number carries at most 20 bits, "
+            "about rows of his choice"
+        )
     text = (
         "Bob receives no score of a training row. At the end he learns "
         f"{counted(opened.sums, 'sum')} over all training rows, with noise: losses, and a count of "
         "scores that may be out of range; if he deviates from the protocol, at most 100 bits "
         "(about twelve characters) per training, about rows of his choice. Two trainings that "
-        "differ in one label tell him about that row's score: a training counts as one score of "
-        "each row in scores-per-row"
+        "differ in one label tell him about that row's score: trainings-per-row limits them"
     )
     scores = opened.in_all - opened.sums
     if not scores:
@@ -301,7 +330,7 @@ def disclosure_text(
     return Disclosure(
         alice=_to_alice(terms) + beyond,
         bob=_to_bob(terms, opened, held_out) + beyond,
-        columns=reconstruction(terms),
+        columns=reconstruction(terms, opened),
     )
 
 
@@ -350,6 +379,8 @@ def _to_bob(terms: Terms, opened: OpenedScores, held_out: int) -> str:
 
 
 def _to_unseeing_bob(terms: Terms, opened: OpenedScores, held_out: int) -> str:
+    if terms.summed is not None or opened.per_row:
+        return _to_studying_bob(terms, opened)
     sentences = [
         "Bob receives ciphertexts under Alice's key, random-looking numbers, and no score of a "
         "training row.",
@@ -366,4 +397,22 @@ def _to_unseeing_bob(terms: Terms, opened: OpenedScores, held_out: int) -> str:
         if terms.agreement.reveal_bob
         else "He has random shares of all weights, which alone reveal nothing."
     )
+    return " ".join(sentences)
+
+
+def _to_studying_bob(terms: Terms, opened: OpenedScores) -> str:
+    """What a study in ``mutual`` opens to Bob."""
+    sentences = ["Bob receives ciphertexts under Alice's key and random-looking numbers."]
+    ends = opened.sums - opened.study_sums
+    if opened.per_row:
+        sentences.append(
+            f"He receives up to {counted(opened.per_row, 'score')} of each training row and "
+            f"{counted(opened.per_held_out_row, 'score')} of each held-out row, and knows how good "
+            "each model is."
+        )
+    else:
+        sentences.append(f"{_by_sums(terms, opened)}.")
+    if ends:
+        sentences.append(f"He learns {counted(ends, 'noisy sum')} over all training rows.")
+    sentences.append("He has random shares of all weights, which alone reveal nothing.")
     return " ".join(sentences)

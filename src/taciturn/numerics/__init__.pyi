@@ -15,6 +15,7 @@ from taciturn.numerics.bounded_waves import loss_waves as loss_waves
 from taciturn.numerics.convergence import MOST_LOSS as MOST_LOSS
 from taciturn.numerics.convergence import MOST_ROW_CHANGE as MOST_ROW_CHANGE
 from taciturn.numerics.convergence import SEEN_ONCE as SEEN_ONCE
+from taciturn.numerics.convergence import UNMEASURED as UNMEASURED
 from taciturn.numerics.convergence import RowChanges as RowChanges
 from taciturn.numerics.convergence import assess_convergence as assess_convergence
 from taciturn.numerics.convergence import tolerance as tolerance

@@ -1,6 +1,8 @@
 """Convergence of a training, from what Bob sees of it: loss and scores after each pass.
 
-Where scores are shared he learns the loss of the last two passes, after the last message.
+Where scores are shared he learns, after the last message, the change of the loss between the last
+two passes, with noise, and only from enough rows on. It is compared with the tolerance at the loss
+of the held-out rows, or at 0 if there is none; with fewer rows convergence is not measured.
 
 ::
 
@@ -37,6 +39,7 @@ MOST_LOSS = 2.0 * math.log(2.0)
 """Twice the loss of a model that says one half of every row."""
 
 UNSEEN = "nobody saw a training loss"
+UNMEASURED = "not measured: no loss is opened for so few training rows"
 SEEN_ONCE = "it takes the training loss of two passes over the rows"
 _TOLERANCE, _LEAST_LOSS = 1e-3, 0.1
 MOST_ROW_CHANGE = 0.05
@@ -97,16 +100,19 @@ def assess_convergence(
     row_changes: Sequence[float] = (),
     row_gap: float | None = None,
     most_loss: float = MOST_LOSS,
+    opened_change: float | None = None,
+    unseen: str = UNSEEN,
 ) -> Convergence:
     """Whether a training converged or diverged.
 
     ``losses`` are mean training losses per pass, empty where nobody saw one. ``gap`` is the
     distance to the least penalised loss, and that loss. ``end`` is the model's training loss where
-    no pass was seen. ``row_changes`` are the largest changes of a row's probability by pass, and
-    ``row_gap`` is the largest distance of one to that of the optimum. Beyond ``most_loss`` it has
-    diverged.
+    no pass was seen, or that of held-out rows. ``row_changes`` are the largest changes of a row's
+    probability by pass, and ``row_gap`` is the largest distance of one to that of the optimum.
+    Beyond ``most_loss`` it has diverged. ``opened_change`` is the decrease of the loss in the last
+    pass where that alone is known, and ``unseen`` the reason where nothing is.
     """
-    verdict = _by_loss(losses, gap, end, most_loss)
+    verdict = _by_loss(losses, gap, end, most_loss, opened_change, unseen)
     largest = max(row_changes[-_ROW_PASSES:], default=None)
     if largest is None:
         return verdict
@@ -115,18 +121,25 @@ def assess_convergence(
 
 
 def _by_loss(
-    losses: Sequence[float], gap: tuple[float, float] | None, end: float | None, most_loss: float
+    losses: Sequence[float],
+    gap: tuple[float, float] | None,
+    end: float | None,
+    most_loss: float,
+    opened_change: float | None,
+    unseen: str,
 ) -> Convergence:
     last = losses[-1] if losses else end
     # What is no number is not below the bound either.
     diverged = None if last is None else not last <= most_loss
-    change = losses[-2] - losses[-1] if len(losses) > 1 else None
+    change = losses[-2] - losses[-1] if len(losses) > 1 else opened_change
     if diverged:
         return Convergence(False, True, change)
     if gap is not None:
         return Convergence(gap[0] <= tolerance(gap[1]), diverged, change)
     if change is None:
-        return Convergence(None, diverged, None, SEEN_ONCE if losses else UNSEEN)
+        return Convergence(None, diverged, None, SEEN_ONCE if losses else unseen)
+    if not losses:
+        return Convergence(abs(change) <= tolerance(end or 0.0), diverged, change)
     return Convergence(_settled(losses, change), diverged, change)
 
 

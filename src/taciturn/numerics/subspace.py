@@ -51,6 +51,7 @@ from taciturn.families.registry import BINOMIAL, FAMILIES
 from taciturn.memmap import MEMORY, Scratch, drop_pages, over_blocks, row_blocks
 from taciturn.numerics.likelihood import Likelihood, clip_scores
 from taciturn.numerics.logistic import Penalty
+from taciturn.numerics.whitening import centred, centring_offset, training_means
 
 OUTER_ITERATIONS = 8
 """Newton's iterations before the first direction, on Bob's own columns, and after the last."""
@@ -126,15 +127,18 @@ class SubspaceSolver:
         self._basis = np.empty((0, 0))
         self._scores: FloatArray = scratch.unnamed((passes, self._rows), np.float64)
         self._excess = np.empty((0, 0))
+        # As Alice's columns are: a mean beside a small deviation would hide it from the search.
+        self._means = training_means(bob_columns, free) if free else None
         # The largest curvature: of the scores' part it is the identity.
-        self._own_bound = self._sum(lambda place: bob_columns[place].T @ bob_columns[place]) / (
+        self._own_bound = self._sum(lambda place: self._own(place).T @ self._own(place)) / (
             4.0 * self._rows
         )
         self._cross_bound = np.empty((0, columns))
         self._quadratic = np.empty((0, 0))
         self._combined = np.empty(0)
         self._solved = False
-        self.weights: FloatArray = np.zeros(columns)
+        # Of the centred columns.
+        self._weights: FloatArray = np.zeros(columns)
         # By the number of the penalty: the best point so far of each that had its turn.
         self._points: dict[int, tuple[FloatArray, FloatArray]] = {}
         self.penalty = self._turn
@@ -145,9 +149,17 @@ class SubspaceSolver:
         return self._passes
 
     @property
+    def weights(self) -> FloatArray:
+        """Bob's own, of his columns as they are: the intercept takes up what centring moved."""
+        weights = self._weights.copy()
+        if self._means is not None:
+            weights[-1] += centring_offset(self._weights, self._means)
+        return weights
+
+    @property
     def coefficients(self) -> FloatArray:
-        """Coefficients: one per combination of directions, then Bob's weights."""
-        return np.concatenate([self._combined, self.weights])
+        """Coefficients: one per combination of directions, then those of Bob's centred columns."""
+        return np.concatenate([self._combined, self._weights])
 
     @property
     def _turn(self) -> int:
@@ -162,14 +174,14 @@ class SubspaceSolver:
 
     @property
     def _ridge(self) -> FloatArray:
-        ridge = np.full(len(self.weights), self._penalties[self.penalty])
+        ridge = np.full(len(self._weights), self._penalties[self.penalty])
         ridge[len(ridge) - self._free :] = 0.0
         return ridge
 
     def _select(self, penalty: int) -> None:
         """Continue with another penalty: from its own point, or else from the present one."""
-        self._points[self.penalty] = self._combined, self.weights
-        combined, self.weights = self._points.get(penalty, (self._combined, self.weights))
+        self._points[self.penalty] = self._combined, self._weights
+        combined, self._weights = self._points.get(penalty, (self._combined, self._weights))
         self._combined, self.penalty = self._padded(combined), penalty
         self._quadratic = self._factor * _definite(self._excess)
 
@@ -182,7 +194,7 @@ class SubspaceSolver:
     def position(self) -> FloatArray:
         """The rest of the state: a few numbers for each pair of passes, whatever the rows."""
         matrices = self._products, self._crossed, self._basis, self._excess, self._cross_bound
-        points = {**self._points, self.penalty: (self._combined, self.weights)}
+        points = {**self._points, self.penalty: (self._combined, self._weights)}
         known = (points[penalty] for penalty in self._known_penalties)
         parts = (part for combined, weights in known for part in (self._padded(combined), weights))
         return np.concatenate([*(matrix.ravel() for matrix in matrices), *parts])
@@ -208,7 +220,7 @@ class SubspaceSolver:
                 for place, block in row_blocks(values):
                     stored[number, place] = block
                 drop_pages(stored)
-        columns = len(self.weights)
+        columns = len(self._weights)
         square = count * count
         known = self._known_penalties
         sizes = [square, square, square, square, count * columns, *(count, columns) * len(known)]
@@ -219,7 +231,7 @@ class SubspaceSolver:
         self._cross_bound = parts[4].reshape(count, columns)
         self._points = dict(zip(known, zip(parts[5::2], parts[6::2], strict=True), strict=True))
         self.penalty = self._turn
-        self._combined, self.weights = (part.copy() for part in self._points[self.penalty])
+        self._combined, self._weights = (part.copy() for part in self._points[self.penalty])
         # Before the first direction nothing was solved yet, not even for his own columns.
         self._solved = count > 0
         if count:
@@ -241,7 +253,7 @@ class SubspaceSolver:
         def falls(place: slice) -> tuple[FloatArray, ...]:
             directions, scores = self._block(place)
             alice_scores = self._combined @ scores
-            total = self._clip(alice_scores + self._bob_columns[place] @ self.weights)
+            total = self._clip(alice_scores + self._own(place) @ self._weights)
             slope = self._likelihood(total, place).slope
             part = (slope + given * alice_scores) / self._rows - taken * (mixture @ directions)
             descent[place] = part
@@ -303,6 +315,10 @@ class SubspaceSolver:
     def _clip(self, scores: FloatArray) -> FloatArray:
         return clip_scores(scores, self._family.most_score)
 
+    def _own(self, place: slice) -> FloatArray:
+        """Bob's columns in some rows, centred where there is an intercept."""
+        return centred(self._bob_columns[place], self._means)
+
     def _block(self, place: slice) -> tuple[FloatArray, FloatArray]:
         """Directions and scores of some rows, passes by rows."""
         return self._directions[: self._passes, place], self._scores[: self._passes, place]
@@ -346,7 +362,7 @@ class SubspaceSolver:
             directions, known = self._block(place)
             newest = known[count]
             newest *= scale
-            bob_products = newest @ self._bob_columns[place]
+            bob_products = newest @ self._own(place)
             return directions @ newest, known @ directions[count], bob_products
 
         by_directions, by_scores, bound = self._sums(crossed_by)
@@ -460,12 +476,12 @@ class SubspaceSolver:
         losses += map(self._loss, self._sums(values), trials[1:])
         # A step that overflows has a loss that is no number, and is not taken.
         chosen = trials[int(np.nanargmin(losses))]
-        self._combined, self.weights = chosen[: self._passes], chosen[self._passes :]
+        self._combined, self._weights = chosen[: self._passes], chosen[self._passes :]
 
     def _scores_of(self, state: FloatArray, place: slice) -> FloatArray:
         count = self._passes
         scores: FloatArray = state[:count] @ self._scores[:count, place]
-        scores += self._bob_columns[place] @ state[count:]
+        scores += self._own(place) @ state[count:]
         return scores
 
     def _model(self, state: FloatArray) -> tuple[float, FloatArray, FloatArray]:
@@ -475,7 +491,7 @@ class SubspaceSolver:
         def model(place: slice) -> tuple[Any, ...]:
             rows = self._likelihood(self._clip(self._scores_of(state, place)), place)
             slope = np.concatenate(
-                [self._scores[:count, place] @ rows.slope, rows.slope @ self._bob_columns[place]]
+                [self._scores[:count, place] @ rows.slope, rows.slope @ self._own(place)]
             )
             return np.sum(rows.value), slope, self._curvature(place, rows.curvature)
 
@@ -511,7 +527,7 @@ class SubspaceSolver:
             columns = block[:, : len(part)]
             rows = slice(place.start + start, place.start + start + len(part))
             columns[:count] = self._scores[:count, rows]
-            columns[count:] = self._bob_columns[rows].T
+            columns[count:] = self._own(rows).T
             total += (columns * part) @ columns.T
         return total
 

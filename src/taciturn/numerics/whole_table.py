@@ -164,8 +164,10 @@ def optimum(joined: FloatArray, likelihood: Likelihood, l2: float, free: int) ->
     """Minimum of the penalised loss over all columns, to machine precision.
 
     Newton's method from zero, with halved steps. Where the loss is not convex (flipped labels) it
-    is a minimum, which need not be the least. The last ``free`` columns carry no penalty.
+    is a minimum, which need not be the least. The last ``free`` columns (the intercept) carry no
+    penalty; where there is one, columns are centred.
     """
+    means = training_means(joined, free) if free else None
     penalty = Penalty(l2=l2)
     rows, columns = joined.shape
     ridge = np.full(columns, l2)
@@ -173,13 +175,14 @@ def optimum(joined: FloatArray, likelihood: Likelihood, l2: float, free: int) ->
     weights = np.zeros(columns)
 
     def curved(place: slice) -> tuple[FloatArray, FloatArray]:
-        block = joined[place]
+        block = centred(joined[place], means)
         state = likelihood(block @ weights, place)
         return state.slope @ block, (block * state.curvature[:, None]).T @ block
 
     def loss_of(trial: FloatArray) -> float:
         def value(place: slice) -> float:
-            return float(np.sum(likelihood(joined[place] @ trial, place).value))
+            scores = centred(joined[place], means) @ trial
+            return float(np.sum(likelihood(scores, place).value))
 
         mean = sum(over_blocks(value, rows, joined)) / rows
         return float(penalty.value(trial, free) - mean)
@@ -201,4 +204,6 @@ def optimum(joined: FloatArray, likelihood: Likelihood, l2: float, free: int) ->
         else:
             break
         weights, loss = trial, lower
+    if free:
+        weights[-1] += centring_offset(weights, means)
     return Optimum(weights, loss)

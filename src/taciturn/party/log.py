@@ -25,7 +25,7 @@ from taciturn.numerics.regression_metrics import labels_loss
 from taciturn.party.config import PartyConfig
 from taciturn.party.link import Traffic
 from taciturn.protocol.events import Event, HeldOutSeen, Progress
-from taciturn.protocol.outcome import BobTrained, Trained
+from taciturn.protocol.outcome import Trained
 from taciturn.results.parties import CurvePoint, PartyFigures
 
 
@@ -129,18 +129,10 @@ class Figures:
         """Takes note of the training's end."""
         with self._lock:
             self.figures["iterations"] = trained.iterations
-            if isinstance(trained, BobTrained):
-                self._note_opened(trained)
         if trained.stopped is not None:
             self._log(
                 "training ended early", iteration=trained.iterations, reason=trained.stopped.value
             )
-
-    def _note_opened(self, trained: BobTrained) -> None:
-        """Losses that were opened after the last pass, each before a step of one of the last."""
-        first = trained.iterations - len(trained.losses)
-        for done, loss in enumerate(trained.losses, start=first):
-            self._point(done)["train_loss"] = loss
 
     def _note_loss(self, event: Progress) -> None:
         if self._labels is None:

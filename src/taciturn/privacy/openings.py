@@ -28,13 +28,15 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
+from taciturn.numerics.bounded_waves import CAP
+
 OPENING_ROWS = 8192
 """Number of training rows from which a ``mutual`` training opens a sum over all rows."""
 CHANGE_PART = 2.0**-14
 """Width of the noise on the change of the loss, as a part of the training rows; 1 row at least."""
 SUM_ROWS = 16
 """Width of the noise on a count and scale of that on a study's sum, in rows."""
-LOSS_CAP = 4.0
+LOSS_CAP = CAP
 """Largest loss of one row in a study's sum."""
 SCORE_NOISE_BITS = 12
 """Alice adds noise of at most 2^-SCORE_NOISE_BITS to every score that is opened after training."""
@@ -369,13 +371,21 @@ OPENINGS: Mapping[tuple[Kind, Receiver], Opening] = MappingProxyType(
 SCORE_NOISE = ScoreNoise(2.0**-SCORE_NOISE_BITS, 2.0**-19)
 """Noise on each score that Alice opens after training."""
 
-# Measured by `python -m taciturn_paper.known_others`: the change of the loss on honest tables, with
-# a column equal to the label but for one row, and with scores beyond the range.
-_CHANGE_MOVED = Moved(5e-4, 0.06, 2.0)
+# Measured by `python -m taciturn_paper.known_others` on tables of 8,192 rows and more, rounded up:
+# the most that a row moves the change, from so many passes on. The earlier the last pass, the more
+# its loss still changes. Chosen: a column equal to the label but for one row, or that row's label.
+_CHANGE_MOVED = (
+    (28, Moved(0.1, 0.15, None)),
+    (14, Moved(0.1, 0.35, None)),
+    (0, Moved(1.0, 1.0, None)),
+)
+USUAL_PASSES = 28
 
 
 def row_noise(
-    kind: Literal["change of the loss", "count of scores", "study sum"], rows: int
+    kind: Literal["change of the loss", "count of scores", "study sum"],
+    rows: int,
+    passes: int = USUAL_PASSES,
 ) -> RowNoise:
     """Return the noise of an opened sum over ``rows`` training rows, counted in rows.
 
@@ -384,7 +394,8 @@ def row_noise(
     """
     if kind == "change of the loss":
         width = max(1.0, rows * CHANGE_PART)
-        return RowNoise("uniform", width, "the row's loss in the last two passes", _CHANGE_MOVED)
+        moved = next(moved for least, moved in _CHANGE_MOVED if passes >= least)
+        return RowNoise("uniform", width, "the row's loss in the last two passes", moved)
     if kind == "count of scores":
         moved = Moved(1.0, 1.0, None)
         return RowNoise("uniform", float(SUM_ROWS), "whether the row's score is counted", moved)
@@ -392,10 +403,10 @@ def row_noise(
     return RowNoise("laplace", float(SUM_ROWS), "the row's capped loss", capped)
 
 
-def noise_of(kind: Kind, rows: int) -> Noise | None:
+def noise_of(kind: Kind, rows: int, passes: int = USUAL_PASSES) -> Noise | None:
     """Return the noise of any opening for a table of ``rows``; None if it has none counted here."""
     if kind in ("change of the loss", "count of scores", "study sum"):
-        return row_noise(kind, rows)
+        return row_noise(kind, rows, passes)
     return SCORE_NOISE if kind in ("held-out score", "new score") else None
 
 

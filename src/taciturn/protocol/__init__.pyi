@@ -48,6 +48,7 @@ from taciturn.protocol.messages import EpochVerdict as EpochVerdict
 from taciturn.protocol.messages import GivenShare as GivenShare
 from taciturn.protocol.messages import GroupElements as GroupElements
 from taciturn.protocol.messages import HeldOutQuality as HeldOutQuality
+from taciturn.protocol.messages import HeldOutScoring as HeldOutScoring
 from taciturn.protocol.messages import Hello as Hello
 from taciturn.protocol.messages import HiddenBatchOffer as HiddenBatchOffer
 from taciturn.protocol.messages import Introduction as Introduction
@@ -143,3 +144,6 @@ from taciturn.protocol.terms import with_row_defaults as with_row_defaults
 
 # Exported under another name than their module gives them.
 __all__ = ["agree_terms", "gather"]
+from taciturn.protocol.mutual import OpenedFigures as OpenedFigures
+from taciturn.protocol.mutual import SharedSums as SharedSums
+from taciturn.protocol.mutual import SumsPlan as SumsPlan

@@ -22,10 +22,12 @@ rows), and is not corrected.
 that the other's fresh mask makes uniform. Both do the same work for all values, and nothing that
 either decrypts changes what it does.
 
-**The opened sums.** A training that shares its scores opens three sums over all rows, and no row's
-number: the loss of the last two passes, at the points where their steps start, and how many scores
-of the last pass may lie out of range. Both parties hold shares of these sums modulo p; after the
-last pass Alice sends hers (``OpenedSums``), and Bob adds his.
+**The opened sums.** A training on ``OPENING_ROWS`` rows or more opens two sums over all rows: by
+how much the loss fell between the points where the steps of the last two passes start, and how
+many scores of the last pass may lie out of range. Both parties hold shares of both losses and of
+the count modulo p; the shares of the losses are subtracted. After the last pass Alice sends her
+shares of the change and the count (``OpenedSums``), and Bob adds his. With fewer rows nothing is
+opened and none of these messages is sent.
 
 **The loss** of a row is ``g(z) - h z``, with g even and h the residue of a score of zero: half the
 weight of the row's class, with the label's sign. Its even part is a sum of waves: a second table of
@@ -43,9 +45,10 @@ with four slots for each number, each under its own mask.
 
 **The count** is that of ``numerics.shared_fraction``: the sum of Bob's marks times Alice's table.
 
-**Noise.** Alice adds a uniform number to each share that she sends: 2^-16 of a loss in all, and
-less than one of the count. After noise of M values an opened number modulo p carries at most
-``log2(p / M)`` bits of information, whatever Bob sent in place of his numbers (``SumsPlan.bits``).
+**Noise.** Alice adds a uniform number to each share that she sends. ``privacy.openings.row_noise``
+has the width in rows: one row or more of the change, 16 of the count. After noise of M values an
+opened number modulo p carries at most ``log2(p / M)`` bits of information, whatever Bob sent in
+place of his numbers (``SumsPlan.bits``).
 """
 
 from __future__ import annotations
@@ -53,7 +56,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -72,6 +75,7 @@ from taciturn.crypto.bfv.modular import block_sums, lowered, products
 from taciturn.errors import ConfigError, RemoteProtocolError
 from taciturn.numerics.periodic_sigmoid import SharedSigmoid
 from taciturn.numerics.shared_fraction import Carried, RangeCount, SharedFraction
+from taciturn.privacy.openings import SUM_ROWS, row_noise
 from taciturn.protocol.messages import OpenedSums, SharedProduct, SharedVector, ShareNumbers
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, receive, require_turn, send
@@ -285,14 +289,13 @@ def sized_answer(answer: EncryptedAnswer, entries: int) -> EncryptedAnswer:
 
 
 LOSSES = 2
-"""Number of last passes whose loss is opened."""
+"""Number of last passes whose losses make the opened change."""
 OPENED_BITS = 2
 """Additional digits of Bob's numbers in these passes.
 
 A mean loss is then off by about 2e-5, where the tolerance of convergence is 1e-4 or more. Alice's
 roundings weigh four times as much in a residue, at random: that hardly moves two steps.
 """
-NOISE_BITS = 16
 _DIGIT_BITS = 30
 _DIGIT = np.uint64((1 << _DIGIT_BITS) - 1)
 _DIGITS = 4
@@ -306,11 +309,21 @@ Exchange: TypeAlias = Callable[[str, int, tuple[int, ...], Numbers], Program[Wor
 """Type of ``shared_products`` of either side."""
 
 
-class OpenedFigures(NamedTuple):
-    """What Bob reads: mean losses of the last passes, and scores that may be out of range."""
+@dataclass(frozen=True, slots=True)
+class OpenedFigures:
+    """The opened sums as Bob reads them, each with noise; None if a sum is not opened.
 
-    losses: tuple[float, ...]
-    beyond: int
+    ``change`` is the decrease of the mean loss between the last two passes. ``count`` is the number
+    of scores that may be out of range, with noise of whole numbers from ``-SUM_ROWS / 2`` on.
+    """
+
+    change: float | None = None
+    count: int | None = None
+
+    @property
+    def beyond(self) -> int | None:
+        """Lower bound on the number of scores that may be out of range."""
+        return None if self.count is None else max(0, self.count - SUM_ROWS // 2 + 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,7 +331,8 @@ class SumsPlan:
     """Scales and sizes of the opened sums, equal on both sides.
 
     ``modulus`` is the slots' prime, ``heaviest`` the largest class weight, and ``losses`` the
-    number of last passes whose loss is opened.
+    number of last passes whose losses make the opened change: 0 or ``LOSSES``. Nothing is opened
+    where ``counts`` is false.
     """
 
     sigmoid: SharedSigmoid
@@ -329,15 +343,16 @@ class SumsPlan:
     heaviest: float
     modulus: int
     losses: int = LOSSES
+    counts: bool = True
 
-    def opens(self, number: int) -> bool:
-        """Return whether the loss of a pass is opened."""
+    def sums_loss(self, number: int) -> bool:
+        """Return whether the loss of a pass is summed for the opened change."""
         return number >= self.passes - self.losses
 
     @property
     def numbers(self) -> int:
-        """Opened numbers."""
-        return min(self.passes, self.losses) + 1
+        """Number of opened sums."""
+        return (self.losses > 0) + self.counts
 
     @property
     def range_count(self) -> RangeCount:
@@ -361,9 +376,10 @@ class SumsPlan:
         return (self._point_unit * 2.0**-self.point_shift) ** 2
 
     @property
-    def loss_noise(self) -> int:
-        """Number of values of the noise on a loss."""
-        return max(1, int(self.loss_unit * 2.0**-NOISE_BITS))
+    def change_noise(self) -> int:
+        """Number of values of the noise on the change."""
+        width = row_noise("change of the loss", self.rows).width
+        return round(self.loss_unit / self.rows * width)
 
     @property
     def mark(self) -> int:
@@ -373,14 +389,24 @@ class SumsPlan:
 
     @property
     def count_unit(self) -> int:
-        """Integer of one counted score, and number of values of the noise on the count."""
+        """Integer of one counted score."""
         return self.mark << _ENTRY_BITS
+
+    @property
+    def count_noise(self) -> int:
+        """Number of values of the noise on the count."""
+        return self.count_unit * round(row_noise("count of scores", self.rows).width)
+
+    @property
+    def noise(self) -> list[int]:
+        """Number of values of the noise on each opened sum."""
+        change = [self.change_noise] if self.losses else []
+        return change + ([self.count_noise] if self.counts else [])
 
     @property
     def bits(self) -> float:
         """Upper bound in bits on what all opened numbers reveal."""
-        noise = [self.loss_noise] * (self.numbers - 1) + [self.count_unit]
-        return sum(math.log2(self.modulus / values) for values in noise)
+        return sum(math.log2(self.modulus / values) for values in self.noise)
 
     @property
     def _point_unit(self) -> float:
@@ -450,30 +476,42 @@ class SharedSums:
         return _total(shares, plan.modulus)
 
     def open_sums(self, sums: IntArray, entropy: Entropy) -> Program[None]:
-        """Send Alice's shares, with noise."""
+        """Send Alice's shares, with noise; nothing where no sum is opened."""
         plan = self.plan
-        losses = entropy.fork("losses").integers(plan.loss_noise, plan.numbers - 1)
-        counts = entropy.fork("count").integers(plan.count_unit, 1)
-        noise = [int(drawn) - plan.loss_noise // 2 for drawn in losses] + [int(counts[0])]
-        given = [(int(one) + more) % plan.modulus for one, more in zip(sums, noise, strict=True)]
+        if not plan.numbers:
+            return
+        drawn = [
+            int(entropy.fork(f"noise {at}").integers(values, 1)[0]) - values // 2
+            for at, values in enumerate(plan.noise)
+        ]
+        opened = zip(self._opened(sums), drawn, strict=True)
+        given = [(share + more) % plan.modulus for share, more in opened]
         yield from send(OpenedSums(ShareNumbers(np.array(given, dtype=np.int64))))
 
-    def read_sums(self, sums: IntArray, halves: FloatArray) -> Program[OpenedFigures]:
-        """Receive Alice's shares and add Bob's; ``halves`` are residues at scores of zero."""
-        plan = self.plan
+    def read_sums(self, sums: IntArray) -> Program[OpenedFigures]:
+        """Receive Alice's shares and add Bob's; nothing where no sum is opened."""
+        plan, own = self.plan, self._opened(sums)
+        if not plan.numbers:
+            return OpenedFigures()
         given = (yield from receive(OpenedSums)).shares
-        if len(given) != len(sums):
+        if len(given) != len(own):
             raise RemoteProtocolError(
-                f"the peer opens {len(given)} sums where {len(sums)} are expected"
+                f"the peer opens {len(given)} sums where {len(own)} are expected"
             )
-        pairs = zip(sums.tolist(), given.tolist(), strict=True)
-        *losses, beyond = [(own + hers) % plan.modulus for own, hers in pairs]
-        # What the waves of the loss swing around.
-        mean = plan.sigmoid.sigmoid.half_range / 4 * 2.0 * float(np.mean(np.abs(halves)))
-        half = plan.modulus // 2
-        centred = ((loss + half) % plan.modulus - half for loss in losses)
-        means = tuple(mean + loss / plan.loss_unit for loss in centred)
-        return OpenedFigures(means, beyond // plan.count_unit)
+        half, pairs = plan.modulus // 2, zip(own, given.tolist(), strict=True)
+        opened = [(his + hers + half) % plan.modulus - half for his, hers in pairs]
+        return OpenedFigures(
+            opened[0] / plan.loss_unit if plan.losses else None,
+            opened[-1] // plan.count_unit if plan.counts else None,
+        )
+
+    def _opened(self, sums: IntArray) -> list[int]:
+        """This side's shares of the sums that are opened, from those of the losses and the count.
+
+        The mean around which the waves of a loss swing cancels in the change.
+        """
+        losses, rest = sums.tolist()[: self.plan.losses], sums.tolist()[self.plan.losses :]
+        return [losses[0] - losses[1], *rest] if losses else rest
 
     def _scaled(self, shares: IntArray, carries: IntArray, shift: int) -> WordArray:
         fraction = replace(self.fraction, shift=shift)

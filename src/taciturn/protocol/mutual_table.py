@@ -28,14 +28,14 @@ table, centred where there is an intercept, and K the matrix ``I - P`` of its pe
                             + K_A y_A + xi>
                                                 <-   Segments
       CarryShares                               ->   shares of w and of the next y
-      the last two passes open their loss (taciturn.protocol.mutual):
+      from OPENING_ROWS rows on, in the last two passes (taciturn.protocol.mutual):
       LossShares           after ResidueShares  ->   shares of the rows' losses, even part
                                                 <-   Segments            digits of shares
       CarryShares                               ->   shares of y^T W_1
-      the last pass:
+      and in the last pass:
                                                 <-   Segments            of scores
       CarryShares                               ->   shares of the count beyond the range
-      OpenedSums           her shares           ->   two losses and the count
+      OpenedSums           her shares           ->   change of the loss, and the count
 
 ``w_A = u_A + v_A`` and ``w_B = u_B + v_B``, with u at Alice and v at Bob; an intercept is a column
 of Bob's. A vector holds its sender's share, and the receiver adds the product of its own share.
@@ -59,8 +59,8 @@ With many rows most steps use one block of them (``numerics.table_schedule``): t
 that block's rows, with the changes of residues and points since the last step over all rows in
 place of r' and y (``Anchor``).
 
-The first pass has no sigmoid: all scores are zero, and Bob has the residues. Passes that open their
-loss, and all passes of small tables, exchange the sigmoid modulo p, with more digits.
+The first pass has no sigmoid: all scores are zero, and Bob has the residues. Passes whose loss is
+summed, and all passes of small tables, exchange the sigmoid modulo p, with more digits.
 
 Shares of a carry are modulo the slots' prime p and are used as shares modulo ``2^k``. A carry is 0
 or 1, so this fails with probability 1/p, 2^-59, for each weight and pass.
@@ -113,6 +113,7 @@ from taciturn.protocol.mutual import (
     slot_blocks,
     slots_of,
 )
+from taciturn.protocol.openings import opened_sums
 from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.state import MutualState, TrainingState
@@ -203,18 +204,18 @@ class TablePlan:
 
     def sigmoid_in(self, number: int) -> SharedSigmoid:
         """The sigmoid of a pass."""
-        if self.sums.opens(number):
+        if self.sums.sums_loss(number):
             return self.sums.sigmoid
         return usual_sigmoid(self.terms, self.scales, self.schedule)
 
     def is_narrow(self, number: int) -> bool:
         """Return whether a pass exchanges its sigmoid modulo the small prime."""
-        usual = 0 < number < self.steps - LOSSES
+        usual = number > 0 and not self.sums.sums_loss(number)
         return usual and not self.linear and narrow_fits(self.terms.agreement, self.rows)
 
     def at_zero(self, number: int) -> bool:
-        """Return whether a pass has no sigmoid exchange: scores are zero, and no loss is opened."""
-        return not number and not self.sums.opens(number)
+        """Return whether a pass has no sigmoid exchange: scores are zero, and no loss is summed."""
+        return not number and not self.sums.sums_loss(number)
 
     @property
     def linear(self) -> bool:
@@ -243,7 +244,8 @@ class TablePlan:
             given(agreed, "score_range"),
             heaviest_of(agreed),
             self.slots.modulus,
-            0 if self.linear else LOSSES,
+            summed_losses(self.terms, self.rows),
+            "count of scores" in opened_sums(self.terms, self.rows),
         )
 
     def ring(self, side: Columns) -> Wrapping:
@@ -287,7 +289,7 @@ class TablePlan:
     @property
     def slot_answers(self) -> list[int]:
         """Number of ciphertexts that each of Alice's answers number by number sums."""
-        weights, sums, opened = self.alice.count + self.bob.count, self.sums, self.sums.numbers - 1
+        weights, sums, losses = self.alice.count + self.bob.count, self.sums, self.sums.losses
         # How many exchanges there are of each kind, and of how many rows and numbers.
         sigmoids = Counter(
             (
@@ -298,10 +300,10 @@ class TablePlan:
         )
         kinds = (
             *((steps, *kind) for kind, steps in sigmoids.items()),
-            (opened, self.rows, self.sigmoid.entries),
+            (losses, self.rows, self.sigmoid.entries),
             (self.steps, 2 * weights, 1),
-            (opened, CROSSED * weights, 1),
-            (1, self.rows, sums.range_count.segments),
+            (losses, CROSSED * weights, 1),
+            (int(sums.counts), self.rows, sums.range_count.segments),
         )
         return [
             block.ciphertexts
@@ -334,10 +336,11 @@ def narrow_fits(agreed: Agreement, rows: int) -> bool:
 def narrow_slots(terms: Terms, schedule: TableSchedule, entries: int) -> SlotScheme:
     """Products number by number modulo a small prime, for ``entries`` numbers of each row.
 
-    All steps use them except the first and those that open their loss.
+    All steps use them except the first and those whose loss is summed.
     """
     slots = slots_of(terms.scheme)
-    lengths = Counter(row_count(schedule, at) for at in range(1, schedule.steps - LOSSES))
+    last = schedule.steps - summed_losses(terms, schedule.rows)
+    lengths = Counter(row_count(schedule, at) for at in range(1, last))
     return slots.narrow(
         [
             block.ciphertexts
@@ -345,6 +348,11 @@ def narrow_slots(terms: Terms, schedule: TableSchedule, entries: int) -> SlotSch
             for block in slot_blocks(slots, length, entries) * steps
         ]
     )
+
+
+def summed_losses(terms: Terms, rows: int) -> int:
+    """Number of last passes whose losses make the opened change; 0 if none is opened."""
+    return LOSSES if "change of the loss" in opened_sums(terms, rows) else 0
 
 
 def row_count(schedule: TableSchedule, number: int) -> int:
@@ -672,7 +680,7 @@ class Point:
 
     ``ahead`` are the points from which the next step starts, ``products`` the weights before they
     are scaled down, and ``carries`` their carries. ``slope`` are the scaled products of the first
-    pass and ``sums`` the sums to be opened, both modulo the slots' prime.
+    pass and ``sums`` the losses and the count so far, both modulo the slots' prime.
     """
 
     ahead: IntArray = field(repr=False)
@@ -732,16 +740,18 @@ class Point:
         scores: IntArray,
         even: WordArray,
     ) -> Program[Point]:
-        """Add a pass's part of the opened sums; to be called before ``following``.
+        """Add a pass's loss or count to the sums; to be called before ``following``.
 
         ``even`` are shares of the even part of the rows' losses.
         """
-        of_products, of_start = np.split(carries, 2)
-        slope = self.slope if number else shared.slope(products, of_products)
+        plan, (of_products, of_start) = shared.plan, np.split(carries, 2)
+        slope = self.slope
+        if not number and plan.losses:
+            slope = shared.slope(products, of_products)
         sums = self.sums.tolist()
-        if shared.plan.opens(number):
+        if plan.sums_loss(number):
             sums.append((yield from shared.shared_loss(number, slope, self.ahead, of_start, even)))
-        if number == shared.plan.passes - 1:
+        if plan.counts and number == plan.passes - 1:
             sums.append((yield from shared.shared_count(scores)))
         return replace(self, slope=slope, sums=np.array(sums, dtype=np.int64))
 

@@ -90,15 +90,18 @@ class BobTrained(Trained):
     wrapped. It depends on labels: only he may know. ``redraws`` counts the draws of hidden batches
     that were too short, since the program was started. ``opened`` is what he asked and was answered
     in all passes, in exact integers; he tests it after the last message. None where nothing is
-    exact. ``losses`` are mean training losses: of the last passes where nobody sees scores and they
-    are opened in the end, and where several penalties share one search those after the turns of
-    its penalty, and at the end. ``scores_beyond_range`` is how many scores may not have fitted.
+    exact. ``losses`` are mean training losses where several penalties share one search: those after
+    the turns of its penalty, and at the end. ``opened_change`` is the decrease of the mean training
+    loss between the last two passes, and ``scores_beyond_range`` the least number of scores that
+    may not have fitted; each is opened with noise where nobody sees scores, and None where it is
+    not.
     """
 
     suspected_wraps: int = 0
     redraws: int = 0
     opened: OpenedPasses | None = field(default=None, repr=False, compare=False)
     losses: tuple[float, ...] = field(default=(), repr=False)
+    opened_change: float | None = None
     scores_beyond_range: int | None = None
 
 

@@ -21,6 +21,7 @@ from taciturn.report.markdown import escape as escape
 from taciturn.report.markdown import render as render_markdown
 from taciturn.report.terminal import WIDTH as WIDTH
 from taciturn.report.terminal import render as render_terminal
+from taciturn.report.training import SHARED_PEOPLE as SHARED_PEOPLE
 from taciturn.report.training import training_blocks as training_blocks
 from taciturn.report.training import worth_facts as worth_facts
 

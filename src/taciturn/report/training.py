@@ -151,8 +151,8 @@ def beyond_blocks(scores: int | None) -> list[Block]:
     if not scores:
         return []
     words = (
-        f"{counted(scores, 'score')} may lie beyond the range, and may have wrapped: the model may "
-        "be worthless. Clip the columns, raise l2, or raise score-range."
+        f"at least {counted(scores, 'score')} may lie beyond the range, and may have wrapped: the "
+        "model may be worthless. Clip the columns, raise l2, or raise score-range."
     )
     return [Paragraph(words, "warning")]
 
@@ -210,8 +210,7 @@ def training_summary(runs: Runs[R]) -> list[Block]:
         Facts(
             {
                 **worth_facts(runs),
-                "labels": _labels_words(ledger),
-                "Alice's columns": _columns_words(ledger.columns),
+                **ledger_facts(ledger),
                 "cost": f"{_steps(runs.first, runs.first.iterations)} in {means.seconds:.1f} s, "
                 f"{traffic(means.bytes_to_alice, means.bytes_to_bob)}",
                 "protection": f"{_protection(runs)}; encryption {_encryption(runs)}",
@@ -219,6 +218,11 @@ def training_summary(runs: Runs[R]) -> list[Block]:
         ),
         *_warnings(runs),
     ]
+
+
+def ledger_facts(ledger: Statement) -> dict[str, Words]:
+    """What the ledger says of the labels and of Alice's columns, in short."""
+    return {"labels": _labels_words(ledger), "Alice's columns": _columns_words(ledger.columns)}
 
 
 def _labels_words(ledger: Statement) -> Words:
@@ -570,9 +574,16 @@ def outlook_blocks(price: Outlook) -> list[Block]:
     return blocks
 
 
+SHARED_PEOPLE = (
+    "Both sides learn which people they share, and how many the other has. This is certain, "
+    "whatever the mechanism."
+)
+"""The disclosure that comes with every training of two parties: that of their row ids."""
+
+
 def learns_facts(learns: Disclosure) -> dict[str, Words]:
-    """Messages that each side receives, and the exposure of Alice's columns."""
-    facts: dict[str, Words] = {"Alice": learns.alice, "Bob": learns.bob}
+    """What both sides learn, messages that each receives, and the exposure of Alice's columns."""
+    facts: dict[str, Words] = {"both": SHARED_PEOPLE, "Alice": learns.alice, "Bob": learns.bob}
     if learns.columns is not None:
         facts["Alice's columns"] = (_EXPOSED, f" {learns.columns}.")
     return facts

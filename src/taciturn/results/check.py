@@ -36,6 +36,18 @@ class AttackVerdict:
     why: str
     change: str
 
+    @property
+    def ran(self) -> bool:
+        """Whether the attack applied to the simulated training, and was run."""
+        return self.why.startswith(RAN)
+
+    @property
+    def outcome(self) -> str:
+        """The verdict in words that tell an attack without success from one that does not apply."""
+        if self.verdict != CLEAR:
+            return self.verdict
+        return "no leak found" if self.ran else "does not apply"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckFacts:
@@ -109,7 +121,12 @@ class CheckResult(Result):
     @property
     def attacked(self) -> bool:
         """Whether any attack on the labels applied, and so was run."""
-        return any(verdict.why.startswith(RAN) for verdict in self.verdicts)
+        return any(verdict.ran for verdict in self.verdicts)
+
+    @property
+    def unprotected(self) -> bool:
+        """Whether the ledger is infinite: nothing bounds what Alice learns about a label."""
+        return math.isinf(self.facts.label_epsilon_total)
 
     @property
     def worst(self) -> Level:
@@ -128,7 +145,7 @@ class CheckResult(Result):
             *([] if self.price is None else outlook_blocks(self.price)),
             *_predictions(self),
             *_closing(self),
-            *([] if self.verdict == CLEAR else [advice_facts(self)]),
+            *([advice_facts(self)] if self.verdict != CLEAR or self.unprotected else []),
         ]
 
     def table_rows(self) -> list[dict[str, Any]]:
@@ -164,17 +181,21 @@ _CLOSING: dict[Level, str] = {
     CLEAR: "No attack we know recovers labels. That is not a proof of safety.",
 }
 _UNTRIED = "No known attack applies to what Alice receives. That is not a proof of safety."
+_UNPROTECTED = (
+    "Unprotected: nothing bounds what Alice learns. No attack of ours recovered labels in the "
+    "simulated training; on other rows one may."
+)
 _EXPOSED = "Columns leak: an attack reconstructed some of Alice's columns from what Bob receives."
 
 
 def verdict_rows(verdicts: Iterable[AttackVerdict]) -> list[tuple[str, Span, str, str]]:
     """Rows of a table of attacks; attacks with the same verdict share a row."""
-    names: dict[tuple[Level, str, str], list[str]] = {}
+    names: dict[tuple[Span, str, str], list[str]] = {}
     for verdict in verdicts:
-        names.setdefault((verdict.verdict, verdict.why, verdict.change), []).append(verdict.attack)
+        outcome = Span(verdict.outcome, _TONES[verdict.verdict])
+        names.setdefault((outcome, verdict.why, verdict.change), []).append(verdict.attack)
     return [
-        (", ".join(alike), Span(level, _TONES[level]), why, change)
-        for (level, why, change), alike in names.items()
+        (", ".join(alike), outcome, why, change) for (outcome, why, change), alike in names.items()
     ]
 
 
@@ -194,8 +215,11 @@ def prediction_facts(notes: PredictionNotes) -> Facts:
 
 
 def _closing(result: CheckResult) -> list[Block]:
-    untried = result.verdict == CLEAR and not result.attacked
-    words = [_UNTRIED if untried else _CLOSING[result.verdict]]
+    words = [_CLOSING[result.verdict]]
+    if result.verdict == CLEAR and result.unprotected:
+        words = [_UNPROTECTED]
+    elif result.verdict == CLEAR and not result.attacked:
+        words = [_UNTRIED]
     if result.bob_seat is not None and result.bob_seat.findings.leaks:
         words.append(_EXPOSED)
     return [Paragraph(word, "strong") for word in words]
@@ -207,7 +231,9 @@ def _facts(facts: CheckFacts) -> dict[str, Words]:
         **_steps(facts),
         "label privacy": f"{label_epsilon(facts.label_epsilon_per_release)} per release, "
         f"{label_epsilon(facts.label_epsilon_total)} in total",
-        "upper bound": f"this epsilon limits any attack to {share(facts.attack_ceiling)} "
+        "upper bound": "none: this epsilon does not limit any attack"
+        if math.isinf(facts.label_epsilon_total)
+        else f"this epsilon limits any attack to {share(facts.attack_ceiling)} "
         "of labels that are as often 0 as 1",
     }
     if facts.sparsity is not None:

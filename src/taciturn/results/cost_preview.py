@@ -104,6 +104,21 @@ class LedgerAccount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreAccount:
+    """What Alice opened to one partner of her rows, over all sessions.
+
+    ``models`` is the most different models that have scored one row, ``repetitions`` how often at
+    most they scored one row again, and ``trainings`` the most trainings that had one row.
+    """
+
+    partner: str
+    rows: int
+    models: int
+    repetitions: int
+    trainings: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExposedSession:
     """A session of Alice's that opened scores of training rows to a partner.
 

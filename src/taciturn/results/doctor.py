@@ -17,7 +17,7 @@ from taciturn.errors import TaciturnError, counted
 from taciturn.report.blocks import Block, Facts, Heading, Paragraph, Span, Tone, Words, table
 from taciturn.report.formatting import printed_date
 from taciturn.report.training import label_epsilon, outlook_blocks
-from taciturn.results.cost_preview import LedgerAccount, Outlook, PastExposure
+from taciturn.results.cost_preview import LedgerAccount, Outlook, PastExposure, ScoreAccount
 from taciturn.results.serialise import INLINE, OMITTED, Result, key
 from taciturn.setting_syntax import COMMAND_LINE
 
@@ -50,26 +50,42 @@ class LedgerResult(Result):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExposureResult(Result):
-    """Result of ``taciturn ledger`` on Alice's file; ``scores_per_row`` is her limit."""
+    """Result of ``taciturn ledger`` on Alice's file, with the limits that it sets."""
 
     kind: ClassVar[str] = "ledger-alice"
     known_by: ClassVar[str] = "exposed_sessions"
 
     file: str
     scores_per_row: int | None
+    trainings_per_row: int | None = None
+    row_accounts: tuple[ScoreAccount, ...] = ()
     past: PastExposure = field(metadata=INLINE)
     version: str
 
     def blocks(self) -> list[Block]:
         """Report blocks for the terminal."""
-        limit = self.scores_per_row
+        models, trainings = self.scores_per_row, self.trainings_per_row
         facts = {
             "file": self.file,
-            "limit": "none is set (scores-per-row)"
-            if limit is None
-            else f"{limit:,} scores of a row",
+            "models that score a row": "no limit is set (scores-per-row); in mutual a quarter of "
+            "the columns, at least 2"
+            if models is None
+            else f"at most {models:,}",
+            "trainings of a row": "no limit is set (trainings-per-row)"
+            if trainings is None
+            else f"at most {trainings:,}",
         }
-        return [Facts(facts), *(past_blocks(self.past) or [Paragraph(_UNEXPOSED)])]
+        accounts = (
+            (
+                one.partner,
+                *map("{:,}".format, (one.rows, one.models, one.repetitions, one.trainings)),
+            )
+            for one in self.row_accounts
+        )
+        blocks: list[Block] = [Facts(facts)]
+        if self.row_accounts:
+            blocks.append(table(_OPENED, accounts, label="Most of one row, by partner"))
+        return [*blocks, *(past_blocks(self.past) or [Paragraph(_UNEXPOSED)])]
 
 
 _EMPTY = "No training was charged yet."
@@ -79,6 +95,7 @@ _EXPOSED: Words = (
     " From the scores of these sessions the partner can reconstruct this side's columns; where the "
     "mechanism is not recorded, unless it was mutual.",
 )
+_OPENED = ("partner", "rows", "models that scored a row", "repeated scores", "trainings of a row")
 _UNKNOWN = "not recorded"
 _MODELS = ("model file", "written", "mechanism", "scores of a row")
 _HEADINGS = ("partner", "label", "rows", "trainings", "label epsilon, total", "total at delta")

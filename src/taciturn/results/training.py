@@ -120,11 +120,11 @@ class TrainingRun(Result):
     ``centralised``, ``optimum`` and ``max_weight_difference`` are None where they were not wanted.
     ``max_weight_difference`` is how far the weights are from the centralised ones, and
     ``weight_bound`` how far rounding alone can have moved one, or None where no bound is known.
-    ``opened_losses`` are the training losses of the last two passes of ``mutual``, at the points
-    from which they start, and ``scores_beyond_range`` counts the scores that may lie beyond its
-    range. ``symmetry`` is what Bob's test of the scores of all passes came to, where they are
-    exact. ``parties`` are the Alices, where there are several, among whom ``alice_columns`` are
-    divided. Records of earlier versions lack what has a default.
+    ``opened_change`` is the decrease of the training loss in the last pass of ``mutual``, with
+    noise, and ``scores_beyond_range`` a lower bound on the number of scores that may lie beyond its
+    range; both are None where they are not opened. ``symmetry`` is what Bob's test of the scores of
+    all passes came to, where they are exact. ``parties`` are the Alices, where there are several,
+    among whom ``alice_columns`` are divided. Records of earlier versions lack what has a default.
     """
 
     dataset: str
@@ -180,7 +180,7 @@ class TrainingRun(Result):
     diverged: bool = False
     last_change: float | None = None
     last_row_change: float | None = field(default=None, metadata=OMITTED)
-    opened_losses: tuple[float, ...] | None = field(default=None, metadata=OMITTED)
+    opened_change: float | None = field(default=None, metadata=OMITTED)
     scores_beyond_range: int | None = field(default=None, metadata=OMITTED)
     symmetry: Symmetry | None = field(default=None, metadata=OMITTED)
 

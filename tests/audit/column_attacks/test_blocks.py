@@ -57,7 +57,7 @@ KINDS = {SharedProduct: "scores", ResidueShares: "residues", LossShares: "losses
 
 
 def terms(columns: str) -> dict[str, Any]:
-    people = {"label": "label", "rows": 8_000, "alice_columns": columns, "seed": SEED}
+    people = {"label": "label", "rows": 10_300, "alice_columns": columns, "seed": SEED}
     return {**people, "mechanism": "mutual", "passes": 14}
 
 
@@ -149,7 +149,7 @@ def test_nothing_that_bob_decrypts_tells_columns(columns, attack):
     made = run(**terms(columns))
     _, taken = decrypted(made)
     counts = {kind: len(numbers) for kind, numbers in taken.items()}
-    # Of 36 steps: 3 over all rows, without the first, and 4 over the block. Two open their loss.
+    # Of 36 steps: 3 over all rows, without the first, and 4 over the block. Two sum their loss.
     assert counts == {"scores": 7, "residues": 7, "carries": 5, "losses": 2}
     data, rows = made.outcome.data, block_rows(made)
     block = sides_of(made, rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import stat
 import tomllib
 from dataclasses import replace
@@ -38,7 +39,7 @@ from taciturn.party import (
     party_terms,
 )
 from taciturn.protocol import Event, Progress
-from taciturn.report import Section, render_html
+from taciturn.report import SHARED_PEOPLE, Facts, Section, render_html
 from taciturn.results import CLEAR, from_record
 from taciturn.transport import (
     DialEndpoint,
@@ -401,6 +402,25 @@ def test_a_review_says_who_learns_what_the_price_the_time_and_who_signed(reviews
     assert "a &lt;pilot&gt;" in page
     assert result.agreement.digest in page
     assert "<script" not in page
+    sections = [block for block in review_page(result).blocks if isinstance(block, Section)]
+    learns = next(section for section in sections if section.ident == "learns")
+    facts = next(block for block in learns.blocks if isinstance(block, Facts))
+    assert next(iter(facts.pairs.values())) == SHARED_PEOPLE
+
+
+def test_a_review_of_an_unprotected_training_is_never_green(reviews):
+    his = reviews["bob"]
+    words = {}
+    for total in (0.0, math.inf):
+        facts = replace(his.check.facts, label_epsilon_total=total)
+        verdicts = tuple(replace(one, verdict=CLEAR) for one in his.check.verdicts)
+        check = replace(his.check, verdict=CLEAR, verdicts=verdicts, facts=facts)
+        first = review_page(replace(his, check=check)).blocks[0]
+        assert isinstance(first, Section)
+        assert first.badge is not None
+        words[total] = first.badge.word
+    assert words[0.0] in ("not-shown", "not-tested")
+    assert words[math.inf] == "certain"
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from taciturn.party import (
     PartyConfig,
 )
 from taciturn.party import read_new_rows as new_rows
-from taciturn.party.consent import Charge, ConsentStore, ScoreBudget
+from taciturn.party.consent import Charge, ConsentStore, RowOpening, ScoreBudget
 from taciturn.protocol import Emit, Hello, ScoresDue, Send, wire_form
 from taciturn.rng import KeyedEntropy
 from tests.expected import all_refused, refused
@@ -248,9 +248,11 @@ def test_only_rows_that_both_have_are_scored_whatever_their_spelling(request, na
     left = dict.fromkeys(wanted, 50)
     left |= {row_id.lower(): 49 for row_id in common}
     for row_id, scores in left.items():
-        budget.require(Charge(((RowIds.from_values([row_id]), scores),)))
+        budget.require(Charge(((RowIds.from_values([row_id]), RowOpening(unnamed=scores)),)))
         with pytest.raises(BudgetExceeded):
-            budget.require(Charge(((RowIds.from_values([row_id]), scores + 1),)))
+            budget.require(
+                Charge(((RowIds.from_values([row_id]), RowOpening(unnamed=scores + 1)),))
+            )
 
 
 def test_rows_without_a_common_one_end_both_sides(plain):
@@ -426,13 +428,17 @@ def test_shares_of_two_trainings_are_named(sealed):
 
 
 def test_alice_counts_the_scores_of_a_prediction(plain):
+    """The model of the training has scored its rows; it scores new ones, and all of them again."""
     budget = ScoreBudget.from_config(PartyConfig.read(plain / "alice.toml"))
-    assert budget is not None
-    # The training has scored other rows, each as often as this.
-    before = budget.most_given()
-    for _ in range(before + 1):
+    before = budget.largest()
+    for repetitions in (0, 1, 2):
         answers(in_threads(plain, {role: question(plain, role) for role in ROLES}))
-    assert budget.most_given() == before + 1
+        assert budget.largest() == replace(before, rows=before.rows + 30, repetitions=repetitions)
+    for role in ROLES:
+        shutil.copy(plain / f"{role}.csv", plain / f"new-{role}.csv")
+    answers(in_threads(plain, {role: question(plain, role) for role in ROLES}))
+    # Rows that the training scored at its end: by the same model, which is no further one.
+    assert budget.largest().models == before.models
 
 
 @pytest.mark.parametrize(

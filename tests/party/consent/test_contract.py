@@ -42,6 +42,7 @@ from taciturn.party.consent import (
     LabelFlipStore,
     Records,
     RowCounter,
+    RowOpening,
     ScoreBudget,
     ScoreCharge,
     ServiceBudget,
@@ -143,7 +144,9 @@ def flipped(store: ConsentStore, partner: str) -> float:
 # A new namespace joins by one line.
 MEMBERS = {
     "scores": Member(
-        lambda store, who: ScoreBudget(store, who, LIMIT).charge(Charge(((IDS, 1),))),
+        lambda store, who: ScoreBudget(store, who, LIMIT).charge(
+            Charge(((IDS, RowOpening(unnamed=1)),))
+        ),
         lambda store, who: ScoreBudget(store, who).most_given(),
         setting="scores_per_row",
     ),
@@ -371,11 +374,11 @@ def execute(store: ConsentStore, statement: str) -> None:
 )
 def test_a_record_that_was_changed_or_lost_is_refused(store, change):
     budget = ScoreBudget(store, "bob", LIMIT)
-    budget.charge(Charge(((IDS, 1),), "first"))
+    budget.charge(Charge(((IDS, RowOpening(unnamed=1)),), "first"))
     execute(store, change)
     for attempt in (budget.charge, budget.require):
         with refused(FileError, names=store.path):
-            attempt(Charge(((IDS, 1),), "second"))
+            attempt(Charge(((IDS, RowOpening(unnamed=1)),), "second"))
     with refused(FileError, names=store.path):
         store.verify()
 
@@ -385,7 +388,7 @@ MANY = [f"p{number}" for number in range(3000)]
 
 def many(first: int = 0, last: int = len(MANY)) -> ScoreCharge:
     """A charge of many rows, which have more than one bucket."""
-    return Charge(((RowIds.from_values(MANY[first:last]), 1),))
+    return Charge(((RowIds.from_values(MANY[first:last]), RowOpening(unnamed=1)),))
 
 
 def test_damage_is_noticed_where_it_is_read_and_by_a_whole_check(store):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,18 @@ import pytest
 from taciturn.__main__ import run
 from taciturn.data import RowIds
 from taciturn.errors import BudgetExceeded
-from taciturn.party.consent import Charge, ConsentStore, ScoreBudget, ScoreCharge
+from taciturn.party.consent import Charge, ConsentStore, RowOpening, ScoreBudget, ScoreCharge
+from taciturn.protocol import Boundary
 from taciturn.results import ExposedSession, from_record
 from tests.expected import refused
-from tests.party.sides import MECHANISMS, run_both, write_config, write_tables
+from tests.party.sides import (
+    MECHANISMS,
+    Pulled,
+    pulled_at,
+    run_both,
+    write_config,
+    write_tables,
+)
 from tests.results.test_schema import problems
 
 IDS = RowIds.from_values(np.array(["ann", "bess", "cleo", "dora"]))
@@ -23,7 +32,11 @@ SOME = IDS.take(np.array([1, 2]))
 
 
 def charge(scores: int, session: str = "", ids: RowIds = IDS, **facts: Any) -> ScoreCharge:
-    return Charge(((ids, scores),), session, facts)
+    return Charge(((ids, RowOpening(unnamed=scores)),), session, facts)
+
+
+def named(*models: str, ids: RowIds = IDS, trainings: int = 0, session: str = "") -> ScoreCharge:
+    return Charge(((ids, RowOpening(trainings, models=models)),), session)
 
 
 @pytest.fixture
@@ -66,6 +79,82 @@ def test_without_a_limit_it_counts_all_the_same(budget, tmp_path):
         budget.require(charge(1))
 
 
+# --- Models, repeated scores and trainings -------------------------------------------------------
+
+
+def largest(budget: ScoreBudget) -> tuple[int, int, int]:
+    counts = budget.largest()
+    return counts.models, counts.repetitions, counts.trainings
+
+
+def test_a_model_that_scores_a_row_again_is_no_new_model(tmp_path):
+    budget = given_to("bob", tmp_path, limit=2)
+    budget.charge(named("first"))
+    budget.charge(named("first", ids=SOME))
+    assert largest(budget) == (1, 1, 0)
+    budget.charge(named("second", ids=SOME))
+    # Two models have scored some rows: a third may not, and both may score them again.
+    for attempt in (budget.require, budget.charge):
+        with refused(BudgetExceeded, setting="scores_per_row", names=("2 of 4", 2)):
+            attempt(named("third"))
+    budget.charge(named("first", "second", ids=SOME))
+    assert largest(budget) == (2, 3, 0)
+    budget.charge(named("third", ids=IDS.take(np.array([0, 3]))))
+
+
+def test_any_number_of_models_is_told_apart(tmp_path):
+    """More models than one number of the store has bits."""
+    budget, models = given_to("bob", tmp_path), [f"model {number}" for number in range(90)]
+    for model in models:
+        budget.charge(named(model))
+    assert largest(budget) == (90, 0, 0)
+    budget.charge(named(*models[::7], ids=SOME))
+    assert largest(budget) == (90, len(models[::7]), 0)
+    assert given_to("carol", tmp_path).most_given() == 0
+    assert budget.store.verify() is not None
+
+
+def test_repeated_scores_and_trainings_have_limits_of_their_own(tmp_path):
+    store = ConsentStore(tmp_path / "alice.consent.sqlite")
+    budget = ScoreBudget(store, "bob", repetitions=1, trainings=2)
+    for session in ("first", "second"):
+        # A session is charged once, repeated scores and trainings too.
+        for _ in range(2):
+            budget.charge(named("model", trainings=1, session=session))
+    assert largest(budget) == (1, 1, 2)
+    with refused(BudgetExceeded, setting="repetitions_per_row"):
+        budget.charge(named("model", ids=SOME))
+    with refused(BudgetExceeded, setting="trainings_per_row", names=2):
+        budget.charge(named(trainings=1, session="third"))
+    assert largest(budget) == (1, 1, 2)
+
+
+def test_rows_beyond_a_limit_that_was_lowered_are_scored_again_only(tmp_path):
+    given_to("bob", tmp_path).charge(named("first", "second", "third"))
+    lowered = given_to("bob", tmp_path, limit=1)
+    lowered.charge(named("first"))
+    with refused(BudgetExceeded, setting="scores_per_row"):
+        lowered.charge(named("fourth"))
+
+
+def test_counts_of_release_0_3_are_those_of_models_without_a_name(tmp_path):
+    """Made by the code of commit cb7f9c79: three scores of ann and bess, two of cleo."""
+    sample = Path(__file__).with_name("release_0_3.sqlite.gz")
+    (tmp_path / "alice.consent.sqlite").write_bytes(gzip.decompress(sample.read_bytes()))
+    budget = given_to("bob", tmp_path, limit=3)
+    assert (budget.sessions(), budget.store.verify()) == (("first",), 4)
+    assert largest(budget) == (3, 0, 0)
+    assert largest(given_to("carol", tmp_path)) == (7, 0, 0)
+    with refused(BudgetExceeded, setting="scores_per_row", names="2 of 4"):
+        budget.charge(named("new"))
+    cleo = IDS.take(np.array([2]))
+    budget.charge(named("new", ids=cleo, trainings=1))
+    budget.charge(named("new", ids=cleo))
+    assert largest(budget) == (3, 1, 1)
+    (session,) = (one for one in budget.exposed_sessions() if one.partner == "bob")
+    assert (session.mechanism, session.scores_per_row) == ("sealed", 3)
+
+
 # --- Two parties ---------------------------------------------------------------------------------
 
 
@@ -92,19 +181,87 @@ def test_held_out_rows_are_counted_at_every_look(tmp_path):
     assert given(tmp_path) == 3
 
 
-def test_a_training_that_opens_sums_alone_counts_as_one_score_of_each_row(tmp_path):
-    """Two trainings that differ in one label reveal about one score of that row."""
-    agreed = {**MECHANISMS["mutual"], "passes": 1}
+def test_trainings_that_open_no_score_charge_none(tmp_path):
+    """Three trainings of one table, where a row may be scored by two models."""
+    furnish(tmp_path, 2, **{**MECHANISMS["mutual"], "passes": 1, "held-out": 0})
+    for trained in (1, 2, 3):
+        run_both(tmp_path, act=lambda party: party.run(fresh=True)).records  # noqa: B018
+        assert largest(given_to("bob", tmp_path)) == (0, 0, trained)
+    alice, _ = run_both(tmp_path, act=lambda party: party.dry_run()).records
+    assert "refused" not in alice["columns_exposed"]["warning"]
+
+
+def test_trainings_of_a_row_end_at_their_limit(tmp_path, capsys):
+    furnish(tmp_path, None, **{**MECHANISMS["mutual"], "passes": 1})
+    write_config(
+        tmp_path,
+        "alice",
+        agreement={**MECHANISMS["mutual"], "passes": 1},
+        privacy={"trainings-per-row": 1},
+    )
+    run_both(tmp_path).records  # noqa: B018 - raises where a side failed
+    again = run_both(tmp_path, act=lambda party: party.run(fresh=True)).alice
+    assert isinstance(again, BudgetExceeded)
+    assert again.setting == "trainings_per_row"
+    assert run(["ledger", str(tmp_path / "alice.toml"), "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["trainings_per_row"] == 1
+    assert [one["trainings"] for one in record["row_accounts"]] == [1]
+
+
+HELD_OUT = {**MECHANISMS["mutual"], "passes": 1, "held-out": 0.2}
+
+
+def test_a_training_beyond_the_limit_opens_no_score_of_held_out_rows(tmp_path):
+    """Six columns, so that two models may score a row: the third training has no AUC."""
+    furnish(tmp_path, None, **HELD_OUT)
+    for trained in (1, 2):
+        alice, bob = run_both(tmp_path, act=lambda party: party.run(fresh=True)).records
+        assert bob["metrics"]["held_out"]["auc"] > 0
+        assert "held_out_unscored" not in alice | bob
+        assert largest(given_to("bob", tmp_path)) == (trained, 0, trained)
+    dry, _ = run_both(tmp_path, act=lambda party: party.dry_run()).records
+    assert "scores-per-row = 3" in dry["columns_exposed"]["warning"]
+    alice, bob = run_both(tmp_path, act=lambda party: party.run(fresh=True)).records
+    assert "held_out" not in bob["metrics"]
+    assert "scores-per-row = 3" in alice["held_out_unscored"]
+    assert "scores-per-row" in bob["held_out_unscored"]
+    assert largest(given_to("bob", tmp_path)) == (2, 0, 3)
+    # The line that it names.
+    write_config(tmp_path, "alice", agreement=HELD_OUT, privacy={"scores-per-row": 3})
+    _, bob = run_both(tmp_path, act=lambda party: party.run(fresh=True)).records
+    assert bob["metrics"]["held_out"]["auc"] > 0
+    assert largest(given_to("bob", tmp_path)) == (3, 0, 4)
+
+
+def test_a_training_that_opens_no_score_resumes_without_one(tmp_path):
+    """Alice's limit is raised while it is interrupted: what the two have agreed on stays."""
+    agreed = {**HELD_OUT, "passes": 3}
     furnish(tmp_path, 1, **agreed)
     run_both(tmp_path).records  # noqa: B018 - raises where a side failed
-    assert given(tmp_path) == 1
+    pulled = pulled_at("alice", 2, Boundary)
+    assert isinstance(
+        run_both(tmp_path, act=lambda party: party.run(fresh=True), watch=pulled).alice, Pulled
+    )
+    write_config(tmp_path, "alice", agreement=agreed, privacy={"scores-per-row": 9})
+    alice, bob = run_both(tmp_path).records
+    assert "held_out" not in bob["metrics"]
+    assert "held_out_unscored" in alice
+    assert largest(given_to("bob", tmp_path)) == (1, 0, 2)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_few_columns_are_named_before_a_training_begins(tmp_path, columns):
+    """Values of few decimals are whole numbers of a small unit."""
+    furnish(tmp_path, 9, **{**MECHANISMS["mutual"], "passes": 1})
+    write_tables(tmp_path, alice=columns)
     alice, _ = run_both(tmp_path, act=lambda party: party.dry_run()).records
-    assert alice["columns_exposed"]["scores_per_row"] == 0
-    assert "refused" in alice["columns_exposed"]["warning"]
-    # The same rows again, in another session.
-    again = run_both(tmp_path, act=lambda party: party.run(fresh=True))
-    assert isinstance(again.alice, BudgetExceeded)
-    assert given(tmp_path) == 1
+    about = {1: "one column", 2: "two columns of whole numbers"}.get(columns, "")
+    named = [text for text in ("one column", "two columns of whole") if text in str(alice)]
+    assert bool(named) == bool(about)
+    logged = (tmp_path / "alice.log").read_text()
+    assert about in logged
+    assert ("reveal" in logged) == bool(about)
 
 
 def test_a_dry_run_tells_alice_what_bob_was_given_and_charges_nothing(tmp_path):

@@ -24,6 +24,7 @@ from taciturn.party.consent import (
     ConsentStore,
     PartnerBudget,
     RowCounter,
+    RowOpening,
     ScoreBudget,
     ServiceBudget,
 )
@@ -90,24 +91,36 @@ def test_looking_charges_nothing(tmp_path):
 def test_what_a_service_gives_counts_with_trainings_and_predictions(tmp_path):
     store = ConsentStore(tmp_path / "consent.sqlite")
     scores, rows = ScoreBudget(store, "bob", 3), RowIds.from_values(["a"])
-    scores.charge(Charge(((rows, 1),), "training"))
+    scores.charge(Charge(((rows, RowOpening(unnamed=1)),), "training"))
     with service(tmp_path) as budget:
-        partner = PartnerBudget(budget, scores, rows_per_day=4)
+        partner = PartnerBudget(budget, scores, "model", rows_per_day=4)
         assert [partner.admit(3), partner.admit(3)] == [3, 1]
         assert partner.spend(["a", "b"]) == [True, True]
-        # A prediction meanwhile.
-        scores.charge(Charge(((rows, 1),)))
-        assert partner.spend(["a", "b"]) == [False, True]
-    assert scores.most_given() == 3
+        # A prediction meanwhile, by another model.
+        scores.charge(Charge(((rows, RowOpening(unnamed=1)),)))
+        assert scores.most_given() == 3
+        # The served model has scored the row already; a new one may not.
+        assert partner.spend(["a", "b"]) == [True, True]
+        other = PartnerBudget(budget, scores, "other", rows_per_day=None)
+        assert other.spend(["a", "b"]) == [False, True]
+    assert (scores.largest().models, scores.largest().repetitions) == (3, 1)
     with refused(BudgetExceeded, setting="scores_per_row"):
-        scores.charge(Charge(((rows, 1),)))
+        scores.charge(Charge(((rows, RowOpening(unnamed=1)),)))
+
+
+def test_repeated_scores_of_a_service_end_at_their_own_limit(tmp_path):
+    scores = ScoreBudget(ConsentStore(tmp_path / "consent.sqlite"), "bob", 1, repetitions=2)
+    with service(tmp_path) as budget:
+        partner = PartnerBudget(budget, scores, "model", rows_per_day=None)
+        assert [partner.spend(["a"]) for _ in range(4)] == [[True]] * 3 + [[False]]
+    assert (scores.largest().models, scores.largest().repetitions) == (1, 2)
 
 
 def test_a_row_is_in_so_many_answers_of_a_service_and_no_more(tmp_path):
     scores = ScoreBudget(ConsentStore(tmp_path / "consent.sqlite"), "bob")
-    scores.charge(Charge(((RowIds.from_values(["a"]), 5),), "training"))
+    scores.charge(Charge(((RowIds.from_values(["a"]), RowOpening(unnamed=5)),), "training"))
     with service(tmp_path) as budget:
-        partner = PartnerBudget(budget, scores, None, answers=3)
+        partner = PartnerBudget(budget, scores, "model", None, answers=3)
         assert partner.admit(9) == 9
         assert [partner.spend(["a"]) for _ in range(4)] == [[True]] * 3 + [[False]]
 

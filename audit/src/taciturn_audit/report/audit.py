@@ -11,6 +11,7 @@ from taciturn.report.blocks import (
     Badge,
     Blanks,
     Block,
+    Facts,
     Paragraph,
     Section,
     Span,
@@ -19,8 +20,9 @@ from taciturn.report.blocks import (
     table,
 )
 from taciturn.report.formatting import NONE, data_size, epsilon, interval, printed_date, share
-from taciturn.report.training import training_blocks
+from taciturn.report.training import SHARED_PEOPLE, ledger_facts, training_blocks
 from taciturn_audit.report.columns import adversary_blocks, look_tables, skipped_facts
+from taciturn_audit.report.openings import openings_blocks
 from taciturn_audit.results.audit import (
     Distinguisher,
     Evidence,
@@ -82,19 +84,33 @@ def audit_blocks(audit: AuditResult) -> list[Block]:
     lines += evidence_words(audit, conclusion)
     shuffled = f"{SHUFFLED}: what the protocol alone leaks"
     bob = _bob_seat(audit)
-    simulated = [NOT_ENCRYPTED] if conclusion.simulated else []
+    cautions: list[Block] = [NOT_ENCRYPTED] if conclusion.simulated else []
+    first = [*cautions, *training_blocks(audit), who_learns_what(audit)]
+    opened = _openings(audit)
     if audit.runs[0].seat == "bob":
-        return [*simulated, *training_blocks(audit), *bob]
+        return [*first, *bob, *opened]
     return [
-        *simulated,
-        *training_blocks(audit),
+        *first,
         *([scores(canary.findings, canary.verdict, shuffled)] if canary is not None else []),
         scores(run.findings, run.verdict, "How well Alice can recover the training labels"),
         *(Paragraph(line, "muted") for line in lines),
         *([] if conclusion.apart is None else apart_blocks(conclusion.apart)),
         *bob,
+        *opened,
         verdict_section(audit, conclusion),
     ]
+
+
+def _openings(audit: AuditResult) -> list[Block]:
+    return [] if audit.openings is None else openings_blocks(audit.openings)
+
+
+def who_learns_what(audit: AuditResult) -> Section:
+    """What is disclosed for certain, and what the ledger says; attacks may show more."""
+    ledgers = [training.ledger for training in audit.trainings]
+    ledger = max(ledgers, key=lambda ledger: ledger.label_epsilon_total)
+    facts = Facts({"both": SHARED_PEOPLE, **ledger_facts(ledger)})
+    return Section("Who learns what", "learns", (facts,), "Who learns what")
 
 
 def _bob_seat(audit: AuditResult) -> list[Block]:
@@ -132,9 +148,10 @@ def concluding_section(
     last = max((n for n, line in enumerate(lines) if _NO_PROOF in line), default=0)
     lines = [line if n == last else line.replace(_NO_PROOF, "") for n, line in enumerate(lines)]
     paragraphs = (*map(Paragraph, lines), *blocks)
-    return headline_section(
-        conclusion.headline, conclusion.status, paragraphs, simulated=conclusion.simulated
-    )
+    caution = "Unprotected." if conclusion.unprotected else ""
+    if conclusion.simulated:
+        caution = "Not encrypted."
+    return headline_section(conclusion.headline, conclusion.status, paragraphs, caution)
 
 
 _NO_PROOF = " That is not a proof of safety."
@@ -148,12 +165,13 @@ NOT_ENCRYPTED = Paragraph(
 
 
 def headline_section(
-    headline: str, status: Status, blocks: tuple[Block, ...], *, simulated: bool = False
+    headline: str, status: Status, blocks: tuple[Block, ...], caution: str = ""
 ) -> Section:
-    """The section that a report opens with; without encryption its colour is never green."""
+    """The section that a report opens with; with a caution its colour is never green."""
     badge = Badge(status.word, status.sign, status.label)
-    if simulated and status in (Status.NOT_SHOWN, Status.NOT_TESTED):
-        badge = Badge(Status.CERTAIN.word, Status.CERTAIN.sign, f"Not encrypted. {status.label}")
+    if caution and status in (Status.NOT_SHOWN, Status.NOT_TESTED):
+        label = f"{caution} {status.label}"
+        badge = Badge(Status.CERTAIN.word, Status.CERTAIN.sign, label)
     return Section(headline, "verdict", blocks, "Verdict", badge)
 
 

@@ -50,6 +50,11 @@ _ANSWERS: dict[Level, b.Words] = {
     ),
     CLEAR: (b.Span("No leak found.", "strong"), " No attack that was run recovered labels."),
 }
+_UNPROTECTED: b.Words = (
+    b.Span("Unprotected.", "warning"),
+    " Nothing bounds what Alice learns. No attack recovered labels in the rehearsal; on other rows "
+    "one may.",
+)
 _NOT_RUN: b.Words = (
     b.Span("No attack was run.", "warning"),
     f" The packages for it are not installed ({install_hint('audit')}); only the mechanism's own "
@@ -255,6 +260,8 @@ def _headline(result: Review) -> tuple[str, b.Badge]:
         return f"Bob can estimate {_own(result, 'alice')} columns", risk
     if too_many := _too_many_scores(result):
         return too_many, risk
+    if check is not None and check.unprotected:
+        return f"Nothing bounds what Alice learns about {_own(result, 'bob')} labels", risk
     if check is not None and check.verdict == AT_RISK:
         return f"{_own(result, 'bob').capitalize()} labels are at risk", risk
     if check is None:
@@ -301,18 +308,18 @@ def _for_alice(result: Review) -> str:
     return (
         f"{words} {limit}, a Bob who deviates can have all {counted(columns, 'column')} of "
         f"a row after at most {counted(columns + 1, 'prediction')} of it. Write scores-per-row = N "
-        "into [privacy] of your settings file (such as alice.toml): Bob then receives at most N "
-        "scores of a row, over all trainings and predictions; this training counts as "
-        f"{opened.this}. With fewer scores he has fewer columns of "
-        "the row, but several columns can fit into one score. N limits the scores of "
-        "each row, not the number of rows."
+        "and repetitions-per-row = M into [privacy] of your settings file (such as alice.toml): a "
+        "row is then scored by at most N models, over all trainings and predictions, and at most M "
+        f"times by one of them again; this training counts as {opened.this}. With fewer scores he "
+        "has fewer columns of the row, but several columns can fit into one score. N and M limit "
+        "the scores of each row, not the number of rows."
     )
 
 
 def _for_bob(result: Review) -> str:
     if result.check is None:
         return "Whether Alice can recover your labels was not tested. Install the audit and repeat."
-    if result.check.verdict != CLEAR:
+    if result.check.verdict != CLEAR or result.check.unprotected:
         return "If you sign, Alice may learn labels of yours. Change the mechanism before you sign."
     return "You rely on the assumption under Privacy cost, and on Alice following the protocol."
 
@@ -331,6 +338,8 @@ def _labels_in_short(result: Review) -> b.Words:
     check = result.check
     if check is None:
         return _NOT_RUN
+    if check.verdict == CLEAR and check.unprotected:
+        return _UNPROTECTED
     attacked = check.attacked or check.verdict != CLEAR
     return _ANSWERS[check.verdict] if attacked else _none_applies(result, "Alice")
 
@@ -458,7 +467,7 @@ def _rehearsed(check: CheckResult, result: Review) -> list[b.Block]:
         b.Paragraph((*in_short, _NO_PROOF) if check.verdict == CLEAR else in_short),
         *_verdicts(check.verdicts),
     ]
-    if check.verdict != CLEAR:
+    if check.verdict != CLEAR or check.unprotected:
         blocks += [b.Heading("Alternatives"), advice_facts(check)]
     if check.bob_seat is not None:
         blocks += rehearsal_blocks(check.bob_seat)
@@ -535,7 +544,7 @@ def _price(result: Review) -> b.Section:
         counts = {"so far": opened.so_far, "this training": opened.this, "then": opened.then}
         facts = {name: f"up to {n:,}" if n else "none" for name, n in counts.items()}
         blocks += [
-            b.Heading("What it costs Alice's columns: scores per row, as counted"),
+            b.Heading("What it costs Alice's columns: models that score a row, as counted"),
             b.Facts({**facts, "limit": limit}),
         ]
     return b.Section(

@@ -146,23 +146,19 @@ def _limit_problems(config: PartyConfig, preview: TrainingPlan) -> Iterator[Taci
         refused = Refusal(problem.message, problem.hint)
     if refused is not None:
         yield SignatureError(refused.why, where=config.where, hint=refused.way_out)
-    opened = opened_sum(preview)
-    if opened is not None and opened.limit is not None and opened.then > opened.limit:
-        yield SignatureError(
-            f"the training gives up to {opened.this:,} scores of a row where {opened.so_far:,} "
-            f"were given before, and this side's limit is {opened.limit:,}",
-            where=config.where,
-            hint="agree on fewer passes or epochs, or raise scores-per-row in [privacy]",
-        )
+    exceeded = preview.consent.over_limit()
+    if exceeded is not None:
+        exceeded.syntax = exceeded.syntax or config.syntax
+        yield SignatureError(exceeded.message, where=config.where, hint=exceeded.hint)
 
 
 def opened_sum(preview: TrainingPlan) -> OpenedSum | None:
-    """The scores of Alice's rows that the peer has, before and after; None at Bob."""
+    """By how many models Alice's rows are scored for the peer, before and after; None at Bob."""
     budget = preview.consent.scores
     if budget is None:
         return None
     held_out, counts = preview.tables.held_out, preview.scores
-    this = max(counts.charge, 0 if held_out is None else counts.per_held_out_row)
+    this = max(counts.per_row, 0 if held_out is None else counts.per_held_out_row)
     so_far = budget.most_given()
     return OpenedSum(so_far=so_far, this=this, then=so_far + this, limit=budget.limit)
 

@@ -10,6 +10,7 @@ from taciturn.engine.callbacks import Callbacks
 from taciturn.jobs.base import Consent, SessionFacts
 from taciturn.jobs.predict.side import Answer, Predicted, PredictionSide
 from taciturn.party.consent.budget import Charge, ScoreBudget
+from taciturn.party.consent.scored_rows import RowOpening
 from taciturn.party.log import Log
 from taciturn.protocol.alice.opening import join_group
 from taciturn.protocol.alice.scoring import answer_rows, score_responder
@@ -46,7 +47,8 @@ class FeatureSide(PredictionSide):
     def _charge(self, event: ScoresDue) -> None:
         if self.budget is not None:
             # Those alone that are scored: of the others the peer learns no number.
-            self.budget.charge(Charge(((event.ids, 1),)))
+            opening = RowOpening(models=(self.used.name.session,))
+            self.budget.charge(Charge(((event.ids, opening),)))
 
     def score(self, table: FeatureTable, entropy: Entropy) -> Program[None]:
         """Give Bob the scores of these rows."""

@@ -73,7 +73,8 @@ class PredictJob(Job[Answer]):
         if used.role == "alice":
             from taciturn.jobs.predict.alice import FeatureSide
 
-            budget = ScoreBudget.from_config(config)
+            columns = len(used.model.columns)
+            budget = ScoreBudget.from_terms(config, used.terms, columns)
             return FeatureSide(*known, identity=identity_of(config), budget=budget)
         from taciturn.jobs.predict.bob import LabelSide
 

@@ -30,6 +30,7 @@ from taciturn.party.applied_model import AppliedModel
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import ScoreBudget
 from taciturn.party.consent.service_budget import PartnerBudget, ServiceBudget
+from taciturn.party.consent.store import ConsentStore
 from taciturn.party.credentials import identity_of
 from taciturn.party.session import Meeting
 from taciturn.protocol.alice.opening import join_group
@@ -93,10 +94,9 @@ class FeatureSide(ServeSide[RoundResponder]):
 
     def __init__(self, config: PartyConfig, used: AppliedModel, opened: ExitStack) -> None:
         super().__init__(config, used, used.shares[0], opened)
-        scores = ScoreBudget.from_config(config)
         responder = self._responder(KeyedEntropy.from_system())
         responder.require_hidden(self.rows.size, MOST_ASKED, ROW_ANSWERS)
-        store = opened.enter_context(closing(scores.store.open()))
+        store = opened.enter_context(closing(ConsentStore.from_config(config).open()))
         self._answers = ROW_ANSWERS if responder.answers_add_up else None
         self._service_budget = ServiceBudget(store)
         self._budget = self._partner_budget(config)
@@ -106,8 +106,10 @@ class FeatureSide(ServeSide[RoundResponder]):
         self._waiting = True
 
     def _partner_budget(self, config: PartyConfig) -> PartnerBudget:
-        scores, limit = ScoreBudget.from_config(config), config.serve.rows_per_day
-        return PartnerBudget(self._service_budget, scores, limit, self._answers)
+        used, limit = self.used, config.serve.rows_per_day
+        scores = ScoreBudget.from_terms(config, used.terms, len(used.model.columns))
+        name = used.name.session
+        return PartnerBudget(self._service_budget, scores, name, limit, self._answers)
 
     def reloaded(self, config: PartyConfig) -> Callable[[], None]:
         """Her limits."""

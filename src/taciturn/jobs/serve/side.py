@@ -54,7 +54,7 @@ REPEAT_SECONDS = 60.0
 # What holds from the next request on where a file is reloaded; all else, from the next start.
 _RELOADED = {
     "data": {"file", "query", "connection"},
-    "privacy": {"scores_per_row"},
+    "privacy": {"scores_per_row", "repetitions_per_row"},
     "serve": {
         *("source", "query", "connection", "aligned", "tokens", "tls_certificate", "tls_key"),
         *("rows_per_day", "requests_per_row_per_day", "max_rows_per_request"),

@@ -10,11 +10,10 @@ each row at Alice's, releases of each label at Bob's. It depends on no label.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from hashlib import sha256
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,6 +28,7 @@ from taciturn.memmap import MEMORY, Scratch, row_blocks
 from taciturn.numerics.subspace import MOST_RATIO
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import Charge, ScoreCharge, opening_facts
+from taciturn.party.consent.scored_rows import RowOpening
 from taciturn.party.tables import PartyTables
 from taciturn.party.training_inputs import (
     TrainingInputs,
@@ -38,7 +38,8 @@ from taciturn.party.training_inputs import (
     terms_for,
 )
 from taciturn.privacy.events import Statement
-from taciturn.protocol.terms import Terms
+from taciturn.protocol.row_sums import RowSumPlan
+from taciturn.protocol.terms import SummedLosses, Terms
 from taciturn.results.cost_preview import Disclosure, Estimate
 from taciturn.settings.study import Point, Study, named
 
@@ -116,9 +117,17 @@ def study_models(
             rows = len(folds) - inside
             with named(point):
                 agreed = terms(point, rows)
+            if study.sums_losses(agreed.agreement.mechanism):
+                judged = len(folds) if study.folds else held_out
+                agreed = agreed.with_sum(SummedLosses(judged, *_judging(study, fold)))
             scored = held_out if fold is None else inside
             models.append(StudyModel(len(models), point, fold, agreed, rows, scored))
     return tuple(models)
+
+
+def _judging(study: Study, fold: int | None) -> tuple[bool, bool]:
+    """Whether a training's held-out rows judge its setting, and whether it leaves out a fold."""
+    return fold is not None or not study.folds, fold is not None
 
 
 def study_trainings(models: Sequence[StudyModel]) -> tuple[StudyTraining, ...]:
@@ -156,34 +165,56 @@ def _terms_of(group: Sequence[StudyModel]) -> Terms:
     return terms if len(group) == 1 else terms.over([_penalty(model) for model in group])
 
 
-def _sum_of_fold(
-    trainings: Sequence[StudyTraining], fold: int, count: Callable[[OpenedScores], int]
-) -> int:
-    """Sum of a training row's counts; ``fold`` is 0 without folds."""
-    return sum(
-        training.opened.per_held_out_row if training.fold == fold else count(training.opened)
-        for training in trainings
-    )
+def sums_of(models: Sequence[StudyModel]) -> RowSumPlan | None:
+    """Scales of the sums that judge the settings of a study; None where scores do.
+
+    Settings may have other ranges of scores, and so other waves; units are the same for all.
+    """
+    terms = models[0].terms
+    return None if terms.summed is None else RowSumPlan.from_terms(terms, terms.summed.rows)
 
 
-def charge_of_fold(trainings: Sequence[StudyTraining], fold: int) -> int:
-    """Scores that Alice's budget is charged for a training row of a fold."""
-    return _sum_of_fold(trainings, fold, attrgetter("charge"))
+def model_name(session: str, point: int) -> str:
+    """The name of a study's model of all training rows, for a combination of values."""
+    return hashlib.sha256(f"{session} model {point}".encode()).hexdigest()[:32]
+
+
+def opened_rows_of(
+    trainings: Sequence[StudyTraining], fold: int | None, session: str = ""
+) -> RowOpening:
+    """What a study opens of a training row of a fold, or of a held-out row (None); 0 without folds.
+
+    A model of a fold scores nothing later, and has no name. Nor has any without a ``session``.
+    """
+    trained = unnamed = 0
+    named: list[str] = []
+    for training in trainings:
+        opened, whole = training.opened, training.fold is None
+        held_out = training.fold == fold
+        scores = opened.per_held_out_row if held_out else opened.per_row
+        trained += not held_out and fold is not None
+        if fold is None and not whole:
+            continue
+        if session and whole and scores and (held_out or opened.by_trained):
+            names = [model_name(session, model.point.number) for model in training.models]
+            named += names
+            scores -= len(names)
+        unnamed += scores
+    return RowOpening(trained, unnamed, tuple(named))
 
 
 def opened_scores(trainings: Sequence[StudyTraining], folds: int) -> OpenedScores:
     """The scores that all trainings open to Bob: the most of one row, and those of all rows."""
     whole, numbers = [training for training in trainings if training.fold is None], max(folds, 1)
     return OpenedScores(
-        per_row=max(
-            _sum_of_fold(trainings, fold, attrgetter("per_row")) for fold in range(numbers)
-        ),
-        charge=max(charge_of_fold(trainings, fold) for fold in range(numbers)),
+        per_row=max(opened_rows_of(trainings, fold).unnamed for fold in range(numbers)),
         per_held_out_row=sum(
             training.opened.per_held_out_row for training in whole if training.scored
         ),
         in_all=sum(training.opened.in_all for training in trainings),
+        by_trained=sum(training.opened.by_trained for training in whole),
         sums=sum(training.opened.sums for training in trainings),
+        study_sums=sum(training.opened.study_sums for training in trainings),
     )
 
 
@@ -254,6 +285,16 @@ class StudyPlan(TrainingPlan):
         settings = self.settings[training.models[0].point.number]
         return TrainingInputs(settings, tables, training.terms)
 
+    @property
+    def sums(self) -> RowSumPlan | None:
+        """Scales of the sums that judge the settings; None where scores do."""
+        return sums_of(self.models)
+
+    @property
+    def judging_labels(self) -> LabelTable | None:
+        """Bob's labels of all rows that judge a setting."""
+        return self.tables.labels if self.study.folds else self.tables.held_out_labels
+
     def labels_of(self, model: StudyModel) -> LabelTable | None:
         """Bob's labels of the rows that judge a model; None where there are none."""
         labels = self.tables.labels
@@ -285,7 +326,7 @@ class StudyPlan(TrainingPlan):
         agreed = "".join(training.terms.agreement.canonical() for training in self.trainings)
         return {
             "study": self.study.canonical(),
-            "terms of the study's models": sha256(agreed.encode()).hexdigest(),
+            "terms of the study's models": hashlib.sha256(agreed.encode()).hexdigest(),
         }
 
     @property
@@ -315,13 +356,20 @@ class StudyPlan(TrainingPlan):
         rows = self.tables.train.rows
         return disclosure_text(self.terms, rows, self.held_out_rows, self.scores, study)
 
-    def score_charge(self, session: str) -> ScoreCharge:
-        """Alice's scores of each row, in total; the session is charged once."""
-        held_out, scores = self.tables.held_out, self.scores
-        rows = [(ids, charge_of_fold(self.trainings, fold)) for fold, ids in self._fold_ids()]
+    def held_out_charge(self, session: str = "") -> None:
+        """None: without scores a study has nothing to choose by."""
+
+    def score_charge(
+        self, session: str = "", model: str = "", *, held_out_opened: bool = True
+    ) -> ScoreCharge:
+        """What all trainings open of each row; ``model`` is the name of the study."""
+        held_out = self.tables.held_out
+        rows = [
+            (ids, opened_rows_of(self.trainings, fold, model)) for fold, ids in self._fold_ids()
+        ]
         if held_out is not None:
-            rows.append((held_out.ids, scores.per_held_out_row))
-        return Charge(tuple(rows), session, opening_facts(self.terms, scores))
+            rows.append((held_out.ids, opened_rows_of(self.trainings, None, model)))
+        return Charge(tuple(rows), session, opening_facts(self.terms, self.scores))
 
     def ledger(self) -> Ledger:
         """Bob's ledger after all trainings, of one representative row for each fold."""

@@ -16,6 +16,7 @@ from taciturn.cli.output import Out, finish, moment, party_provenance, plan_outp
 from taciturn.cli.party_console import shown, stoppable
 from taciturn.errors import ConfigError, PeerStopped, rendering_errors_as
 from taciturn.files import require_writable
+from taciturn.output_paths import PathUse
 
 if TYPE_CHECKING:
     from taciturn.jobs.base import Job
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 def party(
     config: Annotated[
-        Path, typer.Argument(help="This side's TOML file; taciturn init writes one.")
+        Path, PathUse.READ, typer.Argument(help="This side's TOML file; taciturn init writes one.")
     ],
     dry_run: Annotated[
         bool,
@@ -40,11 +41,15 @@ def party(
         bool, typer.Option("--fresh", help="Discard an unfinished session and start a new one.")
     ] = False,
     record: Annotated[
-        Path | None, typer.Option(help="Write the transcript of this side to this file.")
+        Path | None,
+        PathUse.WRITTEN,
+        typer.Option(help="Write the transcript of this side to this file."),
     ] = None,
     out: Out = None,
     html: Annotated[
-        Path | None, typer.Option(help="For a study: write the table as one HTML file.")
+        Path | None,
+        PathUse.WRITTEN,
+        typer.Option(help="For a study: write the table as one HTML file."),
     ] = None,
     watch: Watch = False,
     watch_port: WatchPort = None,

@@ -61,6 +61,8 @@ O = TypeVar("O", bound=SessionOutcome)  # noqa: E741 - the outcome
 _FREE_LIMITS = {
     "answer_interval_milliseconds",
     "scores_per_row",
+    "repetitions_per_row",
+    "trainings_per_row",
     "accept_leak",
     "accept_flips_key",
     "accept_column_exposure",
@@ -181,7 +183,7 @@ LINGER_SECONDS = 60.0
 # What a model's file says beside the figures themselves.
 _VERDICT = (
     *("bob_alone", "partner_adds", "converged", "converged_reason", "diverged", "last_change"),
-    *("last_row_change", "told_quality", "symmetry", "scores_beyond_range"),
+    *("last_row_change", "told_quality", "symmetry", "opened_change", "scores_beyond_range"),
 )
 
 
@@ -238,7 +240,12 @@ class TrainSide(JournaledTraining[FinishedTraining, PartyRun]):
     def run_task(self, session: JournaledSession) -> FinishedTraining:
         """Train, and write the model."""
         inputs, observe = self.plan.on(self.engine), self.callbacks.observe
-        return TrainingTask.resume(inputs, session, self.log, observe, self._record).train()
+        finished = TrainingTask.resume(inputs, session, self.log, observe, self._record).train()
+        if session.opens_held_out:
+            return finished
+        why = self.plan.consent.unscored_text()
+        self.log("warning", about=why)
+        return replace(finished, run=replace(finished.run, held_out_unscored=why))
 
     def to_record(self, outcome: FinishedTraining, state: SessionState) -> bytes:
         """The outcome for the journal."""

@@ -125,8 +125,8 @@ def _worth(result: PartyRun) -> list[Block]:
         made = "" if result.stopped else "All agreed passes were completed. "
         return [Paragraph(f"{made}{_for_alice(result)}")]
     held_out, run = result.metrics.held_out, result.run
-    # Where losses are opened after the last pass, the curve has the last two.
-    once = run.iterations_total == len(run.curve) or result.scores_beyond_range is not None
+    # Of a whole-table training whose losses nobody sees the curve is empty.
+    once = run.iterations_total == len(run.curve) or result.opened_change is not None
     facts: dict[str, Words] = {
         "converged": arrived(
             result.converged,
@@ -155,7 +155,8 @@ def _worth(result: PartyRun) -> list[Block]:
             "the partner adds": partner_adds(result.partner_adds),
         }
     else:
-        facts["the partner adds"] = "not known: no rows were held out"
+        unscored = result.held_out_unscored
+        facts["the partner adds"] = f"not known: {unscored or 'no rows were held out'}"
     if quality is not None:
         facts["told to Alice"] = _told(quality)
     return [*divergence(bool(result.diverged)), Facts(facts)]

@@ -46,8 +46,9 @@ class PartyRun(Result):
     """One side's part in a training; metrics, ledger and all that is optional are Bob's.
 
     ``suspected_wraps`` counts scores in the outer half of their range, where weights are shared.
-    ``scores_beyond_range`` counts those that may lie beyond the range of ``mutual``; there the
-    curve has the losses of the last two passes alone, at the points from which they start.
+    ``opened_change`` is the decrease of the training loss in the last pass of ``mutual``, with
+    noise, and ``scores_beyond_range`` a lower bound on the number of scores that may lie beyond its
+    range; there is neither where it is not opened.
     ``symmetry`` is what Bob's test of the scores of all passes came to, where they are exact.
     ``bob_alone`` has the figures of a model of his columns alone on the held-out rows, and
     ``partner_adds`` what the joint model's AUC has beyond its. There is no ``converged`` where
@@ -55,6 +56,8 @@ class PartyRun(Result):
     lowered the training loss, and ``last_row_change`` the largest change of a training row's
     probability in one of the last two passes, where he sees scores.
     ``told_quality`` is what Bob told Alice of the model, where that was agreed: both have it.
+    ``held_out_unscored`` says why no score of the held-out rows was opened, and which line of
+    Alice's file would change it.
     ``importance`` has Alice's columns, the most important first, where she has their weights.
     """
 
@@ -67,6 +70,7 @@ class PartyRun(Result):
     stopped: str | None
     metrics: PartyMetrics
     suspected_wraps: int | None = field(default=None, metadata=OMITTED)
+    opened_change: float | None = field(default=None, metadata=OMITTED)
     scores_beyond_range: int | None = field(default=None, metadata=OMITTED)
     symmetry: Symmetry | None = field(default=None, metadata=OMITTED)
     ledger: Statement | None = field(metadata=EMPTY)
@@ -79,6 +83,7 @@ class PartyRun(Result):
     last_change: float | None = field(default=None, metadata=OMITTED)
     last_row_change: float | None = field(default=None, metadata=OMITTED)
     told_quality: ToldQuality | None = field(default=None, metadata=OMITTED)
+    held_out_unscored: str | None = field(default=None, metadata=OMITTED)
     importance: tuple[ColumnImportance, ...] | None = field(default=None, metadata=OMITTED)
     peer_confirmed: bool | None = field(default=None, metadata=OMITTED)
 

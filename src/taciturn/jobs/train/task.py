@@ -26,7 +26,7 @@ from taciturn.errors import StateError
 from taciturn.jobs.resumable import JournaledSession
 from taciturn.jobs.train.result import ColumnImportance, PartyMetrics, PartyRun
 from taciturn.memmap import MEMORY, Scratch, drop_pages
-from taciturn.numerics.convergence import assess_convergence
+from taciturn.numerics.convergence import UNMEASURED, UNSEEN, assess_convergence
 from taciturn.numerics.regression_metrics import (
     ModelMetrics,
     added_by_partner,
@@ -154,7 +154,18 @@ def assess(
     shift = terms.log_odds_shift
     losses = [point.train_loss for point in run.run.curve if point.train_loss is not None]
     changes = [point.row_change for point in run.run.curve if point.row_change is not None]
-    arrived = assess_convergence(losses, row_changes=changes, most_loss=most_loss(labels))
+    held_out, truth, scores = tables.held_out, tables.held_out_labels, finished.held_out_scores
+    judged = None if truth is None else _figures(scores, truth, shift)
+    shared = terms.mechanism.shares_scores
+    arrived = assess_convergence(
+        losses,
+        # Where no training loss is opened, that of held-out rows stands in for it.
+        end=judged.loss if shared and judged is not None else None,
+        row_changes=changes,
+        most_loss=most_loss(labels),
+        opened_change=run.opened_change,
+        unseen=UNMEASURED if shared else UNSEEN,
+    )
     run = replace(
         run,
         metrics=replace(run.metrics, train=_figures(finished.train_scores, labels, shift)),
@@ -164,13 +175,12 @@ def assess(
         last_change=arrived.last_change,
         last_row_change=arrived.row_change,
     )
-    held_out, truth, scores = tables.held_out, tables.held_out_labels, finished.held_out_scores
     if held_out is None or truth is None or scores is None:
         return run
     alone = LabelPartyBaseline.fit(tables.train, labels, terms, entropy).scores(held_out)
     return replace(
         run,
-        metrics=replace(run.metrics, held_out=_figures(scores, truth, shift)),
+        metrics=replace(run.metrics, held_out=judged),
         bob_alone=_figures(alone, truth, shift),
         partner_adds=added_by_partner(np.nan_to_num(scores), alone, truth),
     )
@@ -225,7 +235,13 @@ class TrainingTask:
         state = (
             None if body is None else TrainingState.from_bytes(body["state"].encode(), array_store)
         )
-        program = inputs.program(session.entropy, self.bob, state, session.state.scratch)
+        program = inputs.program(
+            session.entropy,
+            self.bob,
+            state,
+            session.state.scratch,
+            opens_held_out=session.opens_held_out,
+        )
         with recording or nullcontext():
             result = session.run_from_checkpoint(
                 program,
@@ -263,6 +279,7 @@ class TrainingTask:
             stopped=None if trained.stopped is None else trained.stopped.value,
             metrics=PartyMetrics(curve=figures.curve or None),
             suspected_wraps=suspected_wraps(terms, trained),
+            opened_change=trained.opened_change if isinstance(trained, BobTrained) else None,
             scores_beyond_range=(
                 trained.scores_beyond_range if isinstance(trained, BobTrained) else None
             ),

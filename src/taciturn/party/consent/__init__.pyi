@@ -8,6 +8,8 @@ from taciturn.party.consent.label_budget import key_name as key_name
 from taciturn.party.consent.label_flips import LabelFlipStore as LabelFlipStore
 from taciturn.party.consent.records import Database as Database
 from taciturn.party.consent.records import Records as Records
+from taciturn.party.consent.scored_rows import RowOpening as RowOpening
+from taciturn.party.consent.scored_rows import ScoredRows as ScoredRows
 from taciturn.party.consent.service_budget import ANSWERS as ANSWERS
 from taciturn.party.consent.service_budget import DAILY as DAILY
 from taciturn.party.consent.service_budget import PartnerBudget as PartnerBudget

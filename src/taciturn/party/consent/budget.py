@@ -7,21 +7,22 @@ of it is charged.
 
 **Assumes.** What ``store`` assumes; and that a row keeps its id, and a partner its name.
 
-Alice's budget of opened scores: how many scores of each of her rows a partner was given.
+Alice's budget of opened scores: by how many models each of her rows was scored for a partner, how
+often one of them scored it again, and in how many trainings it was a training row
+(``scored_rows``).
 
-A score is a linear function of a row, and enough of them determine the row
-(``taciturn.engine.exposure``). Trainings, held-out rows, predictions and services charge the same
-account. A training is charged as a whole, for the most scores that it can open; a prediction and a
-service are charged one score a row.
+Enough scores by different models determine a row (``taciturn.engine.exposure``). Trainings,
+held-out rows, predictions and services charge the same account. A training is charged as a whole,
+for the most scores that it can open.
 """
 
 from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
 
@@ -34,9 +35,18 @@ from taciturn.errors import BudgetExceeded
 from taciturn.files import canonical_json
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.records import Account, Records, Tags, Values
+from taciturn.party.consent.scored_rows import (
+    REPETITIONS,
+    SCORES,
+    LargestCounts,
+    RowChange,
+    RowOpening,
+    Rows,
+    ScoredRows,
+)
 from taciturn.party.consent.store import ConsentStore
 from taciturn.protocol.terms import Terms
-from taciturn.results.cost_preview import ExposedSession
+from taciturn.results.cost_preview import ExposedSession, ScoreAccount
 from taciturn.setting_syntax import Hint
 
 SESSION = "session"
@@ -98,11 +108,11 @@ class RowBudget(Generic[A]):
 
     def require(self, charge: Charge[A]) -> None:
         """Insists that a charge is within the limit (else BudgetExceeded); charges nothing."""
-        if self.limit is not None:
+        if self.limited:
             with self.store.reading() as records:
                 account = self.account(records)
                 if not self._is_charged(account, charge.session):
-                    self._apply(account, charge, self._tags(account, charge), write=False)
+                    self._apply(records, charge, self._tags(account, charge), write=False)
 
     def charge(self, charge: Charge[A]) -> None:
         """Charges the budget before anything is sent; nothing is charged on BudgetExceeded."""
@@ -116,9 +126,14 @@ class RowBudget(Generic[A]):
             with opened.transaction() as records:
                 account = self.account(records)
                 if not self._is_charged(account, charge.session):
-                    self._apply(account, charge, tags, write=True)
+                    self._apply(records, charge, tags, write=True)
                     if charge.session:
                         account.write_entry(SESSION, charge.session, canonical_json(charge.facts))
+
+    @property
+    def limited(self) -> bool:
+        """Whether a charge can be refused."""
+        return self.limit is not None
 
     def sessions(self) -> tuple[str, ...]:
         """The sessions that were charged, the oldest first."""
@@ -130,17 +145,10 @@ class RowBudget(Generic[A]):
         return records.account(self.namespace.name, self.partner)
 
     @abstractmethod
-    def _added(self, account: Account, before: Values, amount: A, *, write: bool) -> Values:
-        """The values of rows after a charge; BudgetExceeded where it is not within the limit."""
-
     def _apply(
-        self, account: Account, charge: Charge[A], tags: Sequence[Tags], *, write: bool
+        self, records: Records, charge: Charge[A], tags: Sequence[Tags], *, write: bool
     ) -> None:
-        for of_rows, (_, amount) in zip(tags, charge.rows, strict=True):
-            before = account.values(of_rows)
-            after = self._added(account, before, amount, write=write)
-            if write:
-                account.write_values(of_rows, after)
+        """Charge rows by their tags, if ``write``; BudgetExceeded beyond the limit."""
 
     @staticmethod
     def _tags(account: Account, charge: Charge[A]) -> list[Tags]:
@@ -151,39 +159,93 @@ class RowBudget(Generic[A]):
         return bool(session) and account.entry(SESSION, session) is not None
 
 
-ScoreCharge: TypeAlias = Charge[int]
-"""The number of scores of each row that are about to be opened."""
+ScoreCharge: TypeAlias = Charge[RowOpening]
+"""What is about to be opened of each row."""
+
+_LEAST_MODELS = 2
+_COLUMNS_PER_MODEL = 4
+
+
+def score_limit(config: PartyConfig, terms: Terms, columns: int) -> int | None:
+    """Limit on the models that score a row; ``columns`` are Alice's. None for no limit.
+
+    Where training opens no scores, Alice's columns are at stake only through what is opened later:
+    a quarter as many functions of a row as it has columns leave most of it unknown.
+    """
+    limit = config.privacy.scores_per_row
+    if limit is not None or not terms.mechanism.shares_scores:
+        return limit
+    return max(_LEAST_MODELS, columns // _COLUMNS_PER_MODEL)
 
 
 def opening_facts(terms: Terms, opened: OpenedScores) -> dict[str, Any]:
-    """Record of a training: its mechanism, and the most scores of one training row."""
-    # Rows of a fold are scored by a model that was not trained on them.
-    exposes = not terms.mechanism.shares_scores
+    """Record of a training or study: its mechanism, and the most scores of one training row."""
     return {
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "mechanism": terms.agreement.mechanism,
-        "scores_per_row": opened.per_row if exposes else 0,
+        "scores_per_row": opened.per_row,
     }
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreBudget(RowBudget[int]):
-    """The scores of each row that a partner was given."""
+class ScoreBudget(RowBudget[RowOpening]):
+    """The scores of each row that a partner was given; ``limit`` is on the models of a row.
 
-    namespace: ClassVar[Namespace] = Namespace("scores", "scores of a row", "scores_per_row")
+    ``repetitions`` limits how often models score a row again, and ``trainings`` how many have it as
+    a training row.
+    """
+
+    namespace: ClassVar[Namespace] = Namespace(SCORES, "models' scores of a row", "scores_per_row")
 
     limit: int | None = None
+    repetitions: int | None = None
+    trainings: int | None = None
 
     @classmethod
     def from_config(cls, config: PartyConfig, announce: Announce = noop) -> ScoreBudget:
-        """Alice's budget for this peer."""
-        store = ConsentStore.from_config(config, announce)
-        return cls(store, config.peer, config.privacy.scores_per_row)
+        """Alice's budget for this peer, with the limits that her file sets."""
+        store, limits = ConsentStore.from_config(config, announce), config.privacy
+        return cls(
+            store,
+            config.peer,
+            limits.scores_per_row,
+            limits.repetitions_per_row,
+            limits.trainings_per_row,
+        )
+
+    @classmethod
+    def from_terms(
+        cls, config: PartyConfig, terms: Terms, columns: int, announce: Announce = noop
+    ) -> ScoreBudget:
+        """Alice's budget for a model of these terms, with its default limit."""
+        limit = score_limit(config, terms, columns)
+        return replace(cls.from_config(config, announce), limit=limit)
+
+    @property
+    def limited(self) -> bool:
+        """Whether a charge can be refused."""
+        return (self.limit, self.repetitions, self.trainings) != (None, None, None)
 
     def most_given(self) -> int:
-        """The most scores of one row that the partner was given so far."""
+        """The most models that have scored one row for the partner."""
+        return self.largest().models
+
+    def models_after(self, charge: ScoreCharge) -> int:
+        """The most models that have scored one of these rows after a charge, or are charged."""
         with self.store.reading() as records:
-            return max(self.account(records).distinct_values(), default=0)
+            account = self.account(records)
+            if self._is_charged(account, charge.session):
+                return 0
+            rows = ScoredRows(records, self.partner)
+            changes = (
+                rows.change(account.tags(ids.series), opening) for ids, opening in charge.rows
+            )
+            return max((int((one.models + one.new).max(initial=0)) for one in changes), default=0)
+
+    def largest(self) -> LargestCounts:
+        """The largest counts of one row."""
+        with self.store.reading() as records:
+            return ScoredRows(records, self.partner).largest()
 
     def exposed_sessions(self) -> tuple[ExposedSession, ...]:
         """The sessions, with any partner, that opened scores of training rows, the oldest first."""
@@ -195,10 +257,58 @@ class ScoreBudget(RowBudget[int]):
             ]
         return tuple(session for session in listed if session.scores_per_row != 0)
 
-    def _added(self, account: Account, before: Values, amount: int, *, write: bool) -> Values:
-        after = before + amount
-        over = 0 if self.limit is None else int(np.count_nonzero(after > self.limit))
-        if self.limit is not None and over:
-            rows, most = f" for {over:,} of {len(before):,} rows", int(before.max())
-            raise self.namespace.exceeded(self.partner, most, most + amount, self.limit, rows)
-        return after
+    def accounts(self) -> tuple[ScoreAccount, ...]:
+        """What was opened to each partner."""
+        with self.store.reading() as records:
+            return tuple(
+                ScoreAccount(
+                    partner=account.name, **asdict(ScoredRows(records, account.name).largest())
+                )
+                for account in records.accounts(self.namespace.name)
+            )
+
+    def allowed(self, rows: ScoredRows, change: RowChange) -> Rows:
+        """The rows of a change that are within every limit."""
+        allowed = np.ones(len(change.tags), bool)
+        for _, before, added, limit in self._limited(rows, change):
+            allowed &= (added == 0) | (before + added <= limit)
+        return allowed
+
+    def _apply(
+        self, records: Records, charge: ScoreCharge, tags: Sequence[Tags], *, write: bool
+    ) -> None:
+        rows = ScoredRows(records, self.partner)
+        for of_rows, (_, opening) in zip(tags, charge.rows, strict=True):
+            change = rows.change(of_rows, opening)
+            for namespace, before, added, limit in self._limited(rows, change):
+                self._require_within(namespace, before, added, limit)
+            if write:
+                rows.write(change)
+
+    def _limited(
+        self, rows: ScoredRows, change: RowChange
+    ) -> Iterator[tuple[Namespace, Values, Values, int]]:
+        """Every limit with the counts of the rows before, and what is added to each."""
+        if self.limit is not None:
+            yield self.namespace, change.models, change.new, self.limit
+        if self.repetitions is not None:
+            yield _REPETITIONS, rows.repetitions(change.tags), change.again, self.repetitions
+        if self.trainings is not None:
+            added = np.full(len(change.tags), change.opening.trainings)
+            yield _TRAININGS, change.trainings, added, self.trainings
+
+    def _require_within(
+        self, namespace: Namespace, before: Values, added: Values, limit: int
+    ) -> None:
+        after = before + added
+        # A row that is beyond a limit that was lowered may stay there.
+        beyond = (added > 0) & (after > limit)
+        over = int(np.count_nonzero(beyond))
+        if over:
+            rows = f" for {over:,} of {len(before):,} rows"
+            most, then = int(before[beyond].max()), int(after[beyond].max())
+            raise namespace.exceeded(self.partner, most, then, limit, rows)
+
+
+_REPETITIONS = Namespace(REPETITIONS, "repeated scores of a row", "repetitions_per_row")
+_TRAININGS = Namespace("trainings", "trainings of a row", "trainings_per_row")

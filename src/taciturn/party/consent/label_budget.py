@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import ClassVar, TypeAlias
 
@@ -29,7 +29,7 @@ from taciturn.engine.callbacks import Announce, noop
 from taciturn.errors import FileError
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import SESSION, Charge, Namespace, RowBudget
-from taciturn.party.consent.records import Account, Records, Values
+from taciturn.party.consent.records import Account, Records, Tags, Values
 from taciturn.party.consent.store import ConsentStore
 from taciturn.party.state_store import key_place, state_key
 from taciturn.privacy.events import EVENTS, NonPrivate, PrivacyEvent, Statement, price
@@ -132,6 +132,16 @@ class LabelBudget(RowBudget[Mapping[Release, int]]):
                 ),
             )
         return account
+
+    def _apply(
+        self, records: Records, charge: LabelCharge, tags: Sequence[Tags], *, write: bool
+    ) -> None:
+        account = self.account(records)
+        for of_rows, (_, amount) in zip(tags, charge.rows, strict=True):
+            before = account.values(of_rows)
+            after = self._added(account, before, amount, write=write)
+            if write:
+                account.write_values(of_rows, after)
 
     def _added(
         self, account: Account, before: Values, amount: Mapping[Release, int], *, write: bool

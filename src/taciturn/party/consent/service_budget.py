@@ -1,20 +1,24 @@
 """Budgets of a service: rows that are asked for a day, and how often one row is scored.
 
-At Alice a row that is served counts as an opened score (``score_budget``), and as an answer of a
-service. At Bob the rows count that callers ask for. Days are those of UTC.
+At Alice a row that is served counts as scored by the served model (``budget``), and as an answer of
+a service. At Bob the rows count that callers ask for. Days are those of UTC.
 
 **Assumes.** The clock's date is right.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import partial
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
 from taciturn.party.consent.budget import Namespace, ScoreBudget
+from taciturn.party.consent.records import Records
+from taciturn.party.consent.scored_rows import RowOpening, Rows, ScoredRows
 from taciturn.party.consent.store import OpenStore
 
 ASKED = Namespace("asked-rows", "rows today", "rows_per_day")
@@ -28,6 +32,15 @@ _DAY = "day"
 # The value of a row that is counted by day: the day, and how often on that day.
 _DAY_SHIFT = 32
 
+ChargeRows: TypeAlias = Callable[[Rows], None]
+
+
+class Counter(Protocol):
+    """What a service counts of rows."""
+
+    def look(self, records: Records, ids: Sequence[str], day: int) -> tuple[Rows, ChargeRows]:
+        """The rows that may be counted once more on a day, and what counts some of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class RowCounter:
@@ -37,6 +50,37 @@ class RowCounter:
     who: str = ""
     limit: int | None = None
     daily: bool = False
+
+    def look(self, records: Records, ids: Sequence[str], day: int) -> tuple[Rows, ChargeRows]:
+        """The rows below the limit, and what adds one to the counts of some rows."""
+        account = records.account(self.namespace.name, self.who)
+        tags = account.tags(ids)
+        values = account.values(tags)
+        start = day << _DAY_SHIFT if self.daily else 0
+        # A count of an earlier day is over.
+        counts = np.where(values >> _DAY_SHIFT == start >> _DAY_SHIFT, values - start, 0)
+        after = start + counts + 1
+
+        def charge(rows: Rows) -> None:
+            account.write_values(tags[rows], after[rows])
+
+        allowed = np.ones(len(tags), bool) if self.limit is None else counts < self.limit
+        return allowed, charge
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCounter:
+    """Scores of rows by one model, in Alice's budget of scores."""
+
+    budget: ScoreBudget
+    model: str
+
+    def look(self, records: Records, ids: Sequence[str], day: int) -> tuple[Rows, ChargeRows]:
+        """The rows that the budget lets the model score, and what charges some rows."""
+        scored = ScoredRows(records, self.budget.partner)
+        tags = self.budget.account(records).tags(ids)
+        change = scored.change(tags, RowOpening(models=(self.model,)))
+        return self.budget.allowed(scored, change), partial(scored.write, change)
 
 
 class ServiceBudget:
@@ -61,7 +105,7 @@ class ServiceBudget:
         return admitted
 
     def spend(
-        self, counters: Sequence[RowCounter], ids: Sequence[str], *, write: bool = True
+        self, counters: Sequence[Counter], ids: Sequence[str], *, write: bool = True
     ) -> list[bool]:
         """Charges the rows that every counter allows once more, and returns which; or only looks.
 
@@ -69,40 +113,34 @@ class ServiceBudget:
         """
         day = _today().toordinal()
         with self._store.transaction(write=write) as records:
-            allowed, charges = np.ones(len(ids), bool), []
-            for counter in counters:
-                account = records.account(counter.namespace.name, counter.who)
-                tags = account.tags(ids)
-                values = account.values(tags)
-                start = day << _DAY_SHIFT if counter.daily else 0
-                # A count of an earlier day is over.
-                counts = np.where(values >> _DAY_SHIFT == start >> _DAY_SHIFT, values - start, 0)
-                if counter.limit is not None:
-                    allowed &= counts < counter.limit
-                charges.append((account, tags, start + counts + 1))
+            looks = [counter.look(records, ids, day) for counter in counters]
+            allowed = np.ones(len(ids), bool)
+            for within, _ in looks:
+                allowed &= within
             if write:
-                for account, tags, after in charges:
-                    account.write_values(tags[allowed], after[allowed])
+                for _, charge in looks:
+                    charge(allowed)
         return [bool(within) for within in allowed]
 
 
 class PartnerBudget:
     """Alice's limits on what a service gives to her peer; None for any number.
 
-    Scores count with those of trainings and predictions. A row may be in ``answers`` answers of
-    services.
+    The scores of ``model`` count with those of trainings and predictions. A row may be in
+    ``answers`` answers of services.
     """
 
     def __init__(
         self,
         budget: ServiceBudget,
         scores: ScoreBudget,
+        model: str,
         rows_per_day: int | None,
         answers: int | None = None,
     ) -> None:
         self._budget, self._partner, self._rows_per_day = budget, scores.partner, rows_per_day
         self._counters = (
-            RowCounter(ScoreBudget.namespace, self._partner, scores.limit),
+            ModelCounter(scores, model),
             RowCounter(ANSWERS, self._partner, answers),
         )
 

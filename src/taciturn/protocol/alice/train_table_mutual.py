@@ -1,9 +1,9 @@
 """Alice's side of newton in which nobody sees a score.
 
 The chart of messages, and what both sides do alike, stand in ``taciturn.protocol.mutual_table``.
-Alice's own part is her tables of the sigmoid and of the carries. After the last pass she opens her
-shares of two losses and a count to Bob. Her weights stay shared; with ``reveal`` Bob sends his
-share of hers, and with ``reveal_bob`` she sends hers of his.
+Alice's own part is her tables of the sigmoid and of the carries. With enough rows she opens her
+shares of the change of the loss and of a count to Bob after the last pass. Her weights stay shared;
+with ``reveal`` Bob sends his share of hers, and with ``reveal_bob`` she sends hers of his.
 
 Alice's half of products number by number: her numbers times Bob's, summed, under a mask of hers.
 
@@ -14,7 +14,7 @@ Alice's half of products number by number: her numbers times Bob's, summed, unde
                                                 <-   Phases, or Segments      <numbers>, several
       ResidueShares, or CarryShares             ->   the sums are his shares
        <sum of table * numbers + masks>
-      LossShares           the same of          ->   (to Phases, where the pass's loss is opened)
+      LossShares           the same of          ->   (to Phases, where the pass's loss is summed)
        another table
 """
 
@@ -90,7 +90,7 @@ class SigmoidResponder:
     def residues(self, number: int, scores: IntArray) -> Program[tuple[IntArray, WordArray]]:
         """Her share of the rows' residues, from her table of the sigmoid.
 
-        Where the loss is opened also her shares of the rows' losses, modulo p: the same ciphertexts
+        Where the loss is summed also her shares of the rows' losses, modulo p: the same ciphertexts
         times another table.
         """
         plan = self.plan
@@ -115,7 +115,7 @@ class SigmoidResponder:
     ) -> Program[tuple[WordArray, WordArray]]:
         """Her shares of the sigmoids, and of losses, modulo the prime."""
         plan, sigmoid = self.plan, self.plan.sigmoid_in(number)
-        loss_unit = plan.sums.loss_unit / plan.rows if plan.sums.opens(number) else None
+        loss_unit = plan.sums.loss_unit / plan.rows if plan.sums.sums_loss(number) else None
         shares, losses = np.empty(len(scores), dtype=np.uint64), list[WordArray]()
         for block in slot_blocks(slots, len(scores), sigmoid.entries):
             entropy = self.entropy.fork(f"waves {number} {block.rows.start}")

@@ -5,8 +5,8 @@ Bob's own part is the numbers of waves and segments, under his key, and the labe
 to his share of the residues.
 
 **What he does never depends on what he decrypts**: a fixed number of passes, the same work in
-each, and nothing but uniform numbers to decrypt. After the last pass Alice opens two losses and a
-count to him; no message of his depends on them.
+each, and nothing but uniform numbers to decrypt. With enough rows Alice opens the change of the
+loss and a count to him after the last pass; no message of his depends on them.
 
 Bob's half of products number by number. The chart stands in Alice's file of this name.
 """
@@ -87,7 +87,7 @@ class SigmoidRequester:
         """His share of the rows' residues: what Alice's table makes of his numbers, and the label.
 
         ``halves`` are the residues of scores of zero: half the weight of a row's class, with the
-        label's sign. Where the loss is opened also his shares of the rows' losses, modulo p.
+        label's sign. Where the loss is summed also his shares of the rows' losses, modulo p.
         """
         plan, losses = self.plan, _NONE
         labels = np.rint(halves * plan.sigmoid.step).astype(np.int64)
@@ -118,7 +118,7 @@ class SigmoidRequester:
         slots: SlotScheme,
     ) -> Program[tuple[WordArray, WordArray]]:
         """His shares of the sigmoids times ``factors``, and of losses, modulo the prime."""
-        sigmoid, with_loss = self.plan.sigmoid_in(number), self.plan.sums.opens(number)
+        sigmoid, with_loss = self.plan.sigmoid_in(number), self.plan.sums.sums_loss(number)
         sums = np.empty(len(scores), dtype=np.uint64)
         losses = np.empty(len(scores) if with_loss else 0, dtype=np.uint64)
         for sent, answered in turns(slot_blocks(slots, len(scores), sigmoid.entries)):
@@ -213,7 +213,7 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
                 yield from emit(Progress(schedule.passes_done(number + 1), terms.rounds))
     finally:
         tables.close()
-    figures = yield from sums.read_sums(point.sums, halves)
+    figures = yield from sums.read_sums(point.sums)
     whitening = None if table is None else table.whitening
     share, own_share = weight_shares(plan, point.weights(fraction, ring), bob=whitening)
     if terms.agreement.reveal:
@@ -228,7 +228,7 @@ def train(inputs: BobInputs[EncryptedMechanism]) -> Program[BobTrained]:
         share=share,
         bob_share=own_share,
         means=None if whitening is None else whitening.means,
-        losses=figures.losses,
+        opened_change=figures.change,
         scores_beyond_range=figures.beyond,
     )
 
