@@ -79,10 +79,10 @@ LinkTap: TypeAlias = Recorder | TranscriptFile
 class Outcome:
     """One run: its result, both tables, both parties' weights, and the conversation.
 
-    ``train_scores`` are those of the training rows, with the noise of a joint prediction.
-    ``noise_keys`` has, of each Alice, where her columns stand and the key of her scores' noise.
-    ``loss_shares`` are Alice's and Bob's shares of the sum of the held-out rows' losses, where a
-    study judges by it.
+    ``train_scores`` are those of the training rows, with the noise of a joint prediction, and
+    ``held_out_scores`` those that Bob's program received, if any. ``noise_keys`` has, of each
+    Alice, where her columns stand and the key of her scores' noise. ``loss_shares`` are Alice's and
+    Bob's shares of the sum of the held-out rows' losses, where a study judges by it.
     """
 
     result: TrainingRun
@@ -94,6 +94,7 @@ class Outcome:
     noise_keys: tuple[tuple[slice, bytes], ...] = field(repr=False)
     batches: tuple[IndexArray, ...] = field(default=(), repr=False)
     transcript: Transcript | None = field(default=None, repr=False)
+    held_out_scores: FloatArray | None = field(default=None, repr=False)
     loss_shares: tuple[int, int] | None = field(default=None, repr=False)
 
 
@@ -329,6 +330,7 @@ class _Run:
             train,
             noise,
             tuple(batches.rows),
+            held_out_scores=bobs.held_out_scores,
             loss_shares=_loss_shares(alices, bobs),
         )
 
