@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
@@ -27,9 +27,7 @@ from taciturn.errors import (
     AgreementError,
     PeerStopped,
     RemoteProtocolError,
-    SignatureError,
     StateError,
-    TaciturnError,
 )
 from taciturn.jobs.base import PreparedSide, RunContext
 from taciturn.parallel import one_thread
@@ -38,7 +36,7 @@ from taciturn.party.config import PartyConfig
 from taciturn.party.journal import NONCE_BYTES, Meta, Past, changed_facts
 from taciturn.party.log import Figures, Log
 from taciturn.party.resume import CheckpointPolicy, LinkTap, RunHooks
-from taciturn.party.session import Meeting, PeerSession
+from taciturn.party.session import Meeting
 from taciturn.party.state_store import SessionState, locked_state_folder, state_folder
 from taciturn.party.telemetry import MetricsPublisher
 from taciturn.protocol.events import Boundary, Event, HeldOutDecided
@@ -143,6 +141,7 @@ class JournaledSession:
         if resumed:
             # Into a store that was not there when the session began.
             self.budget.charge("", self.opens_held_out)
+            self.meeting.begun = True
 
         def observed(event: Event) -> None:
             if isinstance(event, HeldOutDecided):
@@ -152,6 +151,7 @@ class JournaledSession:
                 if not resumed:
                     # Before the first score or release leaves; a session is charged once.
                     self.budget.charge(self._name_at(event.state), self.opens_held_out)
+                self.meeting.begun = True
             self.publisher.require_written()
             observe(event)
 
@@ -226,18 +226,15 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
         job, config = context.job, context.config
         session = context.session(publisher.hear)
         log = session.log
-        with _telling(session, job.purpose):
-            self.require_accepted()
+        self.require_accepted()
         with state_folder(config) as state:
             for warning in state.warnings:
                 log("warning", about=warning)
-            with _telling(session, job.purpose, SignatureError):
-                past = self._past(config, state, log)
+            past = self._past(config, state, log)
             budget = self.budget(past.meta.charge_name)
             opens_held_out = True
             if past.done is None:
-                with _telling(session, job.purpose):
-                    opens_held_out = budget.require()
+                opens_held_out = budget.require()
             with (
                 self.at_work(config, log) if past.done is None else nullcontext(),
                 session.meet(job.purpose, past, state.journal) as meeting,
@@ -297,20 +294,6 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
 def _figures_of(outcome: SessionOutcome) -> PartyFigures:
     figures: PartyFigures = outcome.run.run
     return figures
-
-
-@contextmanager
-def _telling(
-    session: PeerSession, purpose: int, kind: type[TaciturnError] = TaciturnError
-) -> Iterator[None]:
-    """Tell the peer why this side does not begin."""
-    try:
-        yield
-    except kind as problem:
-        # A connection that fails now must not hide the problem itself.
-        with suppress(TaciturnError):
-            session.refuse(purpose, problem)
-        raise
 
 
 @contextmanager

@@ -172,10 +172,10 @@ def _refusal(problem: TaciturnError | None, config: PartyConfig) -> Refusal | No
 class FeatureConsent:
     """Alice's consent: scores of her training rows are opened to Bob.
 
-    ``line`` is the line of her file that accepts it, and ``accepts`` what it accepts.
+    ``line`` is the line of her file that accepts it.
     """
 
-    line, accepts = "accept-column-exposure", "columns can be reconstructed"
+    line = "accept-column-exposure"
 
     def __init__(self, plan: TrainingPlan) -> None:
         self.plan, self.config, self.terms = plan, plan.config, plan.terms
@@ -341,10 +341,10 @@ class FeatureConsent:
 class LabelConsent:
     """Bob's consent: his labels pay for what is released about them.
 
-    ``line`` is the line of his file that accepts a leak, and ``accepts`` what it accepts.
+    ``line`` is the line of his file that accepts a leak.
     """
 
-    line, accepts = "accept-leak", "labels can be computed"
+    line = "accept-leak"
 
     def __init__(self, plan: TrainingPlan) -> None:
         self.plan, self.config, self.terms = plan, plan.config, plan.terms
