@@ -31,7 +31,7 @@ from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.party import alice_program
 from taciturn.protocol.codec import decode, kind_of
 from taciturn.protocol.events import Event
-from taciturn.protocol.messages import Hello, Introduction
+from taciturn.protocol.messages import HeldOutScoring, Hello, Introduction
 from taciturn.protocol.observations import Observation, Signal
 from taciturn.protocol.scores import at_scale
 from taciturn.protocol.terms import Terms
@@ -146,11 +146,25 @@ class AliceView:
 
         terms = Terms(self.agreement, RecallScheme(scheme(self.agreement.scheme)))
         inputs = AliceInputs(
-            self.features, terms, self.entropy, held_out=self.held_out, identity=self.identity
+            self.features,
+            terms,
+            self.entropy,
+            held_out=self.held_out,
+            identity=self.identity,
+            opens_held_out=self._opens_held_out,
         )
         session = alice_program(inputs)
         result = replay(session, self.conversation, verify=False, observe=keep)
         return Observations(result.trained.weights, tuple(seen))
+
+    @property
+    def _opens_held_out(self) -> bool:
+        """Whether her limits allowed scores of the held-out rows, as she told Bob."""
+        if self.held_out is not None and self._terms.may_withhold_scores:
+            for frame in self.conversation.frames("alice"):
+                if kind_of(frame) is HeldOutScoring:
+                    return bool(cast(HeldOutScoring, decode(frame)).opened)
+        return True
 
     def until(self, epochs: int) -> AliceView:
         """View after this many epochs, with the weights of that time."""
