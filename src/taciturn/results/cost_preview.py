@@ -104,6 +104,15 @@ class LedgerAccount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LabelStopsAccount:
+    """Stops for labels that one partner has seen: since Bob's last command, and ``in_all``."""
+
+    partner: str
+    stops: int
+    in_all: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreAccount:
     """What Alice opened to one partner of her rows, over all sessions.
 

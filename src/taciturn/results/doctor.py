@@ -17,7 +17,13 @@ from taciturn.errors import TaciturnError, counted
 from taciturn.report.blocks import Block, Facts, Heading, Paragraph, Span, Tone, Words, table
 from taciturn.report.formatting import printed_date
 from taciturn.report.training import label_epsilon, outlook_blocks
-from taciturn.results.cost_preview import LedgerAccount, Outlook, PastExposure, ScoreAccount
+from taciturn.results.cost_preview import (
+    LabelStopsAccount,
+    LedgerAccount,
+    Outlook,
+    PastExposure,
+    ScoreAccount,
+)
 from taciturn.results.serialise import INLINE, OMITTED, Result, key
 from taciturn.setting_syntax import COMMAND_LINE
 
@@ -32,6 +38,7 @@ class LedgerResult(Result):
     file: str
     budget_total: float | None
     accounts: tuple[LedgerAccount, ...]
+    label_stops: tuple[LabelStopsAccount, ...] = ()
     version: str
 
     def blocks(self) -> list[Block]:
@@ -43,9 +50,15 @@ class LedgerResult(Result):
             if limit is None
             else f"epsilon {limit:g} in total",
         }
-        if not self.accounts:
-            return [Facts(facts), Paragraph(_EMPTY)]
-        return [Facts(facts), table(_HEADINGS, map(_line, self.accounts), label="Accounts")]
+        blocks: list[Block] = [Facts(facts)]
+        if self.accounts:
+            blocks.append(table(_HEADINGS, map(_line, self.accounts), label="Accounts"))
+        else:
+            blocks.append(Paragraph(_EMPTY))
+        if self.label_stops:
+            stops = ((one.partner, f"{one.stops:,}", f"{one.in_all:,}") for one in self.label_stops)
+            blocks.append(table(_STOPS, stops, label="Stops because of labels, by partner"))
+        return blocks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +102,7 @@ class ExposureResult(Result):
 
 
 _EMPTY = "No training was charged yet."
+_STOPS = ("partner", "stops since the last --begin-anyway", "stops in all")
 _UNEXPOSED = "No past session that opened training scores is known."
 _EXPOSED: Words = (
     Span("Columns were exposed.", "bad"),

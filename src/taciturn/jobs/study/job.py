@@ -96,6 +96,7 @@ class StudyJob(Job[StudyRun]):
 
     fresh: bool = False
     purpose = TRAINING
+    reads_labels = True
     opens_first = True
     farewell_seconds = LINGER_SECONDS
 
