@@ -47,10 +47,17 @@ from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import counted
 from taciturn.numerics.fixedpoint import magnitude_bits
-from taciturn.protocol.openings import SCORE_NOISE_TEXT, opened_sums
+from taciturn.protocol.openings import (
+    SCORE_NOISE_TEXT,
+    Opened,
+    distance_text,
+    opened_sums,
+    openings_of,
+    sums_text,
+)
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
-from taciturn.results.cost_preview import ColumnExposure, Disclosure
+from taciturn.results.cost_preview import ColumnExposure, Disclosure, OpenedNumbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +154,7 @@ def column_exposure(
             opened_values=opened.in_all,
             columns_per_score=0,
             scores_for_all=0,
-            warning=_unseen(opened),
+            warning=_unseen(terms, rows, opened),
         )
     room = _Room.from_terms(terms, rows, table)
     return ColumnExposure(
@@ -233,20 +240,22 @@ def _fitting(bits: list[float], room: float) -> int:
     return int(np.searchsorted(np.cumsum(sorted(bits)), room, side="right"))
 
 
-def _unseen(opened: OpenedScores) -> str:
-    text = (
-        "Bob receives no score of a training row. At the end he learns "
-        f"{counted(opened.sums, 'sum')} over all training rows, with noise: losses, and a count of "
-        "scores that may be out of range; if he deviates from the protocol, at most 100 bits "
-        "(about twelve characters) per training, about rows of his choice. Two trainings that "
-        "differ in one label tell him about that row's score: trainings-per-row limits them"
-    )
+def _unseen(terms: Terms, rows: int, opened: OpenedScores) -> str:
+    text = f"Bob receives no score of a training row. {sums_text(terms.agreement, rows)}"
+    if opened.sums:
+        text += (
+            ". If he deviates from the protocol, he learns at most 60 bits (about seven "
+            "characters) per training, about rows of his choice; trainings-per-row limits them"
+        )
     scores = opened.in_all - opened.sums
     if not scores:
         return text
     return (
-        f"{text}. He learns {counted(scores, 'score')} of held-out rows, {SCORE_NOISE_TEXT}; if he "
-        "deviates, they can tell him about training rows of his choice"
+        f"{text}. He learns {counted(scores, 'score')} of held-out rows, {SCORE_NOISE_TEXT}, which "
+        f"hide the error of encryption to within {distance_text(scores)}. As many "
+        "scores of rows whose values he knows as Alice has columns give him her weights, and these "
+        "a training row if he knows all others; if he deviates, they can tell him about training "
+        "rows of his choice"
     )
 
 
@@ -294,10 +303,29 @@ def disclosure_text(
     """
     beyond = f" {study}" if study else ""
     opened = opened or OpenedScores.from_terms(terms, rows, held_out)
+    looks = opened.per_held_out_row if held_out else 0
     return Disclosure(
         alice=_to_alice(terms) + beyond,
-        bob=_to_bob(terms, opened, held_out) + beyond,
+        bob=_to_bob(terms, rows, opened, held_out) + beyond,
         columns=reconstruction(terms),
+        openings=tuple(map(_numbers, openings_of(terms, rows, opened.per_row, looks))),
+    )
+
+
+def _numbers(opened: Opened) -> OpenedNumbers:
+    opening = opened.opening
+    return OpenedNumbers(
+        kind=opening.kind,
+        description=opening.description,
+        receiver=opening.receiver,
+        numbers=opened.numbers,
+        per=opening.per,
+        noise=opened.noise_text,
+        noise_rows=opened.noise_rows,
+        bounded_by=opening.bounded_by,
+        rests_on=opening.rests_on,
+        depends_on_labels=opening.on_labels,
+        depends_on_columns=opening.on_columns,
     )
 
 
@@ -326,9 +354,9 @@ def _to_alice(terms: Terms) -> str:
     return " ".join(sentences)
 
 
-def _to_bob(terms: Terms, opened: OpenedScores, held_out: int) -> str:
+def _to_bob(terms: Terms, rows: int, opened: OpenedScores, held_out: int) -> str:
     if terms.mechanism.shares_scores:
-        return _to_unseeing_bob(terms, opened, held_out)
+        return _to_unseeing_bob(terms, rows, opened, held_out)
     if not opened.in_all:
         return "Bob receives no score of a row."
     scores = f"Bob receives up to {counted(opened.per_row, 'score')} of each training row"
@@ -345,12 +373,19 @@ def _to_bob(terms: Terms, opened: OpenedScores, held_out: int) -> str:
     )
 
 
-def _to_unseeing_bob(terms: Terms, opened: OpenedScores, held_out: int) -> str:
+def _sums_named(terms: Terms, rows: int) -> str:
+    kinds = opened_sums(terms.agreement, rows)
+    if not kinds:
+        return f"{sums_text(terms.agreement, rows)}."
+    return f"After the last pass he learns the {' and the '.join(kinds)}, with noise."
+
+
+def _to_unseeing_bob(terms: Terms, rows: int, opened: OpenedScores, held_out: int) -> str:
     sentences = [
         "Bob receives ciphertexts under Alice's key, random-looking numbers, and no score of a "
         "training row.",
-        f"After the last pass he learns {counted(opened.sums, 'sum')} over all training rows: the "
-        "loss of the last passes, and how many scores may lie beyond the range.",
+        _sums_named(terms, rows),
+        "He learns the largest leverage of one of Alice's rows as a power of two.",
     ]
     if held_out:
         sentences.append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
@@ -18,6 +19,7 @@ from taciturn.numerics.regression_metrics import (
 from taciturn.numerics.sorted_scores import COST, GIVEN, YOUDEN, Threshold
 from taciturn.numerics.symmetry import Symmetry
 from taciturn.privacy.events import ExposedColumns, Statement
+from taciturn.privacy.openings import SumKind, row_noise
 from taciturn.report.blocks import (
     NO_BREAK,
     Block,
@@ -543,6 +545,12 @@ def _privacy(runs: Runs[R]) -> dict[str, str]:
             "at delta": f"{label_epsilon(ledger.label_epsilon_total_delta)} in all with delta "
             f"{ledger.delta:g}",
         }
+    first = runs.first.training
+    facts |= opened_sums_facts(
+        {"change of the loss": first.opened_change, "count of scores": first.scores_beyond_range},
+        first.rows_train,
+        first.passes or 0,
+    )
     stopped, scope = runs.shared(lambda run: run.training.stopped)
     if stopped:
         facts["stopped"] = f"{stopped} after {runs.first.iterations:,} iterations{whose(scope)}"
@@ -586,7 +594,33 @@ def learns_facts(learns: Disclosure) -> dict[str, Words]:
     facts: dict[str, Words] = {"both": SHARED_PEOPLE, "Alice": learns.alice, "Bob": learns.bob}
     if learns.columns is not None:
         facts["Alice's columns"] = (_EXPOSED, f" {learns.columns}.")
-    return facts
+    return facts | opening_facts(learns)
+
+
+def opened_sums_facts(
+    opened: Mapping[SumKind, float | None], rows: int, passes: int
+) -> dict[str, str]:
+    """The ledger's lines on sums that ``mutual`` opened: noise in rows, and what moves the sum."""
+    noises = {
+        kind: row_noise(kind, rows, passes) for kind, value in opened.items() if value is not None
+    }
+    return {
+        f"opened to Bob: {kind}": f"{noise.width_text}; {noise.moved_text}; {noise.bits_text()}"
+        for kind, noise in noises.items()
+    }
+
+
+def opening_facts(learns: Disclosure) -> dict[str, Words]:
+    """Each kind of number that is not opened to both: how many, their noise, and what bounds it."""
+    receivers = Counter(opened.kind for opened in learns.openings)
+    return {
+        f"to {opened.receiver.title()}: {opened.kind}": (
+            f"{'' if opened.numbers is None else f'{opened.numbers:,} per {opened.per}; '}"
+            f"{opened.noise}; bounded by: {opened.bounded_by}"
+        )
+        for opened in learns.openings
+        if receivers[opened.kind] == 1
+    }
 
 
 def _over_time(price: Outlook) -> dict[str, Words]:
