@@ -9,6 +9,7 @@ from typing import TypeAlias
 from taciturn.errors import counted
 from taciturn.families.registry import BINOMIAL
 from taciturn.privacy.openings import (
+    LOSS_CAP,
     OPENING_ROWS,
     OPENINGS,
     SCORE_NOISE,
@@ -23,15 +24,18 @@ from taciturn.privacy.openings import (
     row_noise,
 )
 from taciturn.protocol.terms import Terms
-from taciturn.settings.agreement import Agreement
 
 SCORE_NOISE_TEXT = f"practically exact (noise of up to {SCORE_NOISE.half_width:.5f})"
 """Precision of the scores that Bob receives after training."""
 
 
-def opened_sums(agreed: Agreement, rows: int) -> tuple[SumKind, ...]:
-    """Return the sums over all rows that a ``mutual`` training opens at its end, in their order."""
-    if not opens_sums(rows):
+def opened_sums(terms: Terms, rows: int) -> tuple[SumKind, ...]:
+    """Return the sums over all rows that a ``mutual`` training opens at its end, in their order.
+
+    The training of a fold opens none where a study judges by sums.
+    """
+    agreed = terms.agreement
+    if not opens_sums(rows) or (terms.summed is not None and terms.summed.fold):
         return ()
     # A squared loss is no sum of the sigmoid's waves, and one pass changes no loss.
     if agreed.family != BINOMIAL or agreed.rounds < 2:
@@ -109,22 +113,26 @@ def _to_alice(terms: Terms) -> Iterator[_Counted]:
 def _to_bob(terms: Terms, rows: int, per_row: int, per_held_out_row: int) -> Iterator[_Counted]:
     method = terms.mechanism
     if method.shares_scores:
-        for kind in opened_sums(terms.agreement, rows):
+        for kind in opened_sums(terms, rows):
             yield kind, "bob", 1
+        if terms.summed is not None:
+            yield "study sum", "bob", 1
+        # Of training rows a study may open scores: each is held out of one fold.
+        per_held_out_row = max(per_row, per_held_out_row)
     else:
         yield "training score", "bob", per_row
-    if per_held_out_row:
+    if per_held_out_row and terms.summed is None:
         yield "held-out score", "bob", per_held_out_row
     if not method.shares_scores or terms.agreement.reveal_bob:
         yield "weights of Bob", "bob", 1
 
 
-def known_others_bits(agreed: Agreement, rows: int, trainings: int = 1) -> float:
+def known_others_bits(terms: Terms, rows: int, trainings: int = 1) -> float:
     """Upper bound in bits on what the opened sums tell of a row to a Bob who knows all others.
 
     He chose a column or a label against that row; where scores wrap, no bound is known.
     """
-    noises = (row_noise(kind, rows, agreed.rounds) for kind in opened_sums(agreed, rows))
+    noises = (row_noise(kind, rows, terms.agreement.rounds) for kind in opened_sums(terms, rows))
     return sum(noise.bits(noise.moved.chosen, trainings) for noise in noises)
 
 
@@ -133,23 +141,38 @@ def distance_text(scores: int) -> str:
     return SCORE_NOISE.distance_text(scores)
 
 
-def sums_text(agreed: Agreement, rows: int) -> str:
+def sums_text(terms: Terms, rows: int) -> str:
     """Sentence on the sums over all rows that a ``mutual`` training opens to Bob."""
-    kinds = opened_sums(agreed, rows)
+    kinds = opened_sums(terms, rows)
     if not kinds:
         return (
             f"Of a training on fewer than {OPENING_ROWS:,} rows nothing is opened: Bob does not "
             "learn whether it converged"
         )
-    noises = {kind: row_noise(kind, rows, agreed.rounds) for kind in kinds}
+    noises = {kind: row_noise(kind, rows, terms.agreement.rounds) for kind in kinds}
     texts = "; ".join(
         f"the {OPENINGS[kind, 'bob'].description}, with {noise.width_text}: {noise.moved_text}"
         for kind, noise in noises.items()
     )
-    bits = known_others_bits(agreed, rows)
+    bits = known_others_bits(terms, rows)
     return (
         f"At the end Bob learns {counted(len(kinds), 'sum')} over all training rows: "
         f"{texts}. That is at most {bits:.2g} bits about a row for a Bob who knows all "
         "others; trainings of the same rows add up, and average the noise. It is no differential "
         "privacy: the model moves with the row too"
+    )
+
+
+def study_sums_text(rows: int, settings: int) -> str:
+    """Describe what the sums of a study's settings tell Bob, without a final full stop."""
+    noise = row_noise("study sum", rows)
+    honest, chosen = (
+        noise.bits(moved, settings) for moved in (noise.moved.honest, noise.moved.chosen)
+    )
+    return (
+        "Bob receives no score of any row, and one noisy number per setting: "
+        f"{counted(settings, 'sum')} over {rows:,} rows of a loss of at most {LOSS_CAP:g}, with "
+        f"Laplace noise of {noise.width:g} rows each, which tell a Bob who knows all other rows "
+        f"about {honest:.1g} bits of a row together, or {chosen:.1g} where he chose a column and "
+        "the settings against it"
     )
