@@ -332,7 +332,7 @@ _ROWS: tuple[Opening, ...] = (
         1,
         "new row",
         f"noise of at most 2^-{SCORE_NOISE_BITS} each",
-        "scores-per-row and rows-per-day of Alice's file",
+        "scores-per-row, repetitions-per-row and rows-per-day of Alice's file",
         _SEMI_HONEST,
         on_labels=True,
         on_columns=True,
