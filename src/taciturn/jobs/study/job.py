@@ -49,7 +49,7 @@ from taciturn.jobs.study.result import FoldFigures, StudiedSetting, StudyRun, St
 from taciturn.jobs.study.use import set_aside_models
 from taciturn.jobs.train import LINGER_SECONDS, JournaledTraining, require_mechanism
 from taciturn.model.share import ModelShare
-from taciturn.numerics.convergence import MOST_LOSS, assess_convergence
+from taciturn.numerics.convergence import MOST_LOSS, Opened, assess_convergence
 from taciturn.numerics.regression_metrics import (
     ModelMetrics,
     added_by_partner,
@@ -408,7 +408,7 @@ def _evaluate(side: StudySide, finished: FinishedStudy, setting: StudiedSetting)
         trained.losses,
         row_changes=trained.row_changes,
         most_loss=bound,
-        opened_change=trained.opened_change,
+        opened=Opened(trained.opened_change) if whole.terms.mechanism.shares_scores else None,
     )
     figures = (_metrics(side, model) for model in folds)
     judged = setting.judged(
