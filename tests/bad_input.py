@@ -925,6 +925,7 @@ CASES = (
     replace(by_template("align bob.toml", kind=CertificateError), content=with_ids),
     Case("predict bob.toml", kind=TyperException),
     by_template("predict alice.toml --rows new.csv --out scores.csv", role="alice"),
+    by_template("predict bob.toml --rows new.csv --out new.csv", "out"),
     serve("", setting="tokens"),
     serve('tokens = "c.toml"\naddress = "0.0.0.0:8080"', setting="address"),
     serve('tokens = "c.toml"\naddress = "8080"'),

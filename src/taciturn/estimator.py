@@ -205,8 +205,9 @@ class VerticalLogisticRegression(ClassifierMixin, SimulatedModel):  # type: igno
         fit_intercept: Fit an intercept, at Bob and without penalty.
         class_weight: None, a mapping from class to weight, or "balanced". Weights are public, and
             only their ratio counts: the largest becomes 1, so that the learning rate is that of the
-            heavier class. `none`, `hybrid` and `sealed` accept them; "balanced" is computed from
-            the labels, so `sealed`, whose ledger claims that nothing about them leaks, refuses it.
+            heavier class. `none`, `hybrid`, `sealed` and `mutual` accept them; "balanced" is
+            computed from the labels, so `sealed` and `mutual`, whose ledgers claim that nothing
+            about them leaks, refuse it.
         random_state: An int is the seed of a simulated run (``seed`` of ``train``); None draws one.
 
     Attributes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import math
 import os
@@ -27,6 +28,8 @@ _TOML_WAYS_OUT = (
     ("Cannot declare", "the section is there twice: merge the two"),
     ("Expected '='", 'correct that line: a setting is name = "value"'),
 )
+# What a file system answers that has no hard links.
+_WITHOUT_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
 _LOOKED_AT = 4096
 _BY_FIRST_BYTES = (
     (b"PAR1", "a Parquet file"),
@@ -142,6 +145,26 @@ def write_private(path: Path, content: str | bytes, kind: str = "file") -> None:
     octets = content.encode() if isinstance(content, str) else content
     with private_file(path, kind) as stream:
         stream.write(octets)
+
+
+def create_private(path: Path, content: str, kind: str = "file") -> None:
+    """Write a private file atomically, unless it exists: an existing one stays as it is."""
+    with (
+        reporting_write_errors(path, kind),
+        tempfile.TemporaryDirectory(".new", f"{path.name}.", path.parent) as folder,
+    ):
+        fresh = Path(folder) / path.name
+        write_private(fresh, content, kind)
+        try:
+            # Unlike a rename, a link never takes the place of another process's file.
+            os.link(fresh, path)
+        except FileExistsError:
+            return
+        except OSError as problem:
+            if problem.errno not in _WITHOUT_LINKS or path.exists():
+                raise
+            fresh.rename(path)
+        sync_folder(path.parent)
 
 
 @contextlib.contextmanager

@@ -18,6 +18,7 @@ import pytest
 from taciturn.engine import Callbacks, Transcript
 from taciturn.errors import (
     AgreementError,
+    BudgetExceeded,
     ConnectionLost,
     DivergenceError,
     FileError,
@@ -36,13 +37,14 @@ from taciturn.party import (
     EncryptedLog,
     Log,
     PartyConfig,
+    StateFolderInUse,
     key_place,
     tellable,
 )
 from taciturn.party.consent import LabelBudget, ScoreBudget
 
-# private: where a key would be if the file did not name a place
-from taciturn.party.state_store import _usual_place
+# private: where a key is made if the file names no place
+from taciturn.party.used_paths import default_key_file
 from taciturn.protocol import (
     Event,
     PeerTable,
@@ -235,7 +237,7 @@ def test_one_state_folder_serves_one_process(folder):
         started.wait(HANG)
         party = Party(config, Wire().endpoint(serves=True), Callbacks())
         try:
-            with refused(StateError):
+            with refused(StateFolderInUse):
                 party.run()
             written.append((folder / "bob.metrics.prom").read_text())
         finally:
@@ -284,7 +286,7 @@ def test_a_side_whose_table_cannot_be_read_tells_the_peer(folder, act):
     ends = run_both(folder, act=act)
     assert isinstance(ends.bob, FileError)
     assert isinstance(ends.alice, PeerStopped)
-    assert ends.alice.code == FileError.exit_code
+    assert ends.alice.code == 0
     # Nothing was begun that a later run would resume.
     assert not (folder / "bob-state" / "journal").exists()
 
@@ -373,14 +375,18 @@ PLACE = "of an inner-machine"
         StateError(f"the key {PLACE}"),
         ConnectionLost(f"the address {PLACE}"),
         ZeroDivisionError(PLACE),
-        KeyboardInterrupt(PLACE),
+        BudgetExceeded(PLACE),
     ],
 )
-def test_the_peer_is_told_the_kind_and_nothing_more(problem):
-    code, reason = tellable(problem)
-    assert reason
-    assert not {*PLACE.split()[2:]} & set(reason.split())
-    assert code == (problem.exit_code if isinstance(problem, TaciturnError) else 1)
+@pytest.mark.parametrize("begun", [False, True])
+def test_the_peer_is_told_neither_the_reason_nor_its_kind(problem, begun):
+    same = tellable(ValueError(), "bob", begun=begun)
+    assert tellable(problem, "bob", begun=begun) == same
+
+
+def test_the_peer_is_told_of_an_interrupt_and_of_what_its_own_messages_show():
+    assert tellable(KeyboardInterrupt(PLACE), "bob")[0] == 1
+    assert tellable(AgreementError("l2 differs"), "bob") == (AgreementError.exit_code, "l2 differs")
 
 
 # --- what is written ------------------------------------------------------------------------------
@@ -428,7 +434,7 @@ def test_a_state_key_at_its_former_place_is_used_with_a_warning(folder):
     said: list[str] = []
     run_both(folder, watch={"bob": Callbacks(said.append)}).records  # noqa: B018
     assert [line for line in said if str(folder / "bob.state.key") in line]
-    assert not _usual_place(PartyConfig.read(folder / "bob.toml")).exists()
+    assert not default_key_file(PartyConfig.read(folder / "bob.toml")).exists()
     # The journal is that key's.
     EncryptedLog.open(folder / "bob-state" / "journal", bytes.fromhex(key))[0].close()
 

@@ -27,6 +27,7 @@ from taciturn.cli.output import (
 )
 from taciturn.errors import ConfigError
 from taciturn.files import require_writable
+from taciturn.output_paths import PathUse
 from taciturn.setting_syntax import Hint, hyphenated
 from taciturn.version import __version__
 
@@ -55,6 +56,7 @@ def check(
     *,
     party: Annotated[
         Path | None,
+        PathUse.READ,
         typer.Argument(help="A party's TOML file: check its agreement on its own table."),
     ] = None,
     columns: Annotated[
@@ -121,12 +123,14 @@ def audit(
     *,
     transcript: Annotated[
         Path | None,
+        PathUse.READ,
         typer.Option(
             help="Audit a transcript written by train --record, or by party --record (see --party)."
         ),
     ] = None,
     party: Annotated[
         Path | None,
+        PathUse.READ,
         typer.Option(
             help="With --transcript of a real session: TOML file of the side that recorded it.",
             hidden=True,
@@ -134,6 +138,7 @@ def audit(
     ] = None,
     truth: Annotated[
         Path | None,
+        PathUse.READ,
         typer.Option(
             help="For a real session: the other side's file, whose table is the ground truth.",
             hidden=True,
@@ -141,6 +146,7 @@ def audit(
     ] = None,
     guesses: Annotated[
         Path | None,
+        PathUse.READ,
         typer.Option(
             help="With --truth: evaluate the guesses that Alice's side wrote with --write-guesses.",
             hidden=True,
@@ -148,6 +154,7 @@ def audit(
     ] = None,
     write_guesses: Annotated[
         Path | None,
+        PathUse.WRITTEN,
         typer.Option(
             help="With --party: write the guess for each row, for Bob's side to evaluate.",
             hidden=True,
@@ -178,6 +185,15 @@ def audit(
         ),
     ] = None,
     known_rows: KnownRows = None,
+    further_trainings: Annotated[
+        bool,
+        typer.Option(
+            "--further-trainings",
+            help="Also train again (some 30 times, unencrypted) and attack what several models, "
+            "inputs chosen against single rows, and knowing all other rows give away.",
+            hidden=True,
+        ),
+    ] = False,
     woe: Annotated[
         bool,
         typer.Option(
@@ -187,9 +203,13 @@ def audit(
             hidden=True,
         ),
     ] = False,
-    html: Annotated[Path | None, typer.Option(help="Write the report as one HTML file.")] = None,
+    html: Annotated[
+        Path | None, PathUse.WRITTEN, typer.Option(help="Write the report as one HTML file.")
+    ] = None,
     markdown: Annotated[
-        Path | None, typer.Option(help="Write the report as Markdown.", hidden=True)
+        Path | None,
+        PathUse.WRITTEN,
+        typer.Option(help="Write the report as Markdown.", hidden=True),
     ] = None,
     out: Out = None,
     json: Json = False,
@@ -240,6 +260,7 @@ def audit(
         show(session, lambda: _session(session))
     else:
         given = {"transcript": transcript, **asked, **judged, **settings}
+        given["further_trainings"] = further_trainings
         with progress_bar() as meter:
             result = api.audit(**given, **_listeners(meter))
         asked |= {"shuffle_truth": shuffle_truth or None, "canary": None if canary else False}
@@ -297,7 +318,9 @@ DEMO: tuple[SettingsOptions, ...] = (
 
 
 def demo(
-    html: Annotated[Path, typer.Option(help="File for the report.")] = Path("taciturn-demo.html"),
+    html: Annotated[Path, PathUse.WRITTEN, typer.Option(help="File for the report.")] = Path(
+        "taciturn-demo.html"
+    ),
     out: Out = None,
     json: Json = False,
 ) -> None:
@@ -371,10 +394,12 @@ def compare(
         ),
     ] = "mutual,sealed,label-rr,none",
     html: Annotated[
-        Path | None, typer.Option(help="Write the comparison as one HTML file.")
+        Path | None, PathUse.WRITTEN, typer.Option(help="Write the comparison as one HTML file.")
     ] = None,
     markdown: Annotated[
-        Path | None, typer.Option(help="Write the comparison as Markdown.", hidden=True)
+        Path | None,
+        PathUse.WRITTEN,
+        typer.Option(help="Write the comparison as Markdown.", hidden=True),
     ] = None,
     out: Out = None,
     json: Json = False,

@@ -16,6 +16,7 @@ from taciturn.cli.console import Json, progress_bar, show_record
 from taciturn.cli.dashboard import Watch, WatchPort, watched_bar
 from taciturn.errors import ConfigError, OutputError
 from taciturn.files import require_writable, to_json, write_text
+from taciturn.output_paths import PathUse
 
 if TYPE_CHECKING:
     from taciturn.report.blocks import Block
@@ -82,14 +83,18 @@ def reproduce(
         list[str] | None, typer.Option(help="Only this dataset; repeat for more.")
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="Write the figure as an SVG file (attacks and figures).")
+        Path | None,
+        PathUse.WRITTEN,
+        typer.Option(help="Write the figure as an SVG file (attacks and figures)."),
     ] = None,
     report: Annotated[
         Path | None,
+        PathUse.WRITTEN,
         typer.Option(help="Write reproduction.md, .html and their data to this folder (all)."),
     ] = None,
     cache: Annotated[
         Path | None,
+        PathUse.READ,
         typer.Option(help="Folder of finished tasks; an interrupted run continues from it."),
     ] = None,
     watch: Watch = False,
@@ -155,12 +160,15 @@ def bench(
     ] = None,
     spu_python: Annotated[
         Path | None,
+        PathUse.READ,
         typer.Option(
             envvar="TACITURN_SPU_PYTHON",
             help="--against spu: a Python that has SPU, which needs an environment of its own.",
         ),
     ] = None,
-    plot: Annotated[Path | None, typer.Option(help="Write the ratios as an SVG file.")] = None,
+    plot: Annotated[
+        Path | None, PathUse.WRITTEN, typer.Option(help="Write the ratios as an SVG file.")
+    ] = None,
     whole: Annotated[
         bool,
         typer.Option(
@@ -182,6 +190,7 @@ def bench(
     ] = 20,
     report: Annotated[
         Path | None,
+        PathUse.WRITTEN,
         typer.Option(help="--trainings, --against spu: write the tables as Markdown too."),
     ] = None,
     json: Json = False,

@@ -10,13 +10,16 @@ import typer
 
 from taciturn.cli.console import Json, console
 from taciturn.files import to_json
+from taciturn.output_paths import PathUse
 
 if TYPE_CHECKING:
     from taciturn.transport.certs import TrialCertificates
 
 
 def certs(
-    out: Annotated[Path, typer.Option(help="Folder to write the certificates to.")] = Path("certs"),
+    out: Annotated[
+        Path, PathUse.WRITTEN, typer.Option(help="Folder to write the certificates to.")
+    ] = Path("certs"),
     name: Annotated[
         list[str] | None,
         typer.Option(help="A party's name, which its peer requires; repeat for each party."),
@@ -24,6 +27,7 @@ def certs(
     days: Annotated[int, typer.Option(help="Days of validity.")] = 90,
     show: Annotated[
         Path | None,
+        PathUse.READ,
         typer.Option(
             help="Show a certificate's name, and its fingerprint for [agreement.parties]."
         ),

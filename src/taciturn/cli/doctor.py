@@ -10,11 +10,13 @@ import typer
 
 from taciturn.cli.console import Json, progress_bar, show
 from taciturn.errors import rendering_errors_as
+from taciturn.output_paths import PathUse
 from taciturn.version import __version__
 
 
 def ledger(
-    config: Annotated[Path, typer.Argument(help="This side's TOML file.")], json: Json = False
+    config: Annotated[Path, PathUse.READ, typer.Argument(help="This side's TOML file.")],
+    json: Json = False,
 ) -> None:
     """Show the privacy cost of past trainings: Bob's labels, or Alice's columns.
 
@@ -65,6 +67,7 @@ FOUND_A_PROBLEM = 80
 def doctor(
     config: Annotated[
         Path | None,
+        PathUse.READ,
         typer.Argument(help="A party's TOML file; the files that it names are checked too."),
     ] = None,
     json: Json = False,

@@ -1,16 +1,22 @@
 """The help of a command: its essential options, and all of them with ``--help-all``.
 
-An option that is declared hidden is in the long help alone.
+An option that is declared hidden is in the long help alone. What a command's options name is
+compared before the command runs: an output must not be an input (``output_paths``).
 """
 
 from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import typer
 from typer.core import TyperCommand
+
+from taciturn.output_paths import PathUse, Replaces, UsedPath, command_paths
+from taciturn.setting_syntax import COMMAND_LINE
 
 EXAMPLES = "Examples:"
 HELP_ALL = "--help-all"
@@ -30,6 +36,22 @@ class Command(TyperCommand):
             typer.echo(ctx.get_help())
             raise typer.Exit
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - the parser's
+        """Run the command, unless one of its options would overwrite what another one names."""
+        with command_paths(self._paths(ctx.params)):
+            return super().invoke(ctx)
+
+    def _paths(self, values: Mapping[str, Any]) -> Iterator[UsedPath]:
+        """Paths that the options name, by the ``PathUse`` in their annotations."""
+        titles = {each.name: each for each in self.params}
+        for name, (use, replaces) in path_options(self.callback).items():
+            value = values.get(name)
+            is_option = titles[name].param_type_name == "option"
+            title = COMMAND_LINE.place(name) if is_option else name.upper()
+            for path in value if isinstance(value, list | tuple) else [value]:
+                if path is not None and not _is_query(path):
+                    yield UsedPath(title, Path(path), use, name, replaces, option=True)
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
         """Write the description, and the examples as they are."""
@@ -61,6 +83,24 @@ class Command(TyperCommand):
 
     def _hidden(self) -> list[Any]:
         return [parameter for parameter in self.params if getattr(parameter, "hidden", False)]
+
+
+def path_options(callback: Any) -> dict[str, tuple[PathUse, str]]:  # noqa: ANN401 - a command
+    """Options of a command that name files: what happens to them, and the setting replaced."""
+    found = {}
+    for name, parameter in inspect.signature(callback, eval_str=True).parameters.items():
+        notes = getattr(parameter.annotation, "__metadata__", ())
+        replaces = [note.setting for note in notes if isinstance(note, Replaces)]
+        for use in (note for note in notes if isinstance(note, PathUse)):
+            found[name] = (use, "".join(replaces))
+    return found
+
+
+def _is_query(value: object) -> bool:
+    # Imported here: the help does not need it.
+    from taciturn.data.database import is_select
+
+    return isinstance(value, str) and is_select(value)
 
 
 def _plain(name: str) -> str:

@@ -11,6 +11,7 @@ from taciturn.cli.console import Json, console
 from taciturn.errors import ConfigError
 from taciturn.families.registry import BINOMIAL
 from taciturn.files import to_json
+from taciturn.output_paths import PathUse
 from taciturn.setting_syntax import Hint
 from taciturn.settings.schema import DEFAULT_MECHANISM
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def init(
-    folder: Annotated[Path, typer.Option(help="Folder to write to.")] = Path(),
+    folder: Annotated[Path, PathUse.WRITTEN, typer.Option(help="Folder to write to.")] = Path(),
     mechanism: Annotated[
         str | None,
         typer.Option(help="Protection of labels and columns (default: mutual, of one Alice)."),

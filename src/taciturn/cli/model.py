@@ -13,6 +13,7 @@ from taciturn.cli.help import Command
 from taciturn.errors import ConfigError
 from taciturn.files import require_writable, to_json, write_private
 from taciturn.jobs.scorecard.command import report
+from taciturn.output_paths import PathUse
 
 if TYPE_CHECKING:
     from taciturn.party.config import PartyConfig
@@ -28,7 +29,9 @@ model = typer.Typer(
 @model.command(cls=Command)
 def show(
     file: Annotated[
-        Path, typer.Argument(help="One side's model file, as taciturn party writes it.")
+        Path,
+        PathUse.READ,
+        typer.Argument(help="One side's model file, as taciturn party writes it."),
     ],
     top: Annotated[int, typer.Option(min=1, help="Number of coefficients to show.")] = 30,
     json: Json = False,
@@ -49,7 +52,9 @@ def show(
 
 @model.command(name="list", cls=Command)
 def list_models(
-    file: Annotated[Path, typer.Argument(help="One side's model file, as its settings name it.")],
+    file: Annotated[
+        Path, PathUse.READ, typer.Argument(help="One side's model file, as its settings name it.")
+    ],
     json: Json = False,
 ) -> None:
     """List this side's model and the models of earlier sessions.
@@ -69,7 +74,9 @@ model.command(cls=Command)(report)
 
 @model.command(cls=Command)
 def use(
-    config: Annotated[Path, typer.Argument(help="This side's TOML file, as for taciturn party.")],
+    config: Annotated[
+        Path, PathUse.READ, typer.Argument(help="This side's TOML file, as for taciturn party.")
+    ],
     number: Annotated[int, typer.Argument(min=1, help="Number of the model in the study.")],
     yes: Annotated[
         bool, typer.Option("--yes", help="Bob: reveal the choice to Alice without asking.")
@@ -125,9 +132,11 @@ def _confirm(settings: PartyConfig, number: int, models: int) -> None:
 @model.command(cls=Command)
 def export(
     files: Annotated[
-        list[Path], typer.Argument(help="One side's file for its part; all for the whole model.")
+        list[Path],
+        PathUse.READ,
+        typer.Argument(help="One side's file for its part; all for the whole model."),
     ],
-    onnx: Annotated[Path, typer.Option(help="The ONNX file to write.")],
+    onnx: Annotated[Path, PathUse.WRITTEN, typer.Option(help="The ONNX file to write.")],
     json: Json = False,
 ) -> None:
     """Export a model as ONNX, including the preparation of raw columns.

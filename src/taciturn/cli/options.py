@@ -7,7 +7,7 @@ is given overrides the file's key; one that is not is taken from the file, or el
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -16,6 +16,7 @@ import typer
 
 from taciturn import extensions
 from taciturn.errors import rendering_errors_as
+from taciturn.output_paths import PathUse, UsedPath, require_no_overwrite
 from taciturn.setting_syntax import COMMAND_LINE, CommandLine, hyphenated, plain_value
 from taciturn.settings.checked import Panel, Setting, declared
 from taciturn.settings.schema import OWN_DATA_DEFAULTS, Settings, settings_file
@@ -77,12 +78,14 @@ def _shared() -> dict[str, Any]:
         **settings,
         "config": Annotated[
             Path | None,
+            PathUse.READ,
             typer.Option(
                 help="A TOML file with any of these settings.", rich_help_panel=run, hidden=True
             ),
         ],
         "record": Annotated[
             Path | None,
+            PathUse.WRITTEN,
             typer.Option(
                 help="Write the transcript to this file.", rich_help_panel=run, hidden=True
             ),
@@ -121,6 +124,7 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
         others = {parameter.name: values.pop(parameter.name) for parameter in own}
         settings, syntax = merged(values)
         with rendering_errors_as(syntax):
+            require_no_overwrite(_paths(settings, syntax))
             command(settings=settings, **others)
 
     keyword_only = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
@@ -130,6 +134,15 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     del run.__dict__["__wrapped__"]
     return run
+
+
+def _paths(settings: Mapping[str, object], syntax: CommandLine) -> Iterator[UsedPath]:
+    """Files that settings name, from options or a file of settings."""
+    for name, declaration in declared(Settings).items():
+        value = settings.get(name)
+        if declaration.path is not None and isinstance(value, str):
+            place = syntax.place(name)
+            yield UsedPath(place, Path(value), declaration.path, name, option=True)
 
 
 def merged(values: dict[str, object]) -> tuple[dict[str, object], CommandLine]:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from taciturn.cli.console import console, show
+from taciturn.output_paths import PathUse
 from taciturn.setting_syntax import hyphenated
 from taciturn.version import __version__
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 Out: TypeAlias = Annotated[
     str | None,
+    PathUse.WRITTEN,
     typer.Option(
         metavar="FOLDER",
         help="Write result, provenance and report to this folder, for taciturn runs; a name that "

@@ -10,6 +10,7 @@ import typer
 from taciturn.cli.console import Json
 from taciturn.cli.console import show as print_result
 from taciturn.cli.help import Command
+from taciturn.output_paths import PathUse
 
 DEFAULT = Path("runs")
 
@@ -21,7 +22,7 @@ runs = typer.Typer(
 )
 
 Folder: TypeAlias = Annotated[
-    Path, typer.Option(help="Folder in which names of runs are looked up.")
+    Path, PathUse.READ, typer.Option(help="Folder in which names of runs are looked up.")
 ]
 Mechanism: TypeAlias = Annotated[
     str | None, typer.Option(help="Only runs with this mechanism.", rich_help_panel="Which runs")
@@ -48,7 +49,7 @@ Sort: TypeAlias = Annotated[
 
 @runs.command(name="list", cls=Command)
 def list_runs(
-    folder: Annotated[Path, typer.Argument(help="A folder of runs.")] = DEFAULT,
+    folder: Annotated[Path, PathUse.READ, typer.Argument(help="A folder of runs.")] = DEFAULT,
     mechanism: Mechanism = None,
     dataset: Dataset = None,
     kind: Kind = None,

@@ -12,6 +12,7 @@ from taciturn.cli.dashboard import Watch, WatchPort, watched_bar
 from taciturn.cli.options import with_settings
 from taciturn.cli.output import Out, asked, finish, plan_output, simulation_provenance
 from taciturn.files import require_writable
+from taciturn.output_paths import PathUse
 
 
 @with_settings
@@ -19,6 +20,7 @@ def train(
     *,
     model_report: Annotated[
         Path | None,
+        PathUse.WRITTEN,
         typer.Option(
             help="Write the model report (HTML): KS, gains, calibration, exact Wald tests."
         ),

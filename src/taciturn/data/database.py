@@ -19,7 +19,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -126,6 +126,16 @@ class Connection:
         if self.text.startswith(_SQLITE):
             return str(self._path(self.text.removeprefix(_SQLITE)))
         return "PostgreSQL" if self.text.startswith(_POSTGRES) else self.text
+
+    def files(self) -> tuple[Path, ...]:
+        """Files that are read: the database of SQLite, and the file that holds its address."""
+        kept = self.text.startswith(_FILE)
+        files = [self.folder / self.text.removeprefix(_FILE)] if kept else []
+        # What is missing or not fit for use is reported where it is opened.
+        with suppress(DataError):
+            if (address := self._address()).startswith(_SQLITE):
+                files.append(self._path(address.removeprefix(_SQLITE)))
+        return tuple(files)
 
     def open(self, select: str) -> Database:
         """Connect; the caller closes."""

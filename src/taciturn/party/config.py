@@ -26,8 +26,10 @@ from taciturn.data.source import TableSource
 from taciturn.errors import ConfigError, nearest, rendering_errors_as
 from taciturn.files import read_toml
 from taciturn.model.share import study_folder
+from taciturn.output_paths import PathUse, UsedPath, require_no_overwrite
 from taciturn.party.agreement_file import AgreementFile
 from taciturn.party.roles import ROLES
+from taciturn.party.used_paths import used_paths
 from taciturn.privacy.registry import MECHANISMS, mechanism_class
 from taciturn.protocol.messages import Role
 from taciturn.protocol.terms import require_used
@@ -92,6 +94,7 @@ class DataSection(TableSettings):
             "files, or a pattern such as `2026/*.parquet` ([large tables](data.md#large-tables)). "
             "Required unless `query` gives the table",
             example="{role}.csv",
+            path=PathUse.READ,
         ),
     ] = None
     query: Annotated[
@@ -110,6 +113,7 @@ class DataSection(TableSettings):
             detail="An environment variable or a file of mode 600 that holds the address, with "
             "its password; or the address itself, without one ([databases](data.md#databases))",
             example="env:CRM_DATABASE",
+            path=PathUse.READ,
         ),
     ] = None
     id: str
@@ -120,6 +124,7 @@ class DataSection(TableSettings):
             detail="`.csv` or `.parquet`; rows take their common ids ([align](how-to/align.md)). "
             "Without it all rows are used",
             example="{role}.aligned.csv",
+            path=PathUse.READ,
         ),
     ] = None
     normalise_ids: Annotated[
@@ -210,14 +215,26 @@ class LinkSection(Checked):
     ] = None
     ca: Annotated[
         str,
-        _link("CA certificate that signed both certificates (PEM).", example="certs/ca.pem"),
+        _link(
+            "CA certificate that signed both certificates (PEM).",
+            example="certs/ca.pem",
+            path=PathUse.READ,
+        ),
     ]
-    certificate: Annotated[str, _link("This side's certificate (PEM).", example="certs/{role}.pem")]
+    certificate: Annotated[
+        str,
+        _link(
+            "This side's certificate (PEM).",
+            example="certs/{role}.pem",
+            path=PathUse.READ,
+        ),
+    ]
     key: Annotated[
         str,
         _link(
             "This side's private key (PEM), without a passphrase; mode 600.",
             example="certs/{role}.key",
+            path=PathUse.READ,
         ),
     ]
     connect_seconds: Annotated[
@@ -259,6 +276,7 @@ class StateSection(Checked):
             detail="One session and one process at a time. The prepared rows of [large "
             "tables](data.md#large-tables) lie beside it and are not encrypted",
             example="{role}-state",
+            path=PathUse.READ,
         ),
     ]
     key: Annotated[
@@ -269,6 +287,7 @@ class StateSection(Checked):
             "(`$XDG_CONFIG_HOME`); a file `alice.state.key` or `bob.state.key` beside this file, "
             "the former default, is still used, with a warning",
             example="/elsewhere/{role}.state.key",
+            path=PathUse.KEPT,
         ),
     ] = None
     checkpoint_iterations: Annotated[
@@ -295,7 +314,11 @@ class OutputSection(Checked):
 
     model: Annotated[
         str,
-        _output("This side's share of the model (JSON, mode 600).", example="{role}.model.json"),
+        _output(
+            "This side's share of the model (JSON, mode 600).",
+            example="{role}.model.json",
+            path=PathUse.RESULT,
+        ),
     ]
     models: Annotated[
         str | None,
@@ -303,11 +326,16 @@ class OutputSection(Checked):
             "Folder of a study's models (default: `NAME.models`, beside the model).",
             detail="One file per combination, and the table ([study.md](study.md))",
             example="{role}.models",
+            path=PathUse.RESULT,
         ),
     ] = None
     log: Annotated[
         str | None,
-        _output("Log file: one JSON object per line, appended; no secrets.", example="{role}.log"),
+        _output(
+            "Log file: one JSON object per line, appended; no secrets.",
+            example="{role}.log",
+            path=PathUse.WRITTEN,
+        ),
     ] = None
     metrics: Annotated[
         str | None,
@@ -316,6 +344,7 @@ class OutputSection(Checked):
             detail="The same for Prometheus is written beside it, with the ending `.prom` "
             "([monitor](how-to/monitor.md))",
             example="{role}.metrics.json",
+            path=PathUse.WRITTEN,
         ),
     ] = None
     held_out_scores: Annotated[
@@ -325,6 +354,7 @@ class OutputSection(Checked):
             detail="Columns `id`, `score`, `probability`, `label`, written at the end of the "
             "training ([score](how-to/score.md))",
             example="{role}.held-out.csv",
+            path=PathUse.RESULT,
         ),
     ] = None
     threshold: Annotated[
@@ -353,6 +383,7 @@ class OutputSection(Checked):
             "`NAME.model.html`).",
             detail="Beside the model; an empty text for none ([models.md](models.md#model-report))",
             example="{role}.model.html",
+            path=PathUse.RESULT,
         ),
     ] = None
 
@@ -397,6 +428,7 @@ class PrivacySection(Checked):
             "peers, and another one starts from zero "
             "([more](how-to/agreements.md#the-consent-store))",
             example="{role}.consent.sqlite",
+            path=PathUse.KEPT,
         ),
     ] = None
     flip_set: Annotated[
@@ -546,16 +578,23 @@ class ComputeSection(Checked):
             detail="The cluster's own CA, never that of the link: anyone with a certificate of it "
             "controls the workers",
             example="cluster/ca.pem",
+            path=PathUse.READ,
         ),
     ] = None
     certificate: Annotated[
         str | None,
-        _compute("This side's certificate in the cluster (PEM).", example="cluster/party.pem"),
+        _compute(
+            "This side's certificate in the cluster (PEM).",
+            example="cluster/party.pem",
+            path=PathUse.READ,
+        ),
     ] = None
     key: Annotated[
         str | None,
         _compute(
-            "This side's private key in the cluster (PEM); mode 600.", example="cluster/party.key"
+            "This side's private key in the cluster (PEM); mode 600.",
+            example="cluster/party.key",
+            path=PathUse.READ,
         ),
     ] = None
     worker_seconds: Annotated[
@@ -611,6 +650,7 @@ class ServeSection(Checked):
             detail="Of the kinds that a training reads; held in memory "
             "([score](how-to/score.md#scores-on-demand))",
             example="customers.parquet",
+            path=PathUse.READ,
         ),
     ] = None
     query: Annotated[
@@ -628,6 +668,7 @@ class ServeSection(Checked):
             "Database of `query` (default: `[data] connection`).",
             detail="Written as there",
             example="env:CRM_DATABASE",
+            path=PathUse.READ,
         ),
     ] = None
     aligned: Annotated[
@@ -637,6 +678,7 @@ class ServeSection(Checked):
             detail="Without it Bob asks Alice for any id that callers request, and she learns ids "
             "that she does not have",
             example="{role}.common.csv",
+            path=PathUse.READ,
         ),
     ] = None
     address: Annotated[
@@ -654,6 +696,7 @@ class ServeSection(Checked):
             "([score](how-to/score.md#scores-on-demand)). Callers have a "
             "token, or a certificate of `callers-ca`",
             example="bob.callers.toml",
+            path=PathUse.KEPT,
         ),
     ] = None
     callers_ca: Annotated[
@@ -663,15 +706,24 @@ class ServeSection(Checked):
             "certificate.",
             detail="Not the CA of the link: anyone with a certificate of it may send requests",
             example="callers/ca.pem",
+            path=PathUse.READ,
         ),
     ] = None
     tls_certificate: Annotated[
         str | None,
-        _callers("Bob: certificate of the service (PEM).", example="callers/service.pem"),
+        _callers(
+            "Bob: certificate of the service (PEM).",
+            example="callers/service.pem",
+            path=PathUse.READ,
+        ),
     ] = None
     tls_key: Annotated[
         str | None,
-        _callers("Bob: private key of the service (PEM); mode 600.", example="callers/service.key"),
+        _callers(
+            "Bob: private key of the service (PEM); mode 600.",
+            example="callers/service.key",
+            path=PathUse.READ,
+        ),
     ] = None
     rows_per_day: Annotated[
         PositiveInt | None,
@@ -780,6 +832,7 @@ class NamedAgreement(Checked):
             detail="`taciturn agreement propose` writes it, and both sides hold the same "
             "([agreements](how-to/agreements.md))",
             example="agreement.toml",
+            path=PathUse.READ,
         ),
     ] = None
     signed: Annotated[
@@ -961,7 +1014,9 @@ class PartyConfig:
                     where=str(path),
                     hint=nearest(name, (*SECTIONS, STUDY)),
                 )
-        return cls(role, path.parent, values, str(path), agreement)
+        config = cls(role, path.parent, values, str(path), agreement)
+        require_no_overwrite(used_paths(config))
+        return config
 
     def at(self, point: Point) -> PartyConfig:
         """The settings of one model of the study: with its values, and without the study."""
@@ -987,6 +1042,16 @@ class PartyConfig:
     def path(self, name: str) -> Path:
         """A path of the file, relative to its folder."""
         return self.folder / name
+
+    def require_unused(self, option: str, path: Path | None, replaces: str = "") -> None:
+        """Raise ``ConfigError`` if an output that an option names by default would overwrite.
+
+        ``replaces`` is the setting whose file it is.
+        """
+        if path is not None:
+            paths = (each for each in used_paths(self) if not each.setting == replaces != "")
+            own = UsedPath(f"--{option}", path, PathUse.WRITTEN, option)
+            require_no_overwrite((own, *paths))
 
     def table(self, rows: Path | str | None = None) -> TableSource:
         """This side's table; or other ``rows``: a file, or a SELECT statement for its database."""
@@ -1076,6 +1141,8 @@ class PartyConfig:
 
     def _require_studied(self, study: Study) -> None:
         """Refuse what would disclose a model to Alice, and what no study can judge or vary."""
+        with rendering_errors_as(self.syntax.within(STUDY)):
+            study.require_mechanism(self.agreed["mechanism"])
         for name, words in (
             ("patience", "when a model of a study stops would tell Alice of labels"),
             ("share_metrics", "a study tells Alice of no model how good it is"),

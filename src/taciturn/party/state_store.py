@@ -14,8 +14,6 @@ for each file, and under which only the owner of the key can seal anything.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import os
 import shutil
 import stat
 from collections.abc import Iterator
@@ -28,12 +26,13 @@ import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.errors import StateError
-from taciturn.files import exclusive_lock, reporting_write_errors, settings_home, sync_folder
+from taciturn.files import create_private, exclusive_lock, reporting_write_errors
 from taciturn.memmap import Scratch, row_blocks
 from taciturn.party import encrypted_log
 from taciturn.party.config import PartyConfig
 from taciturn.party.encrypted_log import KEY_BYTES, EncryptedLog
 from taciturn.party.journal import Journal
+from taciturn.party.used_paths import default_key_file, former_key_file
 from taciturn.protocol.state import INLINE, Load
 from taciturn.rng import SystemEntropy
 from taciturn.setting_syntax import Hint
@@ -130,6 +129,10 @@ def _unfit(path: Path, problem: str) -> StateError:
 LOCK = "lock"
 
 
+class StateFolderInUse(StateError):
+    """Another process works in this party's state folder."""
+
+
 @dataclass(frozen=True, slots=True)
 class SessionState:
     """Content of the state folder.
@@ -158,7 +161,7 @@ def locked_state_folder(config: PartyConfig) -> Iterator[None]:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with exclusive_lock(folder / LOCK) as alone:
         if not alone:
-            raise StateError(
+            raise StateFolderInUse(
                 "another process is using this state folder",
                 where=str(folder),
                 hint="wait for it, or give this party a separate state folder",
@@ -186,7 +189,7 @@ def state_folder(config: PartyConfig) -> Iterator[SessionState]:
 def state_key(config: PartyConfig) -> tuple[bytes, tuple[str, ...]]:
     """The party's secret key for what it keeps, made where there is none, and warnings about it."""
     path, warnings = key_place(config)
-    key, more = _read_key(path)
+    key, more = _read_key(path, config.path(config.state.folder))
     return key, (*warnings, *more)
 
 
@@ -194,7 +197,7 @@ def key_place(config: PartyConfig) -> tuple[Path, tuple[str, ...]]:
     """Path of the party's state key, and a warning about a bad location."""
     if config.state.key is not None:
         return config.path(config.state.key), ()
-    usual, former = _usual_place(config), config.path(f"{config.role}.state.key")
+    usual, former = default_key_file(config), former_key_file(config)
     # Up to 0.1 the key was made beside the settings, where the state folder is as a rule.
     if usual.exists() or not former.exists():
         return usual, ()
@@ -205,20 +208,6 @@ def key_place(config: PartyConfig) -> tuple[Path, tuple[str, ...]]:
     return former, (warning,)
 
 
-def _usual_place(config: PartyConfig) -> Path:
-    folder = config.path(config.state.folder).resolve()
-    try:
-        home = settings_home()
-    except RuntimeError:
-        raise StateError(
-            "this account has no home folder for the state key",
-            setting="key",
-            hint="name a place for it as [state] key",
-        ) from None
-    digest = hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]
-    return home / "taciturn" / f"{config.role}-{digest}.state.key"
-
-
 def boot() -> str:
     """A name of this start of the machine; empty where the system has none."""
     try:
@@ -227,17 +216,12 @@ def boot() -> str:
         return ""
 
 
-def _read_key(path: Path) -> tuple[bytes, tuple[str, ...]]:
-    """The key for what is kept; made where there is none."""
+def _read_key(path: Path, folder: Path) -> tuple[bytes, tuple[str, ...]]:
+    """The key for the state ``folder``; made where there is none."""
     if not path.exists():
         with reporting_write_errors(path, "state key", "name another place for it as [state] key"):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Never over a key that another process has made in the meantime.
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            os.write(descriptor, SystemEntropy().token(KEY_BYTES).hex().encode() + b"\n")
-            os.fsync(descriptor)
-            os.close(descriptor)
-            sync_folder(path.parent)
+        create_private(path, f"{SystemEntropy().token(KEY_BYTES).hex()}\n", "state key")
     try:
         text = path.read_text(encoding="ascii").strip()
         key = bytes.fromhex(text)
@@ -248,8 +232,18 @@ def _read_key(path: Path) -> tuple[bytes, tuple[str, ...]]:
         raise StateError(
             "the state key is not 64 hexadecimal digits",
             where=str(path),
-            hint="restore the one that was used; without it an unfinished session is lost",
+            hint=_way_out(path, folder),
         )
     loose = stat.S_IMODE(path.stat().st_mode) & 0o077
     warning = f"the state key {path} may be read by others: chmod 600 {path.name}"
     return key, (warning,) if loose else ()
+
+
+def _way_out(path: Path, folder: Path) -> str:
+    # Up to 0.1 a disk that was full when the key was made left an empty file.
+    if path.is_file() and not path.stat().st_size and not (folder / "journal").exists():
+        return (
+            "the file is empty, as a full disk leaves it, and there is no session to resume: "
+            "delete the file, and the next run makes a new key"
+        )
+    return "restore the one that was used; without it an unfinished session is lost"

@@ -97,6 +97,13 @@ class ScoresDue(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class HeldOutDecided(Event):
+    """Both sides know whether the held-out rows will be scored."""
+
+    opened: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Boundary(Event):
     """The program is between two iterations, and can be resumed from this state."""
 

@@ -16,6 +16,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from taciturn.errors import ConfigError, nearest_setting, rendering_errors_as
+from taciturn.output_paths import PathUse
 from taciturn.setting_syntax import Hint, SettingSyntax, hyphenated
 from taciturn.settings.removed import refuse_former_key
 
@@ -53,7 +54,8 @@ class Setting:
     there, and ``file_default`` its default, where that is not the simulation's. ``example`` is a
     value that makes sense, where there is no default or it does little. ``refused`` says why a
     party's file may not hold it. ``owner`` is the role whose file alone may hold it; empty for
-    either. ``both_ways`` is a switch that may be on by itself: ``--x`` and ``--no-x``.
+    either. ``both_ways`` is a switch that may be on by itself: ``--x`` and ``--no-x``. ``path`` is
+    what happens to the file that the value names.
     """
 
     help: str
@@ -66,6 +68,7 @@ class Setting:
     refused: str = ""
     owner: str = ""
     both_ways: bool = False
+    path: PathUse | None = None
 
     @property
     def plain_help(self) -> str:

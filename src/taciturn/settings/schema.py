@@ -25,6 +25,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from taciturn.errors import ConfigError
 from taciturn.files import read_toml
+from taciturn.output_paths import PathUse
 from taciturn.setting_syntax import Hint, TomlFile, hyphenated
 from taciturn.settings.checked import (
     Checked,
@@ -389,11 +390,17 @@ class Settings(TableSettings, Protection):
         ),
     ] = None
     data: Annotated[
-        str | None, _source("Your table: a CSV or Parquet file, or a folder of Parquet files.")
+        str | None,
+        _source(
+            "Your table: a CSV or Parquet file, or a folder of Parquet files.", path=PathUse.READ
+        ),
     ] = None
     alice_data: Annotated[
         str | None,
-        _source("Alice's table, if it is a separate file; joined to `data` by `id`."),
+        _source(
+            "Alice's table, if it is a separate file; joined to `data` by `id`.",
+            path=PathUse.READ,
+        ),
     ] = None
     id: Annotated[
         str | None,

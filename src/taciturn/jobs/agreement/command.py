@@ -15,6 +15,7 @@ from taciturn.cli.help import Command
 from taciturn.cli.output import moment, typed, write_page
 from taciturn.errors import ConfigError, rendering_errors_as
 from taciturn.files import require_writable, to_json, write_private
+from taciturn.output_paths import PathUse
 from taciturn.version import __version__
 
 if TYPE_CHECKING:
@@ -28,16 +29,20 @@ agreement = typer.Typer(
 )
 
 _Agreement: TypeAlias = Annotated[
-    Path, typer.Argument(help="The agreement's file; taciturn agreement propose writes one.")
+    Path,
+    PathUse.READ,
+    typer.Argument(help="The agreement's file; taciturn agreement propose writes one."),
 ]
-_File: TypeAlias = Annotated[Path, typer.Argument(help="This side's TOML file.")]
+_File: TypeAlias = Annotated[Path, PathUse.READ, typer.Argument(help="This side's TOML file.")]
 
 
 @agreement.command(cls=Command)
 def propose(
     config: _File,
     out: Annotated[
-        Path | None, typer.Option(help="Write the agreement to this file (default: print it).")
+        Path | None,
+        PathUse.WRITTEN,
+        typer.Option(help="Write the agreement to this file (default: print it)."),
     ] = None,
     valid_until: Annotated[
         str | None,
@@ -52,6 +57,7 @@ def propose(
     purpose: Annotated[str, typer.Option(help="Purpose in words; part of the signed text.")] = "",
     peer_certificate: Annotated[
         Path | None,
+        PathUse.READ,
         typer.Option(help="The peer's certificate, whose key the agreement then names."),
     ] = None,
     hide_columns: Annotated[
@@ -82,6 +88,7 @@ def propose(
     from taciturn.party.tables import load_tables
 
     end = _end(valid_until, valid_days)
+    settings = PartyConfig.read(config)
     if out is not None and out.exists():
         raise ConfigError(
             "the file already exists, and it may be signed",
@@ -89,7 +96,6 @@ def propose(
             hint="name another file with --out, or move it away",
         )
     require_writable(out)
-    settings = PartyConfig.read(config)
     with rendering_errors_as(settings.syntax):
         terms = made_by(
             settings,
@@ -136,8 +142,12 @@ def review(
             min=1, help="Bob: number of Alice's columns, if the agreement does not state it."
         ),
     ] = None,
-    html: Annotated[Path | None, typer.Option(help="Write the review as one HTML page.")] = None,
-    markdown: Annotated[Path | None, typer.Option(help="Write the review as Markdown.")] = None,
+    html: Annotated[
+        Path | None, PathUse.WRITTEN, typer.Option(help="Write the review as one HTML page.")
+    ] = None,
+    markdown: Annotated[
+        Path | None, PathUse.WRITTEN, typer.Option(help="Write the review as Markdown.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Show what an agreement means for this side: who learns what, cost, time, blocking issues.

@@ -11,14 +11,18 @@ from taciturn.cli.console import Json, show
 from taciturn.cli.dashboard import Watch, WatchPort, watched_side
 from taciturn.cli.party_console import NormaliseIds, stateless_side
 from taciturn.files import require_writable
+from taciturn.output_paths import PathUse, Replaces
 
 
 def align(
     config: Annotated[
-        Path, typer.Argument(help="This side's TOML file: the same as for taciturn party.")
+        Path,
+        PathUse.READ,
+        typer.Argument(help="This side's TOML file: the same as for taciturn party."),
     ],
     rows: Annotated[
         str | None,
+        PathUse.READ,
         typer.Option(
             help="Align new rows instead, for taciturn predict --aligned: a file, or a SELECT "
             "statement."
@@ -26,6 +30,8 @@ def align(
     ] = None,
     out: Annotated[
         Path | None,
+        PathUse.WRITTEN,
+        Replaces("aligned"),
         typer.Option(
             help="File for the list of common rows, .csv or .parquet (default: aligned in the "
             "party's file, or ROLE.aligned.csv; for new rows NAME.aligned.csv)."
@@ -61,8 +67,10 @@ def align(
 
     given = None if normalise_ids is None else Normalisation.parse(normalise_ids)
     settings = PartyConfig.read(config)
-    log = settings.output.log
-    require_writable(list_file(settings, out, rows), settings.path(log) if log else None)
+    log, listed = settings.output.log, list_file(settings, out, rows)
+    if out is None:
+        settings.require_unused("out", listed, replaces="aligned")
+    require_writable(listed, settings.path(log) if log else None)
     bar = watched_side("align", watch, watch_port, settings)
     with stateless_side("align", settings, bar) as callbacks:
         result = run_party(AlignJob(given, out, rows), settings, callbacks)

@@ -14,6 +14,7 @@ from taciturn.cli.console import show
 from taciturn.cli.party_console import NormaliseIds, stateless_side
 from taciturn.errors import ConfigError
 from taciturn.files import require_writable, write_private
+from taciturn.output_paths import PathUse
 
 if TYPE_CHECKING:
     from taciturn.results.parties import MeanRow, ScoredRow
@@ -23,9 +24,12 @@ MEAN_COLUMNS = ("id", "score", "mean")
 
 
 def predict(
-    config: Annotated[Path, typer.Argument(help="This side's TOML file, as for taciturn party.")],
+    config: Annotated[
+        Path, PathUse.READ, typer.Argument(help="This side's TOML file, as for taciturn party.")
+    ],
     rows: Annotated[
         str,
+        PathUse.READ,
         typer.Option(
             help="Rows to score, with this side's columns and the id: a file, or a SELECT "
             "statement."
@@ -33,6 +37,7 @@ def predict(
     ],
     model: Annotated[
         Path | None,
+        PathUse.READ,
         typer.Option(help="This side's model file (default: the one in the party's file)."),
     ] = None,
     id: Annotated[
@@ -42,6 +47,7 @@ def predict(
     normalise_ids: NormaliseIds = None,
     aligned: Annotated[
         Path | None,
+        PathUse.READ,
         typer.Option(
             help="List of common rows by taciturn align --rows, on both sides (default: align now)."
         ),
@@ -55,6 +61,7 @@ def predict(
     ] = None,
     out: Annotated[
         Path | None,
+        PathUse.WRITTEN,
         typer.Option(
             help="Bob: file for the scores (default: NAME.scores.csv, or bob.new.scores.csv for a "
             "SELECT statement; none with --id or --json)."
@@ -109,6 +116,7 @@ def predict(
         )
     if out is None and settings.role == "bob" and not json and not id:
         out = beside_rows(settings, rows, "scores")
+        settings.require_unused("out", out)
     require_writable(out)
     file = settings.path(settings.output.model) if model is None else model
 

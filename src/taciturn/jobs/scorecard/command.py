@@ -12,6 +12,7 @@ from taciturn.cli.console import Json, show
 from taciturn.cli.output import moment
 from taciturn.errors import ConfigError, rendering_errors_as
 from taciturn.files import require_writable, write_private
+from taciturn.output_paths import PathUse, Replaces
 
 if TYPE_CHECKING:
     from taciturn.jobs.scorecard.result import ModelReport
@@ -21,13 +22,18 @@ if TYPE_CHECKING:
 
 
 def report(
-    config: Annotated[Path, typer.Argument(help="This side's TOML file, as for taciturn party.")],
+    config: Annotated[
+        Path, PathUse.READ, typer.Argument(help="This side's TOML file, as for taciturn party.")
+    ],
     model: Annotated[
         Path | None,
+        PathUse.READ,
         typer.Option(help="This side's model file (default: the one in the party's file)."),
     ] = None,
     out: Annotated[
         Path | None,
+        PathUse.WRITTEN,
+        Replaces("report"),
         typer.Option(
             help="HTML file to write (default: NAME.model.html beside the model, unless --json is "
             "given)."
@@ -35,10 +41,12 @@ def report(
     ] = None,
     scores: Annotated[
         Path | None,
+        PathUse.READ,
         typer.Option(help="Scores of new rows, written by taciturn predict, to compare with."),
     ] = None,
     labels: Annotated[
         Path | None,
+        PathUse.READ,
         typer.Option(
             help="Table with the labels of the new rows, on which the model is evaluated."
         ),
@@ -64,12 +72,14 @@ def report(
     pdo: Annotated[float, typer.Option(help="Scorecard: the points that double the odds.")] = 20,
     alice_model: Annotated[
         list[Path] | None,
+        PathUse.READ,
         typer.Option(
             help="Alice's model file, for exact standard errors; repeat for several Alices."
         ),
     ] = None,
     alice_rows: Annotated[
         list[Path] | None,
+        PathUse.READ,
         typer.Option(help="Alice's training table, one for each --alice-model, in the same order."),
     ] = None,
     alice_id: Annotated[
@@ -99,6 +109,7 @@ def report(
     if out is None and not json:
         beside = file.with_name(f"{file.name.removesuffix('.json')}.html")
         out = settings.path(settings.output.report_file) if model is None else beside
+        settings.require_unused("out", out, replaces="report")
     require_writable(out)
     request = ReportRequest(
         model=file,

@@ -12,6 +12,7 @@ from taciturn.cli.console import Json
 from taciturn.cli.party_console import shown
 from taciturn.errors import ConfigError, rendering_errors_as
 from taciturn.files import to_json
+from taciturn.output_paths import PathUse
 from taciturn.setting_syntax import Hint
 
 if TYPE_CHECKING:
@@ -19,9 +20,12 @@ if TYPE_CHECKING:
 
 
 def serve(
-    config: Annotated[Path, typer.Argument(help="This side's TOML file, as for taciturn party.")],
+    config: Annotated[
+        Path, PathUse.READ, typer.Argument(help="This side's TOML file, as for taciturn party.")
+    ],
     model: Annotated[
         Path | None,
+        PathUse.READ,
         typer.Option(help="This side's model file (default: the one in the party's file)."),
     ] = None,
     new_token: Annotated[

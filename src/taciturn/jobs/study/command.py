@@ -22,6 +22,7 @@ from taciturn.cli.output import (
 )
 from taciturn.errors import ConfigError, rendering_errors_as
 from taciturn.files import require_writable
+from taciturn.output_paths import PathUse
 from taciturn.setting_syntax import CommandLine, hyphenated
 
 _EXAMPLE = "use --vary l2=1e-5,1e-4,1e-3, say"
@@ -44,6 +45,14 @@ def study(
     rank_by: Annotated[
         str, typer.Option(help="Metric that ranks the models: loss or auc.", hidden=True)
     ] = "loss",
+    open_scores: Annotated[
+        bool,
+        typer.Option(
+            "--open-scores",
+            help="mutual: judge by scores of rows, and not by one noisy sum per combination.",
+            hidden=True,
+        ),
+    ] = False,
     processes: Annotated[
         int | None,
         typer.Option(
@@ -51,7 +60,9 @@ def study(
         ),
     ] = None,
     html: Annotated[
-        Path | None, typer.Option(help="Write the table as one HTML file.", hidden=True)
+        Path | None,
+        PathUse.WRITTEN,
+        typer.Option(help="Write the table as one HTML file.", hidden=True),
     ] = None,
     watch: Watch = False,
     watch_port: WatchPort = None,
@@ -76,6 +87,7 @@ def study(
     require_writable(html)
     wanted = {key: value for key, value in settings.items() if key != "record"}
     wanted |= {"folds": folds, "rank_by": rank_by, "processes": processes}
+    wanted["open_scores"] = open_scores
     if not vary:
         raise ConfigError(
             "a study must list values of at least one setting",

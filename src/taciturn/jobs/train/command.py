@@ -16,6 +16,7 @@ from taciturn.cli.output import Out, finish, moment, party_provenance, plan_outp
 from taciturn.cli.party_console import shown, stoppable
 from taciturn.errors import ConfigError, PeerStopped, rendering_errors_as
 from taciturn.files import require_writable
+from taciturn.output_paths import PathUse
 
 if TYPE_CHECKING:
     from taciturn.jobs.base import Job
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 def party(
     config: Annotated[
-        Path, typer.Argument(help="This side's TOML file; taciturn init writes one.")
+        Path, PathUse.READ, typer.Argument(help="This side's TOML file; taciturn init writes one.")
     ],
     dry_run: Annotated[
         bool,
@@ -40,11 +41,15 @@ def party(
         bool, typer.Option("--fresh", help="Discard an unfinished session and start a new one.")
     ] = False,
     record: Annotated[
-        Path | None, typer.Option(help="Write the transcript of this side to this file.")
+        Path | None,
+        PathUse.WRITTEN,
+        typer.Option(help="Write the transcript of this side to this file."),
     ] = None,
     out: Out = None,
     html: Annotated[
-        Path | None, typer.Option(help="For a study: write the table as one HTML file.")
+        Path | None,
+        PathUse.WRITTEN,
+        typer.Option(help="For a study: write the table as one HTML file."),
     ] = None,
     watch: Watch = False,
     watch_port: WatchPort = None,
@@ -68,8 +73,8 @@ def party(
 
     plan = plan_output(out)
     settings = PartyConfig.read(config)
-    output = settings.output
-    require_writable(*map(settings.path, output.files), record, html)
+    # The party's own files once the peer is to be told that this side does not begin.
+    require_writable(html)
     if html is not None and (settings.study is None or dry_run):
         raise ConfigError(
             "only a study has this page",
@@ -83,7 +88,7 @@ def party(
         shown(settings, watched_side("party", watch, watch_port, settings)) as callbacks,
     ):
         job: Job[Any] = (
-            DryRunJob() if dry_run else training_job(settings, record=record, fresh=fresh)
+            DryRunJob(record) if dry_run else training_job(settings, record=record, fresh=fresh)
         )
         result = run_party(job, settings, callbacks)
     finish(plan, result, json, lambda: party_provenance(settings))

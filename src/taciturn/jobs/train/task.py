@@ -255,7 +255,13 @@ class TrainingTask:
         state = (
             None if body is None else TrainingState.from_bytes(body["state"].encode(), array_store)
         )
-        program = inputs.program(session.entropy, self.bob, state, session.state.scratch)
+        program = inputs.program(
+            session.entropy,
+            self.bob,
+            state,
+            session.state.scratch,
+            opens_held_out=session.opens_held_out,
+        )
         with recording or nullcontext():
             result = session.run_from_checkpoint(
                 program,

@@ -24,6 +24,7 @@ from taciturn.cli.output import (
 from taciturn.cli.party_console import stateless_side
 from taciturn.errors import ConfigError
 from taciturn.files import require_writable, write_private, write_text
+from taciturn.output_paths import PathUse
 from taciturn.setting_syntax import Hint, hyphenated
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def woe(
     *,
     party: Annotated[
         Path | None,
+        PathUse.READ,
         typer.Argument(
             help="This side's TOML file, as for taciturn party; without one both sides "
             "are simulated."
@@ -61,7 +63,9 @@ def woe(
             help="Alice: share names of columns and bins (default: her file's, on when simulated).",
         ),
     ] = None,
-    html: Annotated[Path | None, typer.Option(help="Write the result as one HTML file.")] = None,
+    html: Annotated[
+        Path | None, PathUse.WRITTEN, typer.Option(help="Write the result as one HTML file.")
+    ] = None,
     out: Out = None,
     json: Json = False,
     settings: dict[str, Any],
