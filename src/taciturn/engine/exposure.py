@@ -45,6 +45,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable
+from taciturn.engine.few_columns import few_columns_text
 from taciturn.errors import counted
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.openings import SCORE_NOISE_TEXT, opened_sums, study_sums_text
@@ -148,6 +149,8 @@ def column_exposure(
     trainings.
     """
     opened = opened or OpenedScores.from_terms(terms, rows, held_out)
+    few = few_columns_text(table)
+    few = f". {few}" if few else ""
     if terms.mechanism.shares_scores:
         read = opened.per_row > 0
         return ColumnExposure(
@@ -155,7 +158,7 @@ def column_exposure(
             opened_values=opened.in_all,
             columns_per_score=int(read),
             scores_for_all=len(table.columns) if read else 0,
-            warning=_from_study(opened) if read else _unseen(terms, opened),
+            warning=(_from_study(opened) if read else _unseen(terms, opened)) + few,
         )
     room = _Room.from_terms(terms, rows, table)
     return ColumnExposure(
@@ -163,7 +166,7 @@ def column_exposure(
         opened_values=opened.in_all,
         columns_per_score=room.columns_per_score,
         scores_for_all=room.scores_for_all,
-        warning=_warning(terms, opened, len(table.columns), room),
+        warning=_warning(terms, opened, len(table.columns), room) + few,
     )
 
 

@@ -31,9 +31,13 @@ def opened_sums(terms: Terms, rows: int) -> tuple[SumKind, ...]:
 def study_sums_text(rows: int, settings: int) -> str:
     """Describe what the sums of a study's settings tell Bob, without a final full stop."""
     noise = row_noise("study sum", rows)
+    honest, chosen = (
+        noise.bits(moved, settings) for moved in (noise.moved.honest, noise.moved.chosen)
+    )
     return (
         "Bob receives no score of any row, and one noisy number per setting: "
         f"{counted(settings, 'sum')} over {rows:,} rows of a loss of at most {LOSS_CAP:g}, with "
-        f"Laplace noise of {noise.width:g} rows each, which tell at most "
-        f"{noise.bits(LOSS_CAP, settings):.2g} bits of one row's own loss together"
+        f"Laplace noise of {noise.width:g} rows each, which tell a Bob who knows all other rows "
+        f"about {honest:.1g} bits of a row together, or {chosen:.1g} where he chose a column and "
+        "the settings against it"
     )
