@@ -244,6 +244,7 @@ def study(
     vary: Mapping[str, Sequence[object]],
     folds: int = 0,
     rank_by: str = "loss",
+    open_scores: bool = False,
     processes: int | None = None,
     progress: ReportProgress = noop,
     **options: Unpack[SettingsOptions],
@@ -256,6 +257,8 @@ def study(
         vary: For each setting that varies its values: ``{"l2": [1e-5, 1e-4], "passes": [12, 24]}``.
         folds: How many folds judge each combination; 0 for the held-out rows.
         rank_by: ``loss`` or ``auc``.
+        open_scores: In ``mutual``, judge by scores of rows, and not by one noisy sum for each
+            combination.
         processes: How many train at a time; None for one a core.
         progress: Called with how many models are trained, and of how many.
         options: Settings, as for ``train``.
@@ -275,7 +278,9 @@ def study(
 
     settings, table = settings_of(data, given_options(options, study))
     listed = {name: list(values) for name, values in vary.items()}
-    wanted = Study.from_mapping({"folds": folds, "rank_by": rank_by, **listed})
+    wanted = Study.from_mapping(
+        {"folds": folds, "rank_by": rank_by, "open_scores": open_scores, **listed}
+    )
     raw = load_raw(settings, table, labels)
     with in_cell(Callbacks(progress=progress)) as watching:
         return simulate_study(

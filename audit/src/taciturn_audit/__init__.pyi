@@ -26,6 +26,7 @@ from taciturn_audit.epsilon_bound import epsilon_lower_bound_over as epsilon_low
 from taciturn_audit.evidence import FAILURE as FAILURE
 from taciturn_audit.evidence import evidence as epsilon_evidence
 from taciturn_audit.evidence import one_run_epsilon as one_run_epsilon
+from taciturn_audit.further_trainings import FurtherTrainings as FurtherTrainings
 from taciturn_audit.guesses import GuessesFile as GuessesFile
 from taciturn_audit.judge import commoner_label as commoner_label
 from taciturn_audit.judge import judge as judge_guess
@@ -34,6 +35,9 @@ from taciturn_audit.judge import prior as prior
 from taciturn_audit.lattice import kernel as kernel
 from taciturn_audit.lattice import nearest_residues as nearest_residues
 from taciturn_audit.lattice import reduce_basis as reduce_basis
+from taciturn_audit.openings_audit import OpeningsAudit as OpeningsAudit
+from taciturn_audit.openings_audit import held_out_view as held_out_view
+from taciturn_audit.openings_audit import judge_opened as judge_opened
 from taciturn_audit.recorded import audit_guesses as audit_guesses
 from taciturn_audit.recorded import audit_recording as audit_recording
 from taciturn_audit.recording import OtherSide as OtherSide

@@ -109,8 +109,9 @@ def _shared(agreed: Agreement) -> bool:
 def _bobs(agreed: Agreement) -> str:
     if mechanism(agreed).shares_scores:
         return (
-            f"one number per row and model: the whole score, {SCORE_NOISE_TEXT}. He knows his own "
-            "columns, and their weights only where Alice reveals them (reveal-bob)"
+            f"one number per row and model: the whole score, {SCORE_NOISE_TEXT}. A second request "
+            "of the same rows with other columns of his gives him his weights, and so Alice's part "
+            "of each score: treat both as known to him"
         )
     part, columns = "Alice's part of the score", "her columns"
     if agreed.alices > 1:

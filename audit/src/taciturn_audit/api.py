@@ -41,6 +41,7 @@ def audit(
     canary: bool = True,
     seat: str | None = None,
     known_rows: int | None = None,
+    further_trainings: bool = False,
     observe: Observer = noop,
     announce: Announce = noop,
     progress: ReportProgress = noop,
@@ -66,6 +67,8 @@ def audit(
             ``alice-1+alice-3`` are two.
         known_rows: How many rows of Alice's columns Bob knows; None for 10, and for as many as she
             has columns.
+        further_trainings: Also train again and attack what that opens: several models of the same
+            rows, inputs that a side chooses against single rows, a Bob who knows all other rows.
         observe: Called with each event of the training.
         announce: Called with the name of each attack before it runs.
         progress: Called with how much of an attack is done, and of how much.
@@ -86,6 +89,12 @@ def audit(
     given = given_options(options, audit)
     _check_known_rows(seat, known_rows)
     if transcript is not None:
+        if further_trainings:
+            raise ConfigError(
+                "a transcript is not trained again",
+                setting="further_trainings",
+                hint=Hint("leave {further_trainings} out, or audit a new run"),
+            )
         if seat in ("bob", "both"):
             raise ConfigError(
                 "this is Alice's transcript: it does not hold Bob's randomness",
@@ -111,6 +120,7 @@ def audit(
             # Shuffled truth is a check of the audit of labels.
             seat=seat or ("alice" if shuffle_truth else "both"),
             known_rows=known_rows,
+            further_trainings=further_trainings,
         )
         return AuditResult(tuple(session.audit(run, target) for run in per_seed(settings)))
 

@@ -185,6 +185,15 @@ def audit(
         ),
     ] = None,
     known_rows: KnownRows = None,
+    further_trainings: Annotated[
+        bool,
+        typer.Option(
+            "--further-trainings",
+            help="Also train again (some 30 times, unencrypted) and attack what several models, "
+            "inputs chosen against single rows, and knowing all other rows give away.",
+            hidden=True,
+        ),
+    ] = False,
     woe: Annotated[
         bool,
         typer.Option(
@@ -251,6 +260,7 @@ def audit(
         show(session, lambda: _session(session))
     else:
         given = {"transcript": transcript, **asked, **judged, **settings}
+        given["further_trainings"] = further_trainings
         with progress_bar() as meter:
             result = api.audit(**given, **_listeners(meter))
         asked |= {"shuffle_truth": shuffle_truth or None, "canary": None if canary else False}

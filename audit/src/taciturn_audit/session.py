@@ -37,6 +37,7 @@ from taciturn_audit.distinguishing_game import applies, distinguish
 from taciturn_audit.evidence import evidence
 from taciturn_audit.judge import judge_membership
 from taciturn_audit.messages import messages_to_alice
+from taciturn_audit.openings_audit import OpeningsAudit
 from taciturn_audit.results.audit import (
     Accuracy,
     AfterEpochs,
@@ -46,6 +47,7 @@ from taciturn_audit.results.audit import (
     Findings,
     Membership,
 )
+from taciturn_audit.results.openings import OpeningFindings
 from taciturn_audit.results.runs import AuditResult
 from taciturn_audit.results.session import SessionAudit
 from taciturn_audit.runner import Examination, examine
@@ -65,7 +67,7 @@ class Session:
 
     ``shuffle_truth`` judges against labels shuffled after the run. ``attacks`` are loaded before
     anything is trained, in case one is broken. ``seat`` is as in ``taciturn_audit.adversaries``;
-    ``known_rows`` as in ``BobAudit``.
+    ``known_rows`` as in ``BobAudit``, ``further_trainings`` as in ``OpeningsAudit``.
     """
 
     raw: Source
@@ -75,6 +77,7 @@ class Session:
     attacks: tuple[Attack, ...] = field(default_factory=attacks)
     seat: str = "alice"
     known_rows: int | None = None
+    further_trainings: bool = False
 
     def audit(self, settings: Settings, record: Path | None = None) -> AuditRun:
         """Train and attack, with all that an audit reports.
@@ -95,10 +98,21 @@ class Session:
         else:
             run = self.examine(settings, view, labels, outcome.result)
             run = replace(run, membership=self._membership(view, outcome))
+        run = replace(run, openings=self._openings(settings, outcome, entropy))
         if self.seat not in ("bob", "both"):
             return run
         bob = BobAudit(self.raw, self.known_rows, self.canary, self.callbacks)
         return replace(run, bob_seat=bob.audit(settings, entropy, outcome))
+
+    def _openings(
+        self, settings: Settings, outcome: Outcome, entropy: RunEntropy
+    ) -> OpeningFindings:
+        bob = ("bob",) if self.seat in ("bob", "both") else ()
+        alice = () if self.seat == "bob" else ("alice",)
+        further = self.further_trainings
+        return OpeningsAudit(
+            settings, outcome, entropy, (*alice, *bob), further, self.callbacks
+        ).audit()
 
     def _view(self, outcome: Outcome) -> AliceView:
         names = [name for name, _ in outcome.data.alices]

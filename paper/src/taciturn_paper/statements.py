@@ -311,13 +311,17 @@ def _mult_leaks(mult: Record) -> Statement:
     for row in mult["rows"]:
         runs = [run for run in row["attacks"] if run["attacks"]]
         for run in runs:
-            epsilon, share = run["epsilon"], run["attacks"][0]["accuracy"]
-            best[epsilon] = max(best.get(epsilon, 0.0), share)
+            epsilon, score = run["epsilon"], run["attacks"][0]
+            # Where nearly all labels are the same, a large share is no success by itself.
+            beyond = score["accuracy_low"] > run["commoner_label"]
+            best[epsilon] = max(best.get(epsilon, 0.0), beyond * score["accuracy"])
             total = f"{run['ledger']['label_epsilon_total']:.4g}"
             totals.setdefault(f"{epsilon:g}", set()).add(total)
         cells = [_recovered(run["attacks"][0]) for run in runs]
         rows.append((row["dataset"], *cells, _pc(runs[0]["commoner_label"])))
-    shares = ", ".join(f"{_pc(share)} % at epsilon {one:g}" for one, share in best.items())
+    shares = " and ".join(
+        f"{_pc(share)} % of the labels at epsilon {one:g}" for one, share in best.items() if share
+    )
     headings = (
         f"recovered at epsilon {one} (label total {', '.join(sorted(values))})"
         for one, values in totals.items()
@@ -327,7 +331,8 @@ def _mult_leaks(mult: Record) -> Statement:
         "The multiplicative mechanism protects each released residue with a given epsilon.",
         "does not hold" if max(best.values(), default=0.0) > 0.99 else "not decided",
         "The size of a released value depends on the label, and each row is released once per "
-        f"epoch. The likelihood of all releases of mult printed recovers up to {shares}.",
+        f"epoch. The likelihood of all releases of mult printed recovers up to {shares or 'no'} "
+        "(datasets where that exceeds the majority class).",
         "taciturn reproduce mult",
         Evidence(("dataset", *headings, "majority class"), rows),
         note=_not_run(mult),

@@ -45,9 +45,10 @@ import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable
+from taciturn.engine.few_columns import few_columns_text
 from taciturn.errors import counted
 from taciturn.numerics.fixedpoint import magnitude_bits
-from taciturn.protocol.openings import SCORE_NOISE_TEXT, opened_sums
+from taciturn.protocol.openings import SCORE_NOISE_TEXT, opened_sums, study_sums_text
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
 from taciturn.results.cost_preview import ColumnExposure, Disclosure
@@ -60,6 +61,7 @@ class OpenedScores:
     ``per_row`` is the most of one training row. ``in_all`` includes ``sums`` over all training rows
     where no score is opened: losses, and a count. ``by_trained`` are those of ``per_row`` that the
     trained model gives, which may score the row again later; the others are by models of one pass.
+    ``study_sums`` judge the settings of a study, and are among ``sums``.
     """
 
     per_row: int
@@ -67,6 +69,7 @@ class OpenedScores:
     in_all: int
     by_trained: int = 0
     sums: int = 0
+    study_sums: int = 0
 
     @classmethod
     def from_terms(cls, terms: Terms, rows: int, held_out: int = 0) -> OpenedScores:
@@ -74,7 +77,11 @@ class OpenedScores:
         agreed, method = terms.agreement, terms.mechanism
         looks = agreed.models + (agreed.rounds if agreed.evaluate == "epoch" else 0)
         if method.shares_scores:
-            sums = len(opened_sums(agreed, rows))
+            sums = len(opened_sums(terms, rows))
+            if terms.summed is not None:
+                # A fold opens nothing; its setting's sum counts with the training on all rows.
+                judged = int(not terms.summed.fold)
+                return cls(0, 0, sums + judged, sums=sums + judged, study_sums=judged)
             return cls(0, looks, held_out * looks + sums, sums=sums)
         if method.shares_weights:
             in_all = rows * agreed.rounds + held_out * looks
@@ -100,14 +107,15 @@ def sums_alone(terms: Terms) -> tuple[str, ...]:
     )
 
 
-def reconstruction(terms: Terms) -> str | None:
+def reconstruction(terms: Terms, opened: OpenedScores | None = None) -> str | None:
     """Columns of Alice's that a semi-honest Bob can reconstruct.
 
-    The text has no final full stop; None where no training score is opened to him.
+    The text has no final full stop; None where no training score is opened to him. ``opened``
+    counts the scores of several trainings.
     """
     agreed = terms.agreement
     if terms.mechanism.shares_scores:
-        return None
+        return None if opened is None or not opened.per_row else _from_study(opened)
     whose, row, has = (
         ("Alice's columns", "a row of hers", "she has")
         if agreed.alices == 1
@@ -141,13 +149,16 @@ def column_exposure(
     trainings.
     """
     opened = opened or OpenedScores.from_terms(terms, rows, held_out)
+    few = few_columns_text(table)
+    few = f". {few}" if few else ""
     if terms.mechanism.shares_scores:
+        read = opened.per_row > 0
         return ColumnExposure(
-            scores_per_row=0,
+            scores_per_row=opened.per_row,
             opened_values=opened.in_all,
-            columns_per_score=0,
-            scores_for_all=0,
-            warning=_unseen(opened),
+            columns_per_score=int(read),
+            scores_for_all=len(table.columns) if read else 0,
+            warning=(_from_study(opened) if read else _unseen(terms, opened)) + few,
         )
     room = _Room.from_terms(terms, rows, table)
     return ColumnExposure(
@@ -155,7 +166,7 @@ def column_exposure(
         opened_values=opened.in_all,
         columns_per_score=room.columns_per_score,
         scores_for_all=room.scores_for_all,
-        warning=_warning(terms, opened, len(table.columns), room),
+        warning=_warning(terms, opened, len(table.columns), room) + few,
     )
 
 
@@ -233,7 +244,29 @@ def _fitting(bits: list[float], room: float) -> int:
     return int(np.searchsorted(np.cumsum(sorted(bits)), room, side="right"))
 
 
-def _unseen(opened: OpenedScores) -> str:
+def _from_study(opened: OpenedScores) -> str:
+    """Exposure by a study that opens scores (``open-scores``)."""
+    return (
+        f"Bob receives up to {counted(opened.per_row, 'score')} of each training row, "
+        f"{SCORE_NOISE_TEXT}, and can reconstruct Alice's columns from them while he keeps to the "
+        "protocol: without his own columns, as many scores of a row as she has columns span hers, "
+        "and a few known rows give the values"
+    )
+
+
+def _by_sums(terms: Terms, opened: OpenedScores) -> str:
+    """What a study tells Bob that opens one sum for each setting."""
+    return study_sums_text(0 if terms.summed is None else terms.summed.rows, opened.study_sums)
+
+
+def _unseen(terms: Terms, opened: OpenedScores) -> str:
+    if terms.summed is not None:
+        ends = opened.sums - opened.study_sums
+        beside = f"; and {counted(ends, 'sum')} at the end of trainings on all rows" if ends else ""
+        return (
+            f"{_by_sums(terms, opened)}{beside}. If he deviates, a number carries at most 20 bits, "
+            "about rows of his choice"
+        )
     text = (
         "Bob receives no score of a training row. At the end he learns "
         f"{counted(opened.sums, 'sum')} over all training rows, with noise: losses, and a count of "
@@ -297,7 +330,7 @@ def disclosure_text(
     return Disclosure(
         alice=_to_alice(terms) + beyond,
         bob=_to_bob(terms, opened, held_out) + beyond,
-        columns=reconstruction(terms),
+        columns=reconstruction(terms, opened),
     )
 
 
@@ -346,6 +379,8 @@ def _to_bob(terms: Terms, opened: OpenedScores, held_out: int) -> str:
 
 
 def _to_unseeing_bob(terms: Terms, opened: OpenedScores, held_out: int) -> str:
+    if terms.summed is not None or opened.per_row:
+        return _to_studying_bob(terms, opened)
     sentences = [
         "Bob receives ciphertexts under Alice's key, random-looking numbers, and no score of a "
         "training row.",
@@ -362,4 +397,22 @@ def _to_unseeing_bob(terms: Terms, opened: OpenedScores, held_out: int) -> str:
         if terms.agreement.reveal_bob
         else "He has random shares of all weights, which alone reveal nothing."
     )
+    return " ".join(sentences)
+
+
+def _to_studying_bob(terms: Terms, opened: OpenedScores) -> str:
+    """What a study in ``mutual`` opens to Bob."""
+    sentences = ["Bob receives ciphertexts under Alice's key and random-looking numbers."]
+    ends = opened.sums - opened.study_sums
+    if opened.per_row:
+        sentences.append(
+            f"He receives up to {counted(opened.per_row, 'score')} of each training row and "
+            f"{counted(opened.per_held_out_row, 'score')} of each held-out row, and knows how good "
+            "each model is."
+        )
+    else:
+        sentences.append(f"{_by_sums(terms, opened)}.")
+    if ends:
+        sentences.append(f"He learns {counted(ends, 'noisy sum')} over all training rows.")
+    sentences.append("He has random shares of all weights, which alone reveal nothing.")
     return " ".join(sentences)

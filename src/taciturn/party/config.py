@@ -1141,6 +1141,8 @@ class PartyConfig:
 
     def _require_studied(self, study: Study) -> None:
         """Refuse what would disclose a model to Alice, and what no study can judge or vary."""
+        with rendering_errors_as(self.syntax.within(STUDY)):
+            study.require_mechanism(self.agreed["mechanism"])
         for name, words in (
             ("patience", "when a model of a study stops would tell Alice of labels"),
             ("share_metrics", "a study tells Alice of no model how good it is"),

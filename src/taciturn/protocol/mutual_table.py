@@ -245,7 +245,7 @@ class TablePlan:
             heaviest_of(agreed),
             self.slots.modulus,
             summed_losses(self.terms, self.rows),
-            "count of scores" in opened_sums(agreed, self.rows),
+            "count of scores" in opened_sums(self.terms, self.rows),
         )
 
     def ring(self, side: Columns) -> Wrapping:
@@ -352,7 +352,7 @@ def narrow_slots(terms: Terms, schedule: TableSchedule, entries: int) -> SlotSch
 
 def summed_losses(terms: Terms, rows: int) -> int:
     """Number of last passes whose losses make the opened change; 0 if none is opened."""
-    return LOSSES if "change of the loss" in opened_sums(terms.agreement, rows) else 0
+    return LOSSES if "change of the loss" in opened_sums(terms, rows) else 0
 
 
 def row_count(schedule: TableSchedule, number: int) -> int:

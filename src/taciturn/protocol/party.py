@@ -4,13 +4,17 @@
 
     Alice                                            Bob
       Hello (held-out rows)                     <->  Hello
+      HeldOutScoring (only in mutual)           ->
       the training (by its conversation)
       Hello, PartialScores (training rows)      ->   Hello
       Hello, PartialScores (held-out rows)      ->   Hello
                                                 <-   HeldOutQuality
                                                      (only with agreed share-metrics)
 
-Where weights are shared only the held-out rows are scored, from the shares.
+Where weights are shared only the held-out rows are scored, from the shares; in a study of
+``mutual`` none is, and the losses of a fold's rows are summed (``taciturn.protocol.row_sums``). In
+``mutual`` Alice says first whether she opens scores: beyond her limit on models of a row she does
+not.
 The settings and the held-out rows are compared before the training, so that a difference shows
 before the work and not after it. Only Bob learns scores; what they are worth he tells where that is
 agreed, which is a release.
@@ -46,14 +50,16 @@ T = TypeVar("T")
 class PartyResult:
     """A party's result; only Bob has scores, and both know the metrics that he sent.
 
-    ``noise_key`` is Alice's, and is kept with her model. ``further`` are the results of the other
-    penalties, where several share one search.
+    ``loss_share`` is this party's share of the sum of the held-out rows' losses, where these are
+    summed and not scored. ``noise_key`` is Alice's, and is kept with her model. ``further`` are the
+    results of the other penalties, where several share one search.
     """
 
     trained: Trained
     train_scores: FloatArray | None = field(default=None, repr=False)
     held_out_scores: FloatArray | None = field(default=None, repr=False)
     quality: ToldQuality | None = None
+    loss_share: int | None = field(default=None, repr=False)
     noise_key: bytes = field(default=b"", repr=False)
     further: tuple[PartyResult, ...] = field(default=(), repr=False)
 

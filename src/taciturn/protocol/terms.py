@@ -40,11 +40,30 @@ from taciturn.settings.schema import SOLVERS, Newton, Protection, Settings, Sgd,
 
 
 @dataclass(frozen=True, slots=True)
+class SummedLosses:
+    """Evaluation of a study's setting by one sum over rows (``protocol.row_sums``), not by scores.
+
+    ``rows`` counts the rows of the sum, over all trainings of the setting. ``held_out`` is true for
+    a training whose held-out rows are part of it. ``fold`` is true for a training without the rows
+    of a fold, which opens nothing itself.
+    """
+
+    rows: int
+    held_out: bool
+    fold: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Terms:
-    """The agreement in use."""
+    """The agreement in use.
+
+    ``summed`` is None where held-out rows are scored after the training. It follows from the study,
+    which both sides compare, and is no part of the agreement's text.
+    """
 
     agreement: Agreement
     scheme: Scheme
+    summed: SummedLosses | None = None
 
     @property
     def mechanism(self) -> Mechanism:
@@ -56,6 +75,14 @@ class Terms:
         """Which pair of programs trains: the mechanism's own, or the one of whole tables."""
         name = self.mechanism.conversation
         return f"{name}-table" if self.whole_table else name
+
+    @property
+    def may_withhold_scores(self) -> bool:
+        """Whether Alice may open no scores of held-out rows, and says so first.
+
+        Elsewhere the rows that reach a limit first are training rows, whose scores Bob needs.
+        """
+        return self.mechanism.shares_scores and self.summed is None
 
     @property
     def whole_table(self) -> bool:
@@ -96,6 +123,14 @@ class Terms:
         # No more passes than the models would take one by one.
         rounds = min(passes + PASSES_PER_PENALTY * models, passes * models)
         return replace(self, agreement=agreed.with_rounds(rounds).model_copy(update=shared))
+
+    def with_sum(self, summed: SummedLosses) -> Terms:
+        """The terms of a training whose setting is judged by a sum.
+
+        The model of a fold is revealed to nobody.
+        """
+        hidden = {"reveal": False, "reveal_bob": False} if summed.fold else {}
+        return replace(self, agreement=self.agreement.model_copy(update=hidden), summed=summed)
 
     def of_model(self, number: int) -> Terms:
         """The terms of one of the models."""

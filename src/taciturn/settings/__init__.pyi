@@ -23,5 +23,6 @@ from taciturn.settings.schema import Sgd as Sgd
 from taciturn.settings.schema import SolverName as SolverName
 from taciturn.settings.schema import Variant as Variant
 from taciturn.settings.schema import settings_file as settings_file
+from taciturn.settings.study import Point as Point
 from taciturn.settings.study import Study as Study
 from taciturn.settings.table import TableSettings as TableSettings

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
+from itertools import pairwise, product
 from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -35,6 +35,10 @@ FEWEST_FOLDS, MOST_FOLDS = 2, 20
 RankBy = Literal["loss", "auc"]
 Value: TypeAlias = float | int | str | tuple[float, ...]
 
+_SUMMED = "mutual"
+LEAST_RATIO = 2.0
+"""Least ratio of two penalties in a study of ``mutual``."""
+_JUDGING = ("folds", "rank_by", "open_scores")
 _study = partial(Setting, scope=Scope.STUDY)
 
 
@@ -77,6 +81,16 @@ class Study(Checked):
         RankBy,
         _study("Bob: metric that ranks the models, `loss` (log loss) or `auc`.", example="auc"),
     ] = "loss"
+    open_scores: Annotated[
+        bool,
+        _study(
+            "`mutual`: open a score of every training row for each combination, from which Bob can "
+            "reconstruct Alice's columns.",
+            detail="Without it one noisy sum is opened for each combination. Alice's file must "
+            "have `accept-column-exposure`",
+            example=True,
+        ),
+    ] = False
     l2: Annotated[
         Annotated[tuple[NonNegative, ...], _Listed] | None,
         _study("L2 penalties to try.", example=[1e-05, 0.0001, 0.001]),
@@ -152,10 +166,45 @@ class Study(Checked):
                 hint=Hint("use {rank_by}", rank_by="loss"),
             )
 
+    def sums_losses(self, mechanism: str) -> bool:
+        """Whether settings are judged by one noisy sum each, and no score is opened."""
+        return mechanism == _SUMMED and not self.open_scores
+
+    def require_mechanism(self, mechanism: str) -> None:
+        """Refuse what the mechanism cannot judge, and penalties whose models are nearly the same.
+
+        Sums at nearly the same model would average the noise away.
+        """
+        if mechanism != _SUMMED:
+            if self.open_scores:
+                raise ConfigError(
+                    f"open-scores is for {_SUMMED}; {mechanism} opens scores in any case",
+                    setting="open_scores",
+                    hint=Hint("leave {open_scores} out"),
+                )
+            return
+        if self.rank_by == "auc" and not self.open_scores:
+            raise ConfigError(
+                f"an AUC needs a score of every row, and a study of {_SUMMED} opens none",
+                setting="rank_by",
+                hint=Hint(
+                    "use {rank_by}, or agree on {open_scores}", rank_by="loss", open_scores=True
+                ),
+            )
+        ascending = sorted(self.l2 or ())
+        for low, high in pairwise(ascending):
+            if high < LEAST_RATIO * low * (1 - 1e-9):
+                raise ConfigError(
+                    f"the penalties {low:g} and {high:g} are less than a factor of {LEAST_RATIO:g} "
+                    f"apart, as penalties of a study of {_SUMMED} must be",
+                    setting="l2",
+                    hint=f"leave one of them out, or use {LEAST_RATIO * low:g} instead of {high:g}",
+                )
+
     @property
     def axes(self) -> dict[str, tuple[Value, ...]]:
         """The settings that vary, with their values; the first varies slowest."""
-        names = [name for name in type(self).model_fields if name not in ("folds", "rank_by")]
+        names = [name for name in type(self).model_fields if name not in _JUDGING]
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     @property

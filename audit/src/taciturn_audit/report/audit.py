@@ -22,6 +22,7 @@ from taciturn.report.blocks import (
 from taciturn.report.formatting import NONE, data_size, epsilon, interval, printed_date, share
 from taciturn.report.training import SHARED_PEOPLE, ledger_facts, training_blocks
 from taciturn_audit.report.columns import adversary_blocks, look_tables, skipped_facts
+from taciturn_audit.report.openings import openings_blocks
 from taciturn_audit.results.audit import (
     Distinguisher,
     Evidence,
@@ -85,8 +86,9 @@ def audit_blocks(audit: AuditResult) -> list[Block]:
     bob = _bob_seat(audit)
     cautions: list[Block] = [NOT_ENCRYPTED] if conclusion.simulated else []
     first = [*cautions, *training_blocks(audit), who_learns_what(audit)]
+    opened = _openings(audit)
     if audit.runs[0].seat == "bob":
-        return [*first, *bob]
+        return [*first, *bob, *opened]
     return [
         *first,
         *([scores(canary.findings, canary.verdict, shuffled)] if canary is not None else []),
@@ -94,8 +96,13 @@ def audit_blocks(audit: AuditResult) -> list[Block]:
         *(Paragraph(line, "muted") for line in lines),
         *([] if conclusion.apart is None else apart_blocks(conclusion.apart)),
         *bob,
+        *opened,
         verdict_section(audit, conclusion),
     ]
+
+
+def _openings(audit: AuditResult) -> list[Block]:
+    return [] if audit.openings is None else openings_blocks(audit.openings)
 
 
 def who_learns_what(audit: AuditResult) -> Section:

@@ -38,6 +38,7 @@ from taciturn.results.training import TrainingRun
 from taciturn_audit.report import audit as shared
 from taciturn_audit.report.audit import decision
 from taciturn_audit.report.columns import adversary_section, skipped_facts
+from taciturn_audit.report.openings import openings_section
 from taciturn_audit.report.plots import attacks_svg, curves_of, epochs_svg
 from taciturn_audit.results.audit import (
     READABLE,
@@ -86,6 +87,8 @@ def audit_page(audit: AuditResult) -> b.Page:
     if seat is not None:
         ident = "verdict" if alone else "columns"
         sections.append(adversary_section(seat, audit.first.mechanism, ident))
+    if audit.openings is not None:
+        sections.append(openings_section(audit.openings))
     sections.append(shared.who_learns_what(audit))
     if not alone:
         sections += [
@@ -126,6 +129,10 @@ def _title(*, labels: bool, columns: bool) -> str:
 
 _RELY = "No attack we know recovers your labels. This relies on an assumption: "
 _ENCRYPTION = "You rely on the encryption, and on Alice following the protocol: "
+_UNPROTECTED = (
+    "Nothing bounds what Alice learns about your labels. Our attacks did not succeed on these "
+    "rows; on others they may."
+)
 _FOR_BOB = {
     Status.REFUTED: "Your labels are less protected than the privacy ledger claims. Do not use "
     "this mechanism.",
@@ -140,6 +147,8 @@ def _for_bob(conclusion: Conclusion, ledger: Statement) -> list[b.Block]:
         return []
     rely = _RELY if ledger.label_epsilon_total else _ENCRYPTION
     rely += f"{ledger.assumption or 'none is stated'}."
+    if conclusion.unprotected:
+        rely = _UNPROTECTED
     words = _FOR_BOB.get(conclusion.status, rely)
     return [b.Heading("What this means for Bob"), b.Paragraph(words)]
 

@@ -11,6 +11,8 @@ from taciturn_audit.results.audit import MessageSeen as MessageSeen
 from taciturn_audit.results.compare import BestAttack as BestAttack
 from taciturn_audit.results.compare import ComparedMechanism as ComparedMechanism
 from taciturn_audit.results.compare import Comparison as Comparison
+from taciturn_audit.results.openings import OpeningAttack as OpeningAttack
+from taciturn_audit.results.openings import OpeningFindings as OpeningFindings
 from taciturn_audit.results.runs import AuditResult as AuditResult
 from taciturn_audit.results.runs import DemoResult as DemoResult
 from taciturn_audit.results.runs import mean_findings as mean_findings

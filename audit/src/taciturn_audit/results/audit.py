@@ -13,6 +13,7 @@ from taciturn.results.columns import Look as Look
 from taciturn.results.columns import Skipped as Skipped
 from taciturn.results.serialise import INLINE, OMITTED, Result
 from taciturn.results.training import TrainingRun
+from taciturn_audit.results.openings import OpeningFindings
 
 SEATS = ("alice", "bob", "both")
 """From whose side an audit looks: Alice at labels, Bob at columns. Of several Alices ``alice`` is
@@ -173,7 +174,8 @@ class AuditRun(Result):
     ``over_epochs`` those after fewer epochs of it. ``distinguisher`` is there where all that Alice
     receives is encrypted. ``bob_seat`` is what Bob can tell of Alice's columns, where his seat was
     audited too; ``seat`` says which were. ``pooled`` names those of several Alices whose views, put
-    together, are Alice's seat here, and is absent where there is one Alice.
+    together, are Alice's seat here, and is absent where there is one Alice. ``openings`` has the
+    attacks on what is opened after training.
     """
 
     training: TrainingRun = field(metadata=INLINE)
@@ -188,3 +190,4 @@ class AuditRun(Result):
     seat: str = "alice"
     bob_seat: BobSeat | None = field(default=None, metadata=OMITTED)
     pooled: tuple[str, ...] | None = field(default=None, metadata=OMITTED)
+    openings: OpeningFindings | None = field(default=None, metadata=OMITTED)

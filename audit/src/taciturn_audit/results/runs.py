@@ -19,6 +19,7 @@ from taciturn_audit.results.audit import (
     Findings,
     Membership,
 )
+from taciturn_audit.results.openings import OpeningFindings, mean_openings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -64,6 +65,12 @@ class AuditResult(Runs[AuditRun]):
         return mean_adversary(seats) if len(seats) == len(self.runs) else None
 
     @property
+    def openings(self) -> OpeningFindings | None:
+        """Findings of the attacks on what is opened after training, if every run has them."""
+        parts = [run.openings for run in self.runs if run.openings is not None]
+        return mean_openings(parts) if len(parts) == len(self.runs) else None
+
+    @property
     def evidence(self) -> Evidence | None:
         """The strongest evidence of all runs."""
         proofs = [run.evidence for run in self.runs if run.evidence is not None]
@@ -94,6 +101,8 @@ class AuditResult(Runs[AuditRun]):
             record["canary"] = head | _scores(canaries)
         if self.bob_seat is not None:
             record["bob_seat"] = record_of(self.bob_seat)
+        if self.openings is not None:
+            record["openings"] = record_of(self.openings)
         if self.evidence is not None:
             record["evidence"] = record_of(self.evidence)
         if self.membership is not None:

@@ -1,9 +1,12 @@
 from taciturn.jobs.study.job import StudyJob as StudyJob
 from taciturn.jobs.study.job import StudySide as StudySide
 from taciturn.jobs.study.plan import StudyPlan as StudyPlan
+from taciturn.jobs.study.plan import StudyTraining as StudyTraining
 from taciturn.jobs.study.report import study_blocks as study_blocks
 from taciturn.jobs.study.report import study_page as study_page
 from taciturn.jobs.study.result import SimulatedStudy as SimulatedStudy
+from taciturn.jobs.study.result import StudiedSetting as StudiedSetting
 from taciturn.jobs.study.result import StudyRun as StudyRun
+from taciturn.jobs.study.result import StudyTable as StudyTable
 from taciturn.jobs.study.use import studied_model as studied_model
 from taciturn.jobs.study.use import use_model as use_model

@@ -45,6 +45,14 @@ def study(
     rank_by: Annotated[
         str, typer.Option(help="Metric that ranks the models: loss or auc.", hidden=True)
     ] = "loss",
+    open_scores: Annotated[
+        bool,
+        typer.Option(
+            "--open-scores",
+            help="mutual: judge by scores of rows, and not by one noisy sum per combination.",
+            hidden=True,
+        ),
+    ] = False,
     processes: Annotated[
         int | None,
         typer.Option(
@@ -79,6 +87,7 @@ def study(
     require_writable(html)
     wanted = {key: value for key, value in settings.items() if key != "record"}
     wanted |= {"folds": folds, "rank_by": rank_by, "processes": processes}
+    wanted["open_scores"] = open_scores
     if not vary:
         raise ConfigError(
             "a study must list values of at least one setting",

@@ -6,6 +6,8 @@
       Hello (the study)                         <->  Hello
       each model, or models that share a search:
         the training, from its first word to its last (taciturn.protocol.party)
+      in mutual, unless the study opens scores:
+      OpenedSums (taciturn.protocol.row_sums)    ->   one noisy sum for each setting
 
 Which models there are, and in which order, both sides know before: nothing that Bob says depends on
 how good one of them is. With several Alices Bob greets all of them. Bob evaluates the models after
@@ -24,6 +26,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import defaultdict
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -46,10 +49,15 @@ from taciturn.jobs.base import Job
 from taciturn.jobs.resumable import JournaledSession
 from taciturn.jobs.study.plan import StudyModel, StudyPlan, StudyTraining, model_name
 from taciturn.jobs.study.result import FoldFigures, StudiedSetting, StudyRun, StudyTable, study_rows
+from taciturn.jobs.study.sums import added_shares, judged_by_sum
 from taciturn.jobs.study.use import set_aside_models
-from taciturn.jobs.train import LINGER_SECONDS, JournaledTraining, require_mechanism
+from taciturn.jobs.train import (
+    LINGER_SECONDS,
+    JournaledTraining,
+    require_mechanism,
+)
 from taciturn.model.share import ModelShare
-from taciturn.numerics.convergence import MOST_LOSS, assess_convergence
+from taciturn.numerics.convergence import MOST_LOSS, Opened, assess_convergence
 from taciturn.numerics.regression_metrics import (
     ModelMetrics,
     added_by_partner,
@@ -67,6 +75,7 @@ from taciturn.protocol.events import Boundary, Event, PartDone, Progress
 from taciturn.protocol.handshake import greeting, shake_hands
 from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.party import PartyResult
+from taciturn.protocol.row_sums import OpenedLoss
 from taciturn.protocol.state import Load as LoadArray
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import ONLY, Program, gather
@@ -90,6 +99,10 @@ class StudyJob(Job[StudyRun]):
     opens_first = True
     farewell_seconds = LINGER_SECONDS
 
+    def check_files(self, config: PartyConfig) -> None:
+        """Raise where an output cannot be written."""
+        require_writable(*map(config.path, config.output.files))
+
     def prepare(self, config: PartyConfig) -> StudySide:
         """Read this side's table and plan the trainings."""
         require_mechanism(config)
@@ -108,6 +121,7 @@ class TrainedModel:
     ``losses`` has the training loss of each pass and ``row_changes`` the largest change of a row's
     probability, unless penalties share the passes; ``wraps`` how many scores may have wrapped.
     ``opened_change`` is the decrease of the loss in the last pass where that alone is opened.
+    ``loss_share`` is this side's share of the sum of its held-out rows' losses, where that judges.
     """
 
     number: int
@@ -116,16 +130,23 @@ class TrainedModel:
     row_changes: tuple[float, ...] = field(default=(), repr=False)
     wraps: int | None = None
     opened_change: float | None = None
+    loss_share: int | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class FinishedStudy:
-    """A study after its last message, for the journal; ``trained`` is yet to be assessed."""
+    """A study after its last message, for the journal; ``trained`` is yet to be assessed.
+
+    ``sums`` are those that were opened to Bob, one for each setting in units of one row's loss, and
+    ``noise_rows`` is the scale of their noise.
+    """
 
     run: StudyRun
     trained: tuple[TrainedModel, ...] = ()
     session: str = ""
     assessed: bool = True
+    sums: tuple[float, ...] = field(default=(), repr=False)
+    noise_rows: float = 0.0
 
 
 class StudySide(JournaledTraining[FinishedStudy, StudyRun]):
@@ -232,6 +253,7 @@ class _Models:
         self._checkpoint, state = session.checkpoint, session.state
         self._state: TrainingState | None = None
         self._trained: list[TrainedModel] = []
+        self._sums: tuple[OpenedLoss, ...] = ()
         if self._checkpoint is not None:
             self._trained = [read(TrainedModel, record) for record in self._checkpoint["trained"]]
             for model in self._trained:
@@ -267,7 +289,14 @@ class _Models:
             ledger=plan.ledger().statement() if bobs else None,
             run=session.figures(self._figures),
         )
-        return FinishedStudy(run, tuple(self._trained), session.meeting.name, assessed=not bobs)
+        return FinishedStudy(
+            run,
+            tuple(self._trained),
+            session.meeting.name,
+            assessed=not bobs,
+            sums=tuple(opened.total for opened in self._sums),
+            noise_rows=max((opened.noise_rows for opened in self._sums), default=0.0),
+        )
 
     def _program(self) -> Program[None]:
         """This side's part in the study, from its first word or from the checkpoint."""
@@ -282,6 +311,32 @@ class _Models:
             for number, model in enumerate(training.models):
                 self._keep(model, number, result.models[number])
             self._advance(Progress(result.trained.iterations, training.passes))
+        yield from self._open_sums()
+
+    def _open_sums(self) -> Program[None]:
+        """Open the sums that judge the settings to Bob, where sums do.
+
+        After a stop the noise is the same: it is drawn from the session's entropy, and from nothing
+        else.
+        """
+        plan = self._side.plan
+        sums = plan.sums
+        if sums is None:
+            return
+        shares: dict[int, list[int]] = defaultdict(list)
+        for trained in self._trained:
+            if trained.loss_share is not None:
+                shares[plan.models[trained.number].point.number].append(trained.loss_share)
+        own = added_shares(sums, plan.study.points, shares)
+        if self._side.tables.labels is None:
+            # Each side loads its own programs only.
+            from taciturn.protocol.alice.row_sums import open_sums
+
+            yield from open_sums(sums, own, self._session.entropy.fork("sums of the study"))
+            return
+        from taciturn.protocol.bob.row_sums import read_sums
+
+        self._sums = yield from read_sums(sums, own)
 
     def _begin(self, training: StudyTraining) -> Program[PartyResult]:
         """The program of one training."""
@@ -361,7 +416,9 @@ class _Models:
                 losses, changes = trained.losses, ()
         wraps = suspected_wraps(model.terms, trained)
         self._trained.append(
-            TrainedModel(model.number, scores, losses, changes, wraps, opened_change)
+            TrainedModel(
+                model.number, scores, losses, changes, wraps, opened_change, result.loss_share
+            )
         )
         fold = "all rows" if model.fold is None else f"fold {model.fold + 1}"
         side.log("model trained", model=model.point.number, on=fold, number=model.number + 1)
@@ -408,20 +465,25 @@ def _evaluate(side: StudySide, finished: FinishedStudy, setting: StudiedSetting)
         trained.losses,
         row_changes=trained.row_changes,
         most_loss=bound,
-        opened_change=trained.opened_change,
+        opened=Opened(trained.opened_change) if whole.terms.mechanism.shares_scores else None,
     )
-    figures = (_metrics(side, model) for model in folds)
-    judged = setting.judged(
-        tuple(
-            FoldFigures(model.scored, math.nan, math.nan, math.nan)
-            if metrics is None
-            else FoldFigures.from_metrics(metrics)
-            for model, metrics in zip(folds, figures, strict=True)
-        ),
-        _metrics(side, whole),
-    )
+    judging = side.plan.judging_labels
+    if finished.sums and judging is not None:
+        opened = OpenedLoss(finished.sums[setting.number - 1], finished.noise_rows)
+        judged = judged_by_sum(setting, opened, judging)
+    else:
+        figures = (_metrics(side, model) for model in folds)
+        judged = setting.judged(
+            tuple(
+                FoldFigures(model.scored, math.nan, math.nan, math.nan)
+                if metrics is None
+                else FoldFigures.from_metrics(metrics)
+                for model, metrics in zip(folds, figures, strict=True)
+            ),
+            _metrics(side, whole),
+        )
     judged = replace(judged, converged=arrived.converged, suspected_wraps=trained.wraps)
-    _write(side, whole, judged, arrived.diverged)
+    _write(side, whole, judged, arrived.diverged or judged.diverged)
     return judged
 
 

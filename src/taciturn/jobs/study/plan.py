@@ -38,7 +38,8 @@ from taciturn.party.training_inputs import (
     terms_for,
 )
 from taciturn.privacy.events import Statement
-from taciturn.protocol.terms import Terms
+from taciturn.protocol.row_sums import RowSumPlan
+from taciturn.protocol.terms import SummedLosses, Terms
 from taciturn.results.cost_preview import Disclosure, Estimate
 from taciturn.settings.study import Point, Study, named
 
@@ -116,9 +117,17 @@ def study_models(
             rows = len(folds) - inside
             with named(point):
                 agreed = terms(point, rows)
+            if study.sums_losses(agreed.agreement.mechanism):
+                judged = len(folds) if study.folds else held_out
+                agreed = agreed.with_sum(SummedLosses(judged, *_judging(study, fold)))
             scored = held_out if fold is None else inside
             models.append(StudyModel(len(models), point, fold, agreed, rows, scored))
     return tuple(models)
+
+
+def _judging(study: Study, fold: int | None) -> tuple[bool, bool]:
+    """Whether a training's held-out rows judge its setting, and whether it leaves out a fold."""
+    return fold is not None or not study.folds, fold is not None
 
 
 def study_trainings(models: Sequence[StudyModel]) -> tuple[StudyTraining, ...]:
@@ -156,6 +165,15 @@ def _terms_of(group: Sequence[StudyModel]) -> Terms:
     return terms if len(group) == 1 else terms.over([_penalty(model) for model in group])
 
 
+def sums_of(models: Sequence[StudyModel]) -> RowSumPlan | None:
+    """Scales of the sums that judge the settings of a study; None where scores do.
+
+    Settings may have other ranges of scores, and so other waves; units are the same for all.
+    """
+    terms = models[0].terms
+    return None if terms.summed is None else RowSumPlan.from_terms(terms, terms.summed.rows)
+
+
 def model_name(session: str, point: int) -> str:
     """The name of a study's model of all training rows, for a combination of values."""
     return hashlib.sha256(f"{session} model {point}".encode()).hexdigest()[:32]
@@ -177,7 +195,7 @@ def opened_rows_of(
         trained += not held_out and fold is not None
         if fold is None and not whole:
             continue
-        if session and whole and (held_out or opened.by_trained):
+        if session and whole and scores and (held_out or opened.by_trained):
             names = [model_name(session, model.point.number) for model in training.models]
             named += names
             scores -= len(names)
@@ -196,6 +214,7 @@ def opened_scores(trainings: Sequence[StudyTraining], folds: int) -> OpenedScore
         in_all=sum(training.opened.in_all for training in trainings),
         by_trained=sum(training.opened.by_trained for training in whole),
         sums=sum(training.opened.sums for training in trainings),
+        study_sums=sum(training.opened.study_sums for training in trainings),
     )
 
 
@@ -266,6 +285,16 @@ class StudyPlan(TrainingPlan):
         settings = self.settings[training.models[0].point.number]
         return TrainingInputs(settings, tables, training.terms)
 
+    @property
+    def sums(self) -> RowSumPlan | None:
+        """Scales of the sums that judge the settings; None where scores do."""
+        return sums_of(self.models)
+
+    @property
+    def judging_labels(self) -> LabelTable | None:
+        """Bob's labels of all rows that judge a setting."""
+        return self.tables.labels if self.study.folds else self.tables.held_out_labels
+
     def labels_of(self, model: StudyModel) -> LabelTable | None:
         """Bob's labels of the rows that judge a model; None where there are none."""
         labels = self.tables.labels
@@ -327,7 +356,12 @@ class StudyPlan(TrainingPlan):
         rows = self.tables.train.rows
         return disclosure_text(self.terms, rows, self.held_out_rows, self.scores, study)
 
-    def score_charge(self, session: str = "", model: str = "") -> ScoreCharge:
+    def held_out_charge(self, session: str = "") -> None:
+        """None: without scores a study has nothing to choose by."""
+
+    def score_charge(
+        self, session: str = "", model: str = "", *, held_out_opened: bool = True
+    ) -> ScoreCharge:
         """What all trainings open of each row; ``model`` is the name of the study."""
         held_out = self.tables.held_out
         rows = [

@@ -7,7 +7,14 @@ from pathlib import Path
 from shlex import quote
 
 from taciturn.errors import counted
-from taciturn.jobs.study.result import SimulatedStudy, StudiedSetting, StudyRun, StudyTable
+from taciturn.jobs.study.result import (
+    COARSE_ROWS,
+    SimulatedStudy,
+    StudiedSetting,
+    StudyRun,
+    StudyTable,
+)
+from taciturn.numerics.bounded_waves import CAP
 from taciturn.numerics.regression_metrics import RegressionMetrics
 from taciturn.report import blocks as b
 from taciturn.report.formatting import data_size, duration, figure, footer, share
@@ -22,6 +29,16 @@ _ALIKE = (
     "Worse by: difference from the best model, ± its standard error over the folds. A model within "
     "two standard errors cannot be distinguished from the best by this study."
 )
+_SUMMED = (
+    "Capped loss: mean over all rows, each at the model that was trained without its fold; a row "
+    "counts at most {cap:g}. Only this sum was opened, with noise of {noise:g} rows (Laplace). "
+    "Worse by: difference from the best model, ± the standard deviation of the noise alone."
+)
+_COARSE = (
+    "{rows:,} rows are few for this noise: the choice is coarse. Below {least:,} rows a study in "
+    "mutual often chooses another setting than the best; what that costs: docs/study.md. Compare a "
+    "few penalties far apart."
+)
 _HELD_OUT_ALONE = (
     "Without folds the same held-out rows select the model and evaluate it: the best model's "
     "figures are optimistic."
@@ -29,6 +46,10 @@ _HELD_OUT_ALONE = (
 _UNRANKED = (
     "No model can be ranked: the evaluation rows are all of one class. Use fewer folds, or rank "
     "by the loss."
+)
+_ALL_DIVERGED = (
+    "No model can be ranked: every sum is below zero or above that of the base rate. Scale or clip "
+    "the columns, use a wider score range, or more passes."
 )
 _FOR_ALICE = (
     "Model quality depends on labels: only Bob sees it. When he uses a model, you learn which."
@@ -54,7 +75,7 @@ def study_page(result: StudyRun | SimulatedStudy, made: str | None = None) -> b.
         _verdict(result),
         b.Section("All combinations", "table", combinations, "Table"),
     ]
-    if table.best is not None:
+    if table.best is not None and not table.summed:
         by = _NAMES[table.rank_by]
         by = by[0].upper() + by[1:]
         rows = "the rows of each fold" if table.folds else "the held-out rows"
@@ -87,13 +108,13 @@ def _verdict(result: StudyRun | SimulatedStudy) -> b.Section:
     """The best combination, whether others are as good, and what the study opens to each side."""
     table, lines = result.study, list[str]()
     headline = "Only Bob sees which model is best"
-    if any(one.loss is not None for one in table.settings):
+    if any(one.loss is not None or one.summed_loss is not None for one in table.settings):
         headline = "No model can be ranked"
     best = next((one for one in table.settings if one.number == table.best), None)
     if best is not None:
         headline = f"The best model has {_values(best)}"
-        figures = f"{_NAMES[table.rank_by]} {_figure(best, table.rank_by)}"
-        if not isinstance(best.held_out, RegressionMetrics):
+        figures = f"{_ranked_by(table)} {_figure(best, table.rank_by)}"
+        if not isinstance(best.held_out, RegressionMetrics) and not table.summed:
             figures += f", {_NAMES[_other(table)]} {_figure(best, _other(table))}"
         if best.held_out is not None:
             figures += f"; held-out {' '.join(_held_out(best))}"
@@ -109,6 +130,8 @@ def _verdict(result: StudyRun | SimulatedStudy) -> b.Section:
     blocks: list[b.Block] = [*map(b.Paragraph, lines)]
     opened = result.scores_per_row
     alice = "Bob receives no score of a training row of yours."
+    if _by_sums(result):
+        alice = "Bob receives no score of any row, and one noisy number per setting."
     if opened:
         alice = (
             f"Over all models together Bob receives up to {opened:,} scores of each of your "
@@ -158,7 +181,7 @@ def _simulated(result: SimulatedStudy) -> dict[str, b.Words]:
         "models": f"{result.study.models} trained; solver {result.solver}, encryption "
         f"{result.scheme}",
         "time": f"{duration(result.seconds)}, {counted(result.workers, 'process')}",
-        "training scores that Bob receives": _opened(result.scores_per_row),
+        "training scores that Bob receives": _opened(result),
         **({"note": "; ".join(result.notes)} if result.notes else {}),
     }
 
@@ -171,7 +194,7 @@ def _between(result: StudyRun) -> dict[str, b.Words]:
         "time": f"{run.seconds:.1f} s, of which {run.waiting_seconds:.1f} s waiting for the peer",
         "traffic": f"{data_size(run.bytes_sent)} sent, {data_size(run.bytes_received)} received, "
         f"over {counted(run.links, 'link')}",
-        "training scores that Bob received": _opened(result.scores_per_row),
+        "training scores that Bob received": _opened(result),
     }
     if table.settings and table.settings[0].model is not None:
         facts["models' files"] = str(Path(table.settings[0].model).parent)
@@ -180,8 +203,22 @@ def _between(result: StudyRun) -> dict[str, b.Words]:
     return facts
 
 
-def _opened(scores: int) -> str:
-    return f"up to {scores:,} per row, all models together" if scores else "none"
+def _opened(result: StudyRun | SimulatedStudy) -> str:
+    if result.scores_per_row:
+        return f"up to {result.scores_per_row:,} per row, all models together"
+    return "none, and one noisy sum per setting" if _by_sums(result) else "none"
+
+
+def _by_sums(result: StudyRun | SimulatedStudy) -> bool:
+    """Whether noisy sums judge the settings; known at Alice too."""
+    mechanism = (
+        result.mechanism if isinstance(result, SimulatedStudy) else result.identity.mechanism
+    )
+    return mechanism == "mutual" and not result.scores_per_row
+
+
+def _ranked_by(table: StudyTable) -> str:
+    return "capped loss" if table.summed else _NAMES[table.rank_by]
 
 
 def _table(table: StudyTable, most: int | None) -> b.Table:
@@ -190,8 +227,9 @@ def _table(table: StudyTable, most: int | None) -> b.Table:
     headings = ["model", *map(hyphenated, names)]
     if known:
         means = isinstance(settings[0].held_out, RegressionMetrics)
-        loss = "half deviance" if means else _NAMES[table.rank_by]
-        headings += [loss, "worse by", *([] if means else [_NAMES[_other(table)]])]
+        loss = "half deviance" if means else _ranked_by(table)
+        headings += [loss, "worse by"]
+        headings += [] if means or table.summed else [_NAMES[_other(table)]]
         headings += [f"held-out {_held_out(one)[0]}" for one in settings[:1] if one.held_out]
         headings += ["converged"]
     lines = [_line(setting, table, names) for setting in settings[:most]]
@@ -214,8 +252,9 @@ def _line(setting: StudiedSetting, table: StudyTable, names: list[str]) -> tuple
     if setting.behind is not None and not best:
         error = "" if setting.behind_error is None else f" ± {figure(setting.behind_error, 5)}"
         behind = f"{figure(setting.behind, 5)}{error}"
-    cells += [_figure(setting, table.rank_by), behind]
-    if not isinstance(setting.held_out, RegressionMetrics):
+    ranked = _figure(setting, table.rank_by)
+    cells += [f"{ranked} diverged" if setting.diverged else ranked, behind]
+    if not isinstance(setting.held_out, RegressionMetrics) and not table.summed:
         cells.append(_figure(setting, _other(table)))
     cells += [_held_out(setting)[1]] if setting.held_out is not None else []
     cells += ["–" if setting.converged is None else ("yes" if setting.converged else "no")]
@@ -230,16 +269,28 @@ def _held_out(setting: StudiedSetting) -> tuple[str, str]:
 
 
 def _figure(setting: StudiedSetting, name: str) -> str:
+    if setting.summed_loss is not None:
+        return figure(setting.summed_loss, 5)
     return share(setting.auc) if name == "auc" else figure(setting.loss, 5)
 
 
 def _reading(result: StudyRun | SimulatedStudy) -> Iterable[b.Block]:
     table = result.study
     if table.best is None:
+        if table.summed:
+            yield b.Paragraph(_ALL_DIVERGED, "warning")
+            return
         known = any(setting.loss is not None for setting in table.settings)
         yield b.Paragraph(_UNRANKED if known else _FOR_ALICE, "warning" if known else "muted")
         return
-    yield b.Paragraph(_ALIKE, "muted")
+    best = table.best_setting
+    if best is not None and best.noise_rows is not None:
+        yield b.Paragraph(_SUMMED.format(cap=CAP, noise=best.noise_rows), "muted")
+        if table.coarse:
+            rows = best.judged_rows
+            yield b.Paragraph(_COARSE.format(rows=rows, least=COARSE_ROWS), "warning")
+    else:
+        yield b.Paragraph(_ALIKE, "muted")
     if not table.folds:
         yield b.Paragraph(_HELD_OUT_ALONE, "warning")
 

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from taciturn.results.figures import Part
 
 
+COARSE_ROWS = 2000
+"""Below, the noise on the sums of a study often chooses another setting than the best."""
+
+
 @dataclass(frozen=True, slots=True)
 class FoldFigures:
     """Metrics of a model on the fold that it was trained without."""
@@ -43,6 +47,11 @@ class StudiedSetting:
     folds those of the held-out rows. ``behind`` is by how much its mean is worse than the best
     combination's, and ``behind_error`` the standard error of that, paired by folds. ``held_out`` is
     of the model trained on all training rows, whose file is ``model``. All figures are Bob's.
+
+    Where no score is opened (``mutual``) there are no figures of folds. ``summed_loss`` is the mean
+    over the ``judged_rows`` of a capped loss, of which the sum was opened with Laplace noise of
+    scale ``noise_rows``, in units of one row's loss; ``behind_error`` is that of the noise alone.
+    ``diverged`` marks a sum that no model has: it ranks last.
     """
 
     number: int
@@ -58,6 +67,25 @@ class StudiedSetting:
     held_out: ModelMetrics | None = field(default=None, metadata=OMITTED)
     converged: bool | None = field(default=None, metadata=OMITTED)
     suspected_wraps: int | None = field(default=None, metadata=OMITTED)
+    summed_loss: float | None = field(default=None, metadata=OMITTED)
+    judged_rows: int | None = field(default=None, metadata=OMITTED)
+    noise_rows: float | None = field(default=None, metadata=OMITTED)
+    diverged: bool | None = field(default=None, metadata=OMITTED)
+
+    def judged_by_sum(
+        self, mean: float, rows: int, noise_rows: float, *, diverged: bool
+    ) -> StudiedSetting:
+        """The combination with the mean of its summed loss over the rows that judge it."""
+        return replace(
+            self, summed_loss=mean, judged_rows=rows, noise_rows=noise_rows, diverged=diverged
+        )
+
+    @property
+    def noise_error(self) -> float | None:
+        """Standard deviation of the noise on ``summed_loss``; None where there is none."""
+        if self.noise_rows is None or not self.judged_rows:
+            return None
+        return math.sqrt(2.0) * self.noise_rows / self.judged_rows
 
     def judged(
         self, folds: tuple[FoldFigures, ...], held_out: ModelMetrics | None
@@ -96,7 +124,11 @@ class StudyTable:
         The first of equals is the best; none where there are no figures.
         """
         rank_by = study.rank_by
-        known = [setting for setting in settings if math.isfinite(_worse(setting, rank_by))]
+        known = [
+            setting
+            for setting in settings
+            if math.isfinite(_worse(setting, rank_by)) and not setting.diverged
+        ]
         best = min(known, key=lambda setting: _worse(setting, rank_by), default=None)
         return cls(
             folds=study.folds,
@@ -117,9 +149,23 @@ class StudyTable:
     @property
     def by_rank(self) -> list[StudiedSetting]:
         """The combinations, the best first."""
-        unknown = math.inf
-        return sorted(
-            self.settings, key=lambda setting: unknown if setting.behind is None else setting.behind
+
+        def rank(setting: StudiedSetting) -> tuple[bool, float]:
+            return bool(setting.diverged), math.inf if setting.behind is None else setting.behind
+
+        return sorted(self.settings, key=rank)
+
+    @property
+    def summed(self) -> bool:
+        """Whether one noisy sum judges each combination."""
+        return any(setting.summed_loss is not None for setting in self.settings)
+
+    @property
+    def coarse(self) -> bool:
+        """Whether so few rows judge that the noise often chooses another than the best."""
+        return any(
+            setting.judged_rows is not None and setting.judged_rows < COARSE_ROWS
+            for setting in self.settings
         )
 
 
@@ -170,6 +216,8 @@ class _StudyResult(Result):
         if best is None:
             return (replace(bare, entry=entry, values=values),)
         means = {"log loss": best.loss, "AUC": best.auc}
+        if best.summed_loss is not None:
+            values["model/capped loss, noisy mean over rows"] = best.summed_loss
         values |= {
             f"model/{name}, mean over folds": mean
             for name, mean in means.items()
@@ -258,19 +306,22 @@ def study_rows(table: StudyTable) -> GrowingTable:
         (
             setting.number,
             *(str(setting.values[name]) for name in names),
-            setting.loss,
+            setting.loss if setting.summed_loss is None else setting.summed_loss,
             setting.auc,
             getattr(setting.held_out, "auc", None),
         )
         for setting in table.by_rank
     )
-    headings = ("model", *names, "log loss", "AUC", "held-out AUC")
+    loss = "capped loss" if table.summed else "log loss"
+    headings = ("model", *names, loss, "AUC", "held-out AUC")
     return GrowingTable("All combinations, the best first", headings, rows)
 
 
 def _worse(figures: StudiedSetting | FoldFigures, rank_by: str) -> float:
     """The figure to rank by, of which less is better; infinity where there is none."""
     figure = figures.auc if rank_by == "auc" else figures.loss
+    if isinstance(figures, StudiedSetting) and figures.summed_loss is not None:
+        figure = figures.summed_loss
     if figure is None or math.isnan(figure):
         return math.inf
     return -figure if rank_by == "auc" else figure
@@ -280,6 +331,9 @@ def _behind(setting: StudiedSetting, best: StudiedSetting, rank_by: str) -> Stud
     mean = _worse(setting, rank_by) - _worse(best, rank_by)
     if not math.isfinite(mean):
         return setting
+    if setting.noise_error is not None and best.noise_error is not None:
+        error = math.hypot(setting.noise_error, best.noise_error)
+        return replace(setting, behind=mean, behind_error=error)
     gaps = [
         _worse(fold, rank_by) - _worse(best_fold, rank_by)
         for fold, best_fold in zip(setting.folds or (), best.folds or (), strict=True)

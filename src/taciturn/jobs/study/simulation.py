@@ -13,27 +13,34 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import astuple, replace
 from multiprocessing.connection import Connection, Pipe
 from queue import SimpleQueue
 from typing import Any, TypeAlias
 
 from taciturn.data.ids import filled_folds
 from taciturn.engine.callbacks import ReportProgress, noop
+from taciturn.engine.pair import run_pair
 from taciturn.errors import ConfigError, LocalProtocolError
 from taciturn.jobs.study.plan import (
+    StudyModel,
     StudyTraining,
     opened_scores,
     planned_ledger,
     study_models,
     study_trainings,
+    sums_of,
 )
 from taciturn.jobs.study.result import FoldFigures, SimulatedStudy, StudiedSetting, StudyTable
+from taciturn.jobs.study.sums import added_shares, judged_by_sum
 from taciturn.jobs.study.worker import to_bytes
 from taciturn.parallel import usable_cores
+from taciturn.protocol.alice.row_sums import open_sums
+from taciturn.protocol.bob.row_sums import read_sums
+from taciturn.protocol.row_sums import OpenedLoss
 from taciturn.protocol.terms import Terms, agree, with_row_defaults
 from taciturn.results.serialise import read
 from taciturn.results.training import TrainingRun
@@ -67,6 +74,7 @@ def simulate_study(
             hint=Hint("leave {seeds} out"),
         )
     study.require_family(base.family)
+    study.require_mechanism(base.mechanism)
     entropy = RunEntropy.for_seed(base.seed)
     settings = {point.number: _settings_at(base, point) for point in study.points}
     data = arrange(settings[study.points[0].number], raw, entropy.data)
@@ -86,18 +94,23 @@ def simulate_study(
         _request(settings[training.models[0].point.number], training, base.seed)
         for training in trainings
     ]
-    runs = _train(trainings, requests, to_bytes(data, folds), count, progress)
+    runs, shares = _train(trainings, requests, to_bytes(data, folds), count, progress)
     first, bob_columns = runs[study.folds], len(data.bob_train.columns)
+    judging = data.labels_train if study.folds else data.labels_test
+    opened = _opened_sums(models, shares, entropy)
 
     def setting(point: Point) -> StudiedSetting:
         trained = [(model, runs[model.number]) for model in models if model.point == point]
         whole = trained[-1][1]
-        judged = StudiedSetting(
+        setting = StudiedSetting(
             number=point.number,
             values=point.values,
             columns=columns + bob_columns,
             converged=whole.converged,
-        ).judged(
+        )
+        if opened:
+            return judged_by_sum(setting, opened[point.number], judging)
+        judged = setting.judged(
             tuple(FoldFigures.from_metrics(run.test) for model, run in trained[:-1]), whole.test
         )
         return judged if data.held_out else replace(judged, held_out=None)
@@ -121,6 +134,34 @@ def simulate_study(
     )
 
 
+def _opened_sums(
+    models: Sequence[StudyModel], shares: Mapping[int, tuple[int, int]], entropy: RunEntropy
+) -> dict[int, OpenedLoss]:
+    """Each setting's sum, by number, as both parties' programs open them; empty without sums."""
+    plan = sums_of(models)
+    if plan is None:
+        return {}
+    points = {model.point.number: model.point for model in models}
+    hers, his = (
+        added_shares(
+            plan,
+            [*points.values()],
+            {
+                number: [
+                    shares[model.number][side]
+                    for model in models
+                    if model.point.number == number and model.number in shares
+                ]
+                for number in points
+            },
+        )
+        for side in (0, 1)
+    )
+    noise = entropy.alice.fork("sums of the study")
+    _, opened = run_pair(open_sums(plan, hers, noise), read_sums(plan, his))
+    return dict(zip(points, opened, strict=True))
+
+
 def _settings_at(base: Settings, point: Point) -> Settings:
     given = base.model_dump(exclude_none=True) | dict(point.values)
     if given.get("solver") == "sgd" and "passes" not in point.values:
@@ -137,6 +178,7 @@ def _request(settings: Settings, training: StudyTraining, seed: int | None) -> b
             "fold": training.fold,
             "settings": {**given, "seed": None, "cores": 1},
             "penalties": training.terms.agreement.penalties,
+            "summed": None if training.terms.summed is None else astuple(training.terms.summed),
             "seed": None if seed is None else (seed << 16) + training.models[0].number,
         }
     ).encode()
@@ -148,8 +190,12 @@ def _train(
     tables: bytes,
     workers: int,
     progress: ReportProgress,
-) -> dict[int, TrainingRun]:
-    """The runs of all models by number; ``requests`` and ``tables`` are for workers."""
+) -> tuple[dict[int, TrainingRun], dict[int, tuple[int, int]]]:
+    """The runs of all models by number, and shares of sums that judge them.
+
+    ``requests`` and ``tables`` are for workers.
+    """
+    shares: dict[int, tuple[int, int]] = {}
     finished, idle = itertools.count(1), SimpleQueue[Channel]()
     models = [model for training in trainings for model in training.models]
 
@@ -173,6 +219,9 @@ def _train(
             )
         for _ in training.models:
             progress(next(finished), len(models))
+        if reply.get("loss_shares") is not None:
+            hers, his = reply["loss_shares"]
+            shares[training.models[0].number] = hers, his
         return [read(TrainingRun, run) for run in reply["runs"]]
 
     with ExitStack() as stack:
@@ -181,7 +230,7 @@ def _train(
         with ThreadPoolExecutor(workers, thread_name_prefix="taciturn-study") as pool:
             # The first that fails ends the others.
             runs = itertools.chain(*pool.map(train, trainings, requests))
-            return {model.number: run for model, run in zip(models, runs, strict=True)}
+            return {model.number: run for model, run in zip(models, runs, strict=True)}, shares
 
 
 def _worker(stack: ExitStack, tables: bytes) -> Channel:

@@ -25,6 +25,7 @@ from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import TaciturnError
 from taciturn.families.base import Response
 from taciturn.jobs.train import simulate_search, simulate_training
+from taciturn.protocol.terms import SummedLosses
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy
@@ -80,7 +81,8 @@ def from_bytes(content: bytes) -> tuple[VerticalData, IndexArray]:
 def train(training: dict[str, Any], data: VerticalData, folds: IndexArray) -> dict[str, Any]:
     """The records of a training's models; of a fold, without its rows, which are tested on instead.
 
-    ``penalties`` are those of several models that share a search.
+    ``penalties`` are those of several models that share a search. Where a sum judges a training its
+    shares come with the record.
     """
     if training["fold"] is not None:
         inside = folds == training["fold"]
@@ -102,9 +104,10 @@ def train(training: dict[str, Any], data: VerticalData, folds: IndexArray) -> di
     try:
         if training["penalties"]:
             runs = simulate_search(settings, data, entropy, training["penalties"])
-        else:
-            runs = [simulate_training(settings, data, entropy=entropy).result]
-        return {"runs": [record_of(run) for run in runs]}
+            return {"runs": [record_of(run) for run in runs]}
+        summed = None if training["summed"] is None else SummedLosses(*training["summed"])
+        outcome = simulate_training(settings, data, entropy=entropy, summed=summed)
+        return {"runs": [record_of(outcome.result)], "loss_shares": outcome.loss_shares}
     except TaciturnError as problem:
         return {"problem": problem.message, "hint": problem.hint}
 

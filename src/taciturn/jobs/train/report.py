@@ -134,6 +134,8 @@ def _worth(result: PartyRun) -> list[Block]:
             "pass" if once else "epoch",
             result.converged_reason,
             result.last_row_change,
+            beyond=result.scores_beyond_range,
+            ranged=result.identity.mechanism == "mutual",
         )
     }
     if held_out is not None:
@@ -155,7 +157,8 @@ def _worth(result: PartyRun) -> list[Block]:
             "the partner adds": partner_adds(result.partner_adds),
         }
     else:
-        facts["the partner adds"] = "not known: no rows were held out"
+        unscored = result.held_out_unscored
+        facts["the partner adds"] = f"not known: {unscored or 'no rows were held out'}"
     if quality is not None:
         facts["told to Alice"] = _told(quality)
     return [*divergence(bool(result.diverged)), Facts(facts)]

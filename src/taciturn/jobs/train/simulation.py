@@ -9,7 +9,7 @@ session does not open, and the comparison with centralised training.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,7 +34,7 @@ from taciturn.errors import DivergenceError
 from taciturn.families.registry import BINOMIAL
 from taciturn.jobs.train.record import footer_of, header_of
 from taciturn.jobs.train.reference import Comparison, SharedModel, compare
-from taciturn.numerics.convergence import UNMEASURED, UNSEEN, RowChanges, assess_convergence
+from taciturn.numerics.convergence import FEW_ROWS, Opened, RowChanges, assess_convergence
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.logistic import row_products
 from taciturn.numerics.regression_metrics import (
@@ -64,7 +64,7 @@ from taciturn.protocol.outcome import BobTrained, HeldOut
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.scores import at_scale, require_finite
 from taciturn.protocol.steps import ONLY, Program
-from taciturn.protocol.terms import Terms, agree
+from taciturn.protocol.terms import SummedLosses, Terms, agree
 from taciturn.results.cost_preview import Estimate
 from taciturn.results.training import FeatureParty, HiddenBatches, TrainingRun
 from taciturn.setting_syntax import Hint
@@ -79,8 +79,10 @@ LinkTap: TypeAlias = Recorder | TranscriptFile
 class Outcome:
     """One run: its result, both tables, both parties' weights, and the conversation.
 
-    ``train_scores`` are those of the training rows, with the noise of a joint prediction.
-    ``noise_keys`` has, of each Alice, where her columns stand and the key of her scores' noise.
+    ``train_scores`` are those of the training rows, with the noise of a joint prediction, and
+    ``held_out_scores`` those that Bob's program received, if any. ``noise_keys`` has, of each
+    Alice, where her columns stand and the key of her scores' noise. ``loss_shares`` are Alice's and
+    Bob's shares of the sum of the held-out rows' losses, where a study judges by it.
     """
 
     result: TrainingRun
@@ -92,6 +94,8 @@ class Outcome:
     noise_keys: tuple[tuple[slice, bytes], ...] = field(repr=False)
     batches: tuple[IndexArray, ...] = field(default=(), repr=False)
     transcript: Transcript | None = field(default=None, repr=False)
+    held_out_scores: FloatArray | None = field(default=None, repr=False)
+    loss_shares: tuple[int, int] | None = field(default=None, repr=False)
 
 
 def simulate_training(
@@ -102,17 +106,19 @@ def simulate_training(
     record: Path | None = None,
     observe: Observer = noop,
     entropy: RunEntropy | None = None,
+    summed: SummedLosses | None = None,
 ) -> Outcome:
     """Train once.
 
     ``keep`` keeps the transcript in memory, ``record`` writes it to a file. None for ``entropy``
-    takes the seed's, or the operating system's.
+    takes the seed's, or the operating system's. ``summed`` is that of a study's training.
     """
     entropy = entropy or RunEntropy.for_seed(settings.seed)
     # A name that is unknown is said before a large file is read.
     mechanism_class(settings.mechanism), scheme(settings.scheme)
     data = arrange(settings, raw, entropy.data)
     terms = simulated_terms(settings, data, entropy)
+    terms = terms if summed is None else terms.with_sum(summed)
     header = header_of(settings, terms.agreement, entropy, data)
     recorder = Recorder(terms.agreement.alices)
     with (
@@ -216,13 +222,15 @@ class _Run:
                 bob_weights[-1] += centring_offset(alice_weights[place], alice.trained.means)
         keys = (alice.noise_key for alice in alices.values())
         noise = tuple(zip(places, keys, strict=True))
-        train = bobs.train_scores
+        weights_and_noise = alice_weights, bob_weights, terms.score_grid, noise
+        train, test = bobs.train_scores, bobs.held_out_scores
         if train is None:
-            grid = terms.score_grid
-            train = joint_scores(
-                data.alice_train, data.bob_train, alice_weights, bob_weights, grid, noise
-            )
-        test = train if bobs.held_out_scores is None else bobs.held_out_scores
+            train = joint_scores(data.alice_train, data.bob_train, *weights_and_noise)
+        if test is None:
+            # Without held-out rows the test tables are the training tables.
+            test = train
+            if data.held_out:
+                test = joint_scores(data.alice_test, data.bob_test, *weights_and_noise)
         whole, wanted = np.concatenate([alice_weights, bob_weights]), self.settings.compare_optimum
         seed = seed_of(self.entropy.alice, self.entropy.bob)
         comparison = compare(data, terms, batches.rows, whole, seed, wanted)
@@ -233,7 +241,13 @@ class _Run:
         # Where no loss is seen on the way, a simulation still knows the end.
         end = labels_loss(train, labels, weights)
         losses = bob.losses or batches.losses()
-        unseen = UNMEASURED if terms.mechanism.shares_scores else UNSEEN
+        opened = None
+        if terms.mechanism.shares_scores:
+            opened = Opened(
+                bob.opened_change,
+                bob.scores_beyond_range,
+                few_rows=labels.rows < FEW_ROWS * len(whole),
+            )
         gap = self._gap(comparison)
         row_gap = None if gap is None or comparison.optimum is None else comparison.optimum.row_gap
         arrived = assess_convergence(
@@ -243,8 +257,8 @@ class _Run:
             batches.row_changes,
             row_gap,
             most_loss(labels),
-            bob.opened_change,
-            unseen,
+            opened,
+            () if bob.losses else batches.objectives,
         )
         settings, agreed = self.settings, terms.agreement
         sgd = None if terms.whole_table else agreed.sgd
@@ -314,7 +328,16 @@ class _Run:
             ),
         )
         return Outcome(
-            result, terms, data, alice_weights, bob_weights, train, noise, tuple(batches.rows)
+            result,
+            terms,
+            data,
+            alice_weights,
+            bob_weights,
+            train,
+            noise,
+            tuple(batches.rows),
+            held_out_scores=bobs.held_out_scores,
+            loss_shares=_loss_shares(alices, bobs),
         )
 
     def _converse(
@@ -469,6 +492,12 @@ def inputs_of(
     )
 
 
+def _loss_shares(alices: Mapping[str, PartyResult], bobs: PartyResult) -> tuple[int, int] | None:
+    """Both sides' shares of the sum of losses; with one Alice alone."""
+    hers = next(iter(alices.values())).loss_share
+    return None if hers is None or bobs.loss_share is None else (hers, bobs.loss_share)
+
+
 class _Batches:
     """Notes the true batch of each iteration, which only Bob knows, and passes events on.
 
@@ -488,6 +517,7 @@ class _Batches:
         self._losses: dict[int, list[float]] = {}
         self._changes = RowChanges(labels.family)
         self.row_changes: list[float] = []
+        self.objectives: list[float] = []
         self.meter: _Meter | None = None
 
     def __call__(self, event: Event) -> None:
@@ -501,6 +531,8 @@ class _Batches:
                 change = None if event.rows is not None else self._changes.note(event.scores)
                 if change is not None:
                     self.row_changes.append(change)
+                if event.objective is not None:
+                    self.objectives.append(event.objective)
         self._observe(event)
         if isinstance(event, Progress) and self.meter is not None:
             self._observe(self._step(event, self.meter))

@@ -15,14 +15,17 @@ from taciturn.numerics.whitening import centring_offset
 from taciturn.privacy.quality_release import ToldQuality, release_event, told_quality
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet
+from taciturn.protocol.alice.row_sums import shared_sum
 from taciturn.protocol.alice.scoring import answer_rows, score_responder
-from taciturn.protocol.messages import HeldOutQuality
+from taciturn.protocol.events import HeldOutDecided
+from taciturn.protocol.messages import HeldOutQuality, HeldOutScoring
 from taciturn.protocol.observations import QualityTold
 from taciturn.protocol.outcome import Trained
 from taciturn.protocol.party import Conversations, PartyResult, compare_held_out
 from taciturn.protocol.party_group import masks_of
+from taciturn.protocol.row_sums import RowSumPlan
 from taciturn.protocol.state import TrainingState
-from taciturn.protocol.steps import Program, emit, receive
+from taciturn.protocol.steps import Program, emit, persist, receive, send
 from taciturn.protocol.table_shape import table_sizes
 
 
@@ -58,10 +61,16 @@ TRAININGS: Mapping[str, Training] = Conversations(
 
 def alice_program(inputs: AliceInputs) -> Program[PartyResult]:
     """Alice's whole training: she learns her weights, or her share, and the agreed quality."""
-    terms, held_out = inputs.terms, inputs.held_out
+    terms, opened = inputs.terms, inputs.opens_held_out
     if inputs.resume is None:
-        yield from compare_held_out("alice", terms, held_out)
+        yield from compare_held_out("alice", terms, inputs.held_out)
+        opened = yield from _announce_scoring(inputs)
+    if not opened:
+        inputs = replace(inputs, held_out=None)
     trained = yield from TRAININGS[terms.conversation](inputs)
+    if terms.summed is not None:
+        share = yield from _loss_share(inputs, trained)
+        return PartyResult(trained, loss_share=share, noise_key=inputs.noise_key)
     models = (trained, *trained.further)
     for number, model in enumerate(models):
         yield from _answer_scores(inputs, model, "" if number == 0 else f", model {number}")
@@ -70,6 +79,28 @@ def alice_program(inputs: AliceInputs) -> Program[PartyResult]:
         PartyResult(model, quality=quality, noise_key=inputs.noise_key) for model in models
     )
     return replace(result, further=tuple(further))
+
+
+def _announce_scoring(inputs: AliceInputs) -> Program[bool]:
+    """Tell Bob whether the held-out rows will be scored; a replay says the same again."""
+    if inputs.held_out is None or not inputs.terms.may_withhold_scores:
+        return True
+    answer = yield from persist(bytes([inputs.opens_held_out]))
+    opened = answer == bytes([True])
+    yield from send(HeldOutScoring(int(opened)))
+    yield from emit(HeldOutDecided(opened))
+    return opened
+
+
+def _loss_share(inputs: AliceInputs, trained: Trained) -> Program[int | None]:
+    """Her share of the sum of the held-out rows' losses; None where they judge nothing."""
+    terms, held_out = inputs.terms, inputs.held_out
+    summed, share, bobs = terms.summed, trained.share, trained.bob_share
+    if summed is None or not summed.held_out or held_out is None or share is None or bobs is None:
+        return None
+    plan = RowSumPlan.from_terms(terms, summed.rows)
+    entropy = inputs.entropy.fork("sum of losses")
+    return (yield from shared_sum(plan, share, bobs, terms, held_out, entropy))
 
 
 def _answer_scores(inputs: AliceInputs, trained: Trained, model: str) -> Program[None]:

@@ -1,0 +1,153 @@
+"""Attacks on what is opened after training: each finds it, and nothing on its control."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import taciturn
+from taciturn.jobs.train import simulate_training
+from taciturn.results import from_record
+from taciturn.rng import KeyedEntropy
+from taciturn.settings import Settings
+from taciturn.simulation import RunEntropy, load_raw
+from taciturn_audit import FurtherTrainings, OpeningsAudit, Truth, held_out_view, judge_opened
+from taciturn_audit.column_attacks import SeveralModelsAttack
+from taciturn_audit.results import OpeningFindings
+
+OPTIONS: dict[str, Any] = {
+    "label": "label",
+    "mechanism": "mutual",
+    "alice_columns": ",".join(f"hers{number}" for number in range(4)),
+    "passes": 28,
+    "scheme": "clear",
+    "seed": 1,
+}
+
+
+@cache
+def people(rows: int = 700) -> pl.DataFrame:
+    """Numbers at both sides that have something in common, and labels as often 0 as 1."""
+    entropy = KeyedEntropy.from_seed(4)
+    mixed = entropy.fork("x").uniform((rows, 6)) + 0.4 * entropy.fork("all").uniform((rows, 1))
+    columns = {f"hers{number}": mixed[:, number] for number in range(4)}
+    columns |= {f"his{number}": mixed[:, 4 + number] for number in range(2)}
+    labels = entropy.fork("label").uniform((rows,)) < 0.5 + 0.5 * (mixed[:, 0] - mixed[:, 4])
+    return pl.DataFrame(columns).with_columns(pl.Series("label", labels.astype(int)))
+
+
+@dataclass(frozen=True)
+class Run:
+    """A training of ``people``."""
+
+    settings: Settings
+    entropy: RunEntropy
+    outcome: Any
+
+    def audit(self, *adversaries: str, further: bool = True) -> OpeningFindings:
+        return OpeningsAudit(
+            self.settings, self.outcome, self.entropy, adversaries, further
+        ).audit()
+
+
+@cache
+def run(rows: int = 700, **options: Any) -> Run:
+    settings = Settings.from_mapping({**OPTIONS, **options}).resolved()
+    entropy = RunEntropy.for_seed(1)
+    outcome = simulate_training(settings, load_raw(settings, people(rows)), entropy=entropy)
+    return Run(settings, entropy, outcome)
+
+
+@pytest.fixture(scope="module")
+def findings() -> OpeningFindings:
+    return run().audit("bob")
+
+
+def named(findings: OpeningFindings, name: str) -> list[Any]:
+    return [attack for attack in findings.attacks if attack.name == name]
+
+
+def test_one_models_scores_give_alices_part_up_to_scale(findings):
+    first = named(findings, "prediction")[0]
+    assert first.result > 0.9
+    assert abs(first.control) < 0.2
+    assert first.above
+
+
+def test_two_scorings_with_other_columns_of_his_give_alices_part(findings):
+    (attack,) = named(findings, "what-if")
+    assert attack.result > 0.9999
+    assert abs(attack.control) < 0.2
+    assert attack.above
+
+
+def test_several_models_give_alices_columns_from_few_known_rows(findings):
+    attacks = [attack for attack in named(findings, "several-models") if attack.known_rows]
+    assert [attack.known_rows for attack in attacks] == [7, 20]
+    assert all(attack.above and attack.control < 0.3 for attack in attacks)
+    assert attacks[-1].result > 0.5
+
+
+def test_scores_of_other_rows_give_nothing_of_her_columns():
+    one = run()
+    trainings = FurtherTrainings(one.settings, one.outcome, one.entropy).several_models()
+    opened = (trained.held_out_scores for trained in trainings)
+    scores = np.column_stack([one for one in opened if one is not None])
+    view = held_out_view(one.outcome, scores, own_weights=False)
+    order = KeyedEntropy.from_seed(2).permutation(len(scores))
+    truth = Truth.from_table(one.outcome.data.alice_test)
+    hidden = replace(view, scores=scores[order])
+    known = KeyedEntropy.from_seed(3)
+    judged = list(judge_opened(SeveralModelsAttack(), hidden, truth, known, ""))
+    assert judged
+    assert not any(attack.above for attack in judged)
+
+
+def test_a_column_that_is_the_label_but_for_one_row_turns_alices_weights_to_that_row(findings):
+    column, positive = named(findings, "chosen-input")
+    assert column.result > 0.8
+    assert column.above
+    assert positive.result > 0.9
+    assert column.control < 0.8
+
+
+def test_indicator_columns_give_alice_labels_where_her_weights_are_revealed():
+    (attack,) = run(reveal=True).audit("alice").attacks
+    assert attack.adversary == "alice"
+    assert attack.result == 1.0
+    assert attack.control < 0.7
+    assert attack.above
+    hidden = run().audit("alice")
+    assert hidden.attacks == ()
+    assert not hidden.found
+
+
+def test_all_other_rows_and_scores_give_bob_the_one_row(findings):
+    (attack,) = named(findings, "known-others")
+    assert attack.result > 0.8
+    assert abs(attack.control) < 0.6
+    assert attack.above
+
+
+def test_without_held_out_rows_there_is_nothing_to_attack():
+    one = run()
+    closed = replace(one, outcome=replace(one.outcome, held_out_scores=None))
+    findings = closed.audit("bob", further=False)
+    assert findings.attacks == ()
+    assert not findings.found
+    assert {skip.name for skip in findings.skipped} == {"prediction", "what-if"}
+
+
+def test_an_audit_reports_openings_and_means_over_seeds():
+    options = {**OPTIONS, "alice_columns": "hers0", "passes": 2, "canary": False, "seat": "bob"}
+    result = taciturn.audit(people(300), **options, seeds=2)
+    record = result.to_dict()
+    runs = [one["openings"]["attacks"][0]["result"] for one in record["runs"]]
+    assert record["openings"]["attacks"][0]["result"] == pytest.approx(np.mean(runs))
+    assert record["openings"]["further"] is False
+    assert from_record(record).to_dict() == record
