@@ -136,6 +136,8 @@ def _worth(result: PartyRun) -> list[Block]:
             "pass" if once else "epoch",
             result.converged_reason,
             result.last_row_change,
+            beyond=result.scores_beyond_range,
+            ranged=result.identity.mechanism == "mutual",
         )
     }
     if held_out is not None:
