@@ -63,7 +63,7 @@ class TaciturnError(Exception):
     ``where`` is the place: a file, a column, a row. ``setting`` is a setting, or a parameter of the
     command, that is not possible as it is, and ``value`` what it is set to. ``hint`` is the way
     out. ``peer`` is the one of several peers that it is about, or empty. ``for_peer`` is the
-    error that is sent to the peer in place of this one, or None.
+    text that is sent to the peer, where it differs from the message.
     """
 
     exit_code: ClassVar[int] = 1
@@ -81,7 +81,7 @@ class TaciturnError(Exception):
         self.message = message
         self.setting = setting
         self.peer = ""
-        self.for_peer: TaciturnError | None = None
+        self.for_peer = ""
         self.syntax: SettingSyntax | None = None
         self._where, self._value, self._hint = where, value, hint
 
@@ -103,10 +103,13 @@ class TaciturnError(Exception):
         moved._where = where
         return moved
 
-    def telling_peer(self, problem: TaciturnError) -> Self:
-        """Copy of the error, in place of which ``problem`` is sent to the peer."""
+    def telling_peer(self, text: str) -> Self:
+        """Copy of the error, in place of whose message ``text`` is sent to the peer.
+
+        Only for an error that follows from what the peer has sent and holds.
+        """
         changed = self.at(self._where)
-        changed.for_peer = problem
+        changed.for_peer = text
         return changed
 
     def by(self, peer: str) -> Self:

@@ -106,7 +106,7 @@ def test_a_charge_that_is_refused_keeps_the_message_from_leaving(tmp_path):
     alice, bob, _, his = run(tmp_path, charge=raises(problem))
     assert alice is problem
     assert isinstance(bob, PeerStopped)
-    assert bob.code == problem.exit_code
+    assert bob.code == 0
     assert his.done == []
 
 
@@ -115,7 +115,7 @@ def test_a_side_that_cannot_begin_tells_the_peer(tmp_path):
     alice, bob, hers, his = run(tmp_path, read=raises(problem))
     assert alice is problem
     assert isinstance(bob, PeerStopped)
-    assert bob.code == problem.exit_code
+    assert bob.code == 0
     assert hers.done == his.done == []
 
 

@@ -21,6 +21,7 @@ from taciturn.errors import (
 from taciturn.party import (
     DRY_RUN,
     UNKNOWN,
+    VERSION,
     Checkpoint,
     EncryptedLog,
     Journal,
@@ -91,7 +92,7 @@ def test_a_restarted_side_sends_again_what_was_not_confirmed_as_it_was(tmp_path)
     """Alice stops after she noted a frame, before it left; the journal is all she has."""
     journal = Journal(tmp_path / "journal", KEY, sync=False)
     journal.begin(Meta({}, b"", A))
-    journal.met(B)
+    journal.met(B, B)
     journal.sent(1, b"the mask was used")
     journal.close()
     again = Journal(tmp_path / "journal", KEY, sync=False)
@@ -207,8 +208,10 @@ def raw(wire: Wire, *frames: bytes) -> Any:
     return channel
 
 
-def opening(version: int = 1, purpose: int = 1, known: bytes = UNKNOWN, received: int = 0) -> bytes:
-    return struct.pack("<BBB16s16sQ", 1, version, purpose, A, known, received)
+def opening(
+    version: int = VERSION, purpose: int = 1, known: bytes = UNKNOWN, received: int = 0
+) -> bytes:
+    return struct.pack("<BBB16s16sQ16s", 1, version, purpose, A, known, received, A)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +220,9 @@ def opening(version: int = 1, purpose: int = 1, known: bytes = UNKNOWN, received
         ([b""], MalformedFrame, ""),
         ([b"\x01"], MalformedFrame, ""),
         ([b"garbage" * 20], MalformedFrame, ""),
-        ([opening(version=2)], AgreementError, "2"),
+        ([opening(version=99)], AgreementError, "99"),
+        # Openings of another version may be shorter, and are still told apart by it.
+        ([opening(version=1)[:-16]], AgreementError, "1"),
         ([opening(purpose=9)], AgreementError, ""),
         ([opening(received=1)], StateError, ""),
         ([opening(), b""], MalformedFrame, ""),

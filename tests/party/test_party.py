@@ -18,6 +18,7 @@ import pytest
 from taciturn.engine import Callbacks, Transcript
 from taciturn.errors import (
     AgreementError,
+    BudgetExceeded,
     ConnectionLost,
     DivergenceError,
     FileError,
@@ -36,6 +37,7 @@ from taciturn.party import (
     EncryptedLog,
     Log,
     PartyConfig,
+    StateFolderInUse,
     key_place,
     tellable,
 )
@@ -235,7 +237,7 @@ def test_one_state_folder_serves_one_process(folder):
         started.wait(HANG)
         party = Party(config, Wire().endpoint(serves=True), Callbacks())
         try:
-            with refused(StateError):
+            with refused(StateFolderInUse):
                 party.run()
             written.append((folder / "bob.metrics.prom").read_text())
         finally:
@@ -284,7 +286,7 @@ def test_a_side_whose_table_cannot_be_read_tells_the_peer(folder, act):
     ends = run_both(folder, act=act)
     assert isinstance(ends.bob, FileError)
     assert isinstance(ends.alice, PeerStopped)
-    assert ends.alice.code == FileError.exit_code
+    assert ends.alice.code == 0
     # Nothing was begun that a later run would resume.
     assert not (folder / "bob-state" / "journal").exists()
 
@@ -373,14 +375,18 @@ PLACE = "of an inner-machine"
         StateError(f"the key {PLACE}"),
         ConnectionLost(f"the address {PLACE}"),
         ZeroDivisionError(PLACE),
-        KeyboardInterrupt(PLACE),
+        BudgetExceeded(PLACE),
     ],
 )
-def test_the_peer_is_told_the_kind_and_nothing_more(problem):
-    code, reason = tellable(problem)
-    assert reason
-    assert not {*PLACE.split()[2:]} & set(reason.split())
-    assert code == (problem.exit_code if isinstance(problem, TaciturnError) else 1)
+@pytest.mark.parametrize("begun", [False, True])
+def test_the_peer_is_told_neither_the_reason_nor_its_kind(problem, begun):
+    same = tellable(ValueError(), "bob", begun=begun)
+    assert tellable(problem, "bob", begun=begun) == same
+
+
+def test_the_peer_is_told_of_an_interrupt_and_of_what_its_own_messages_show():
+    assert tellable(KeyboardInterrupt(PLACE), "bob")[0] == 1
+    assert tellable(AgreementError("l2 differs"), "bob") == (AgreementError.exit_code, "l2 differs")
 
 
 # --- what is written ------------------------------------------------------------------------------

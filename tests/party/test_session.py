@@ -76,7 +76,7 @@ def failing(problem: BaseException) -> Callable[[Meeting], Any]:
     ("problem", "heard"),
     [
         (AgreementError("rows-differ"), "rows-differ"),
-        (OutputError("no room", where="a secret"), "OutputError"),
+        (OutputError("no room", where="a secret"), "does not begin"),
         (KeyboardInterrupt(), ""),
     ],
 )

@@ -31,6 +31,7 @@ from taciturn.errors import (
 from taciturn.party import (
     ALIGNMENT,
     NONCE_BYTES,
+    VERSION,
     Checkpoint,
     CheckpointPolicy,
     EncryptedLog,
@@ -230,9 +231,11 @@ def silent_kills(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever is killed tells nobody."""
     abort = PeerSession._abort
 
-    def unless_killed(self: PeerSession, links: Any, problem: BaseException) -> None:
+    def unless_killed(
+        self: PeerSession, meeting: Meeting, problem: BaseException, *, declines: bool
+    ) -> None:
         if not isinstance(problem, Killed):
-            abort(self, links, problem)
+            abort(self, meeting, problem, declines=declines)
 
     monkeypatch.setattr(PeerSession, "_abort", unless_killed)
 
@@ -304,8 +307,9 @@ def test_each_may_be_killed_at_any_record(tmp_path, name, at, after, policy):
 def test_a_checkpoint_holds_what_two_links_have_not_confirmed(tmp_path):
     journal = Journal(tmp_path / "journal", KEY, sync=False)
     past = journal.begin(Meta({}, b"c", B))
-    journal.met(A)
-    journal.met(C, 1)
+    drawn = Meta({}, b"", A).drawn
+    journal.met(A, drawn)
+    journal.met(C, drawn, 1)
     for place, frames in enumerate(([b"one", b"two"], [b"eins"])):
         for number, frame in enumerate(frames, start=1):
             journal.sent(number, frame, place)
@@ -323,10 +327,16 @@ def test_a_checkpoint_holds_what_two_links_have_not_confirmed(tmp_path):
         Checkpoint(2, 0, b"state"),
         {2: b"two"},
         persisted=[b"kept"],
-        further=[Past(past.meta, C, Checkpoint(1, 1), {1: b"eins"}, sent=[b"zwei"])],
+        further=[
+            Past(past.meta, C, Checkpoint(1, 1), {1: b"eins"}, sent=[b"zwei"], peer_drawn=drawn)
+        ],
+        peer_drawn=drawn,
     )
     wires = [Wire(), Wire()]
-    hers = [Past(Meta({}, b"", A), B, Checkpoint(0, 1)), Past(Meta({}, b"", C), B, Checkpoint(1))]
+    hers = [
+        Past(Meta({}, b"", A), B, Checkpoint(0, 1), peer_drawn=past.meta.drawn),
+        Past(Meta({}, b"", C), B, Checkpoint(1), peer_drawn=past.meta.drawn),
+    ]
     ends: list[list[bytes]] = [[], []]
 
     def alice(place: int) -> None:
@@ -348,7 +358,7 @@ def former_records(meta: Meta) -> list[bytes]:
     """A journal with one link as it always was, byte for byte."""
     return [
         b"\x01" + meta.to_bytes(),
-        b"\x02" + A,
+        b"\x02" + A + C,
         b"\x03" + struct.pack("<QQ", 5, 4) + b"state",
         b"\x04" + struct.pack("<Q", 5) + b"five",
         b"\x06" + struct.pack("<Q", 5) + b"cinque",
@@ -365,11 +375,19 @@ def test_a_journal_of_two_parties_is_read_and_written_as_it_always_was(tmp_path)
     past = former.resume()
     former.close()
     assert past == Past(
-        meta, A, Checkpoint(5, 4, b"state"), {5: b"five"}, [b"six"], [b"cinque"], [b"kept"], b"done"
+        meta,
+        A,
+        Checkpoint(5, 4, b"state"),
+        {5: b"five"},
+        [b"six"],
+        [b"cinque"],
+        [b"kept"],
+        b"done",
+        peer_drawn=C,
     )
     journal = Journal(tmp_path / "journal", KEY, sync=False)
     journal.begin(meta)
-    journal.met(A)
+    journal.met(A, C)
     journal.checkpoint(Checkpoint(5, 4, b"state"), {5: b"five"})
     journal.received(5, b"cinque")
     journal.persisted(b"kept")
@@ -420,9 +438,9 @@ def test_an_alice_who_aborts_is_named_to_all_and_all_resume(tmp_path):
     for name in ("bob", "alice-1"):
         assert isinstance(ends[name], PeerStopped)
         assert "alice-2" in ends[name].message
-    # Only whom she told knows the kind of it.
-    assert OutputError.__name__ in ends["bob"].message
-    assert OutputError.__name__ not in ends["alice-1"].message
+    # Nobody knows the kind of it.
+    assert ends["bob"].code == 0
+    assert OutputError.__name__ not in ends["bob"].message + ends["alice-1"].message
     star.programs["alice-2"] = usual
     star.run()
     star.assert_consistent()
@@ -447,12 +465,14 @@ def test_what_is_wrong_with_one_is_told_to_her_and_only_that_it_is_she_to_the_ot
     assert all("alice-2" in end.message for end in ends.values())
 
 
-def test_a_problem_of_bobs_own_is_told_to_all_by_its_kind(tmp_path):
+def test_a_problem_of_bobs_own_ends_all_and_is_told_to_nobody(tmp_path):
     star = Star(tmp_path)
     star.programs["bob"] = lambda entropy, resume: with_peer("alice-1", failing_bob())
     ends = star.run()
     for name in NAMES:
-        assert OutputError.__name__ in ends[name].message
+        assert isinstance(ends[name], PeerStopped)
+        assert ends[name].code == 0
+        assert OutputError.__name__ not in ends[name].message
 
 
 def failing_bob() -> Program[None]:
@@ -467,7 +487,7 @@ def bob_with(wires: dict[str, Wire], tmp_path: Path, **link: Any) -> PeerSession
 
 
 def opening(nonce: bytes = A, purpose: int = ALIGNMENT, known: bytes = bytes(16)) -> bytes:
-    return struct.pack("<BBB16s16sQ", 1, 1, purpose, nonce, known, 0)
+    return struct.pack("<BBB16s16sQ16s", 1, VERSION, purpose, nonce, known, 0, nonce)
 
 
 def data(number: int, frame: bytes) -> bytes:
@@ -660,8 +680,8 @@ def test_a_bob_who_cannot_begin_tells_all_who_are_there(tmp_path):
     star.start(*NAMES)
     wait_until(lambda: all(wire.links for wire in star.wires.values()))
     side = PeerSession(star.configs["bob"], star.endpoints("bob"), Callbacks())
-    side.refuse(ALIGNMENT, AgreementError("it has another-model"))
+    side.refuse(ALIGNMENT)
     ends = star.join()
     for name in NAMES:
         assert isinstance(ends[name], PeerStopped)
-        assert "another-model" in ends[name].message
+        assert "does not begin" in ends[name].message

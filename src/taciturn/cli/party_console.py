@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Annotated
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from taciturn.engine.callbacks import Callbacks
     from taciturn.party.config import PartyConfig
 
+# How long a process that was interrupted ignores further signals, so that it can notify its peer.
+PATIENCE_SECONDS = 10.0
+INTERRUPTED = 130
 NormaliseIds = Annotated[
     str | None,
     typer.Option(
@@ -95,16 +100,34 @@ def stateless_side(
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """Turn SIGTERM into an interrupt (not on Windows): the peer is notified, the state is kept."""
+    """Turn SIGINT and SIGTERM into one interrupt: the peer is notified, the state is kept.
 
-    def stop(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
+    Further signals would cut that short, and are ignored; after ``PATIENCE_SECONDS`` one ends the
+    process at once. On Windows nothing is changed.
+    """
     if sys.platform == "win32":
         yield
         return
-    before = signal.signal(signal.SIGTERM, stop)
+    stop = _Interrupt()
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        # After a signal this process ends: its last words must not be cut short either.
+        if stop.since is None:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+class _Interrupt:
+    """Signal handler that interrupts once."""
+
+    def __init__(self) -> None:
+        self.since: float | None = None
+
+    def __call__(self, number: int, frame: object) -> None:
+        if self.since is None:
+            self.since = time.monotonic()
+            raise KeyboardInterrupt
+        if time.monotonic() - self.since > PATIENCE_SECONDS:
+            os._exit(INTERRUPTED)

@@ -4,10 +4,11 @@
 process. Both drive the same programs. A side that keeps a journal is a ``jobs.resumable.
 ResumableSide``.
 
-**Guarantee.** ``run_party`` tells the peer why this side cannot begin, as far as the peer may know
-(unless the job's peer waits for it anyway), and charges a budget before the message that the budget
-is for: the program emits ``Consent.due``, and its next message leaves only after ``Consent.charge``
-has returned.
+**Guarantee.** Where a side fails before it sets up its links, ``run_party`` tells the peer that it
+does not begin, and not why (unless the job's peer waits for it anyway): in the same bytes, and at
+the same step, as a session whose links were not opened yet (``party.session``). It charges a budget
+before the message that the budget is for: the program emits ``Consent.due``, and its next message
+leaves only after ``Consent.charge`` has returned.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from taciturn.party.link import Traffic
 from taciturn.party.log import Log
 from taciturn.party.resume import RunHooks
 from taciturn.party.session import PeerSession
+from taciturn.party.state_store import StateFolderInUse
 from taciturn.protocol.events import Event
 from taciturn.protocol.messages import Role
 from taciturn.protocol.steps import Program
@@ -83,11 +85,14 @@ class RunContext:
     config: PartyConfig
     callbacks: Callbacks
     connection: Endpoints
+    sessions: list[PeerSession] = field(default_factory=list)
 
     def session(self, publish: Publish | None = None) -> PeerSession:
         """The session with the peers; ``publish`` takes the place of the callbacks' own."""
         callbacks = replace(self.callbacks, publish=publish or self.callbacks.publish)
-        return PeerSession(self.config, self.connection, callbacks)
+        session = PeerSession(self.config, self.connection, callbacks)
+        self.sessions.append(session)
+        return session
 
 
 class PreparedSide(ABC, Generic[R]):
@@ -152,11 +157,13 @@ class Side(PreparedSide[R], Generic[T, R]):
                 # First: what is due may leave with the program's next step.
                 if consent is not None and isinstance(event, consent.due):
                     consent.charge(event)
+                    meeting.begun = True
                 self.observe(event)
                 callbacks.observe(event)
                 callbacks.publish(meeting.traffic.seen())
 
             meeting.connect()
+            meeting.begun = consent is None
             outcome = meeting.run(self.program(KeyedEntropy.from_system()), RunHooks(observe))
             self.deliver(outcome)
             confirmed, traffic = meeting.finish(job.farewell_seconds), meeting.traffic
@@ -193,6 +200,9 @@ class Job(ABC, Generic[R]):
     def purpose(self) -> int:
         """Purpose that both parties state when they connect (``party.link``)."""
 
+    def check_files(self, config: PartyConfig) -> None:
+        """Raise where this side could not write what the job leaves; called before all else."""
+
     @abstractmethod
     def prepare(self, config: PartyConfig) -> PreparedSide[R]:
         """Read this side's files; raises before anybody is contacted."""
@@ -219,29 +229,39 @@ def run_party(
                 return endpoint
             return stack.enter_context(open_endpoint(config, callbacks.announce, keys))
 
-        @contextmanager
-        def telling() -> Iterator[None]:
-            try:
-                yield
-            except TaciturnError as problem:
-                if job.tells_refusal:
-                    # A connection that fails now must not hide the problem itself.
-                    with suppress(TaciturnError):
-                        session = PeerSession(config, opened(), callbacks)
-                        callbacks.announce(
-                            f"aborting, and notifying {config.peer} if it is connected"
-                        )
-                        session.refuse(job.purpose, problem)
-                raise
-
-        with telling():
+        sessions: list[PeerSession] = []
+        with _refusing(job, config, callbacks, opened, sessions):
+            job.check_files(config)
             if job.needs_signatures:
                 keys |= peer_fingerprints(config)
-        if job.opens_first:
-            opened()
-        with telling():
+            if job.opens_first:
+                opened()
             side = job.prepare(config)
-        return side.run_session(RunContext(job, config, callbacks, opened()))
+            return side.run_session(RunContext(job, config, callbacks, opened(), sessions))
+
+
+@contextmanager
+def _refusing(
+    job: Job[Any],
+    config: PartyConfig,
+    callbacks: Callbacks,
+    opened: Callable[[], Endpoints],
+    sessions: list[PeerSession],
+) -> Iterator[None]:
+    """Tell the peers that this side does not begin, where it fails before it meets them."""
+    try:
+        yield
+    except StateFolderInUse:
+        # The peers are with the process that uses it: they must not take this end for its.
+        raise
+    except Exception:
+        if job.tells_refusal and not any(session.met for session in sessions):
+            # A connection that fails now must not hide the problem itself.
+            with suppress(TaciturnError):
+                session = PeerSession(config, opened(), callbacks)
+                callbacks.announce(f"aborting, and notifying {config.peer} if it is connected")
+                session.refuse(job.purpose)
+        raise
 
 
 @dataclass(frozen=True, slots=True)

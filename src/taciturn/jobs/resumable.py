@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
@@ -27,9 +27,7 @@ from taciturn.errors import (
     AgreementError,
     PeerStopped,
     RemoteProtocolError,
-    SignatureError,
     StateError,
-    TaciturnError,
 )
 from taciturn.jobs.base import PreparedSide, RunContext
 from taciturn.parallel import one_thread
@@ -38,10 +36,10 @@ from taciturn.party.config import PartyConfig
 from taciturn.party.journal import NONCE_BYTES, Meta, Past, changed_facts
 from taciturn.party.log import Figures, Log
 from taciturn.party.resume import CheckpointPolicy, LinkTap, RunHooks
-from taciturn.party.session import Meeting, PeerSession
+from taciturn.party.session import Meeting
 from taciturn.party.state_store import SessionState, locked_state_folder, state_folder
 from taciturn.party.telemetry import MetricsPublisher
-from taciturn.protocol.events import Boundary, Event
+from taciturn.protocol.events import Boundary, Event, HeldOutDecided
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
 from taciturn.results.parties import PartyFigures, Setup
@@ -58,12 +56,13 @@ _MISFITS = (RemoteProtocolError.exit_code, AgreementError.exit_code)
 class BudgetCheck:
     """Check of this side's budget over all sessions.
 
-    ``require`` raises BudgetExceeded where the session exceeds the limit, and counts nothing;
-    ``charge`` counts the session, once, with the name of its model, which is empty if not known.
+    ``require`` raises BudgetExceeded where the session exceeds the limit, and counts nothing; it
+    returns whether scores of the held-out rows may be opened. ``charge`` counts the session, once,
+    with the name of its model (empty if not known), and with these scores if they are opened.
     """
 
-    require: Callable[[], None]
-    charge: Callable[[str], None]
+    require: Callable[[], bool]
+    charge: Callable[[str, bool], None]
 
 
 class SessionOutcome(Protocol):
@@ -89,7 +88,8 @@ O = TypeVar("O", bound=SessionOutcome)  # noqa: E741 - the outcome
 class JournaledSession:
     """A session with a journal, in which a side runs its program from the last checkpoint.
 
-    ``begun`` becomes true once the sides have found that they fit.
+    ``begun`` becomes true once the sides have found that they fit. ``opens_held_out`` is whether
+    scores of the held-out rows are opened.
     """
 
     meeting: Meeting
@@ -97,7 +97,12 @@ class JournaledSession:
     publisher: MetricsPublisher
     budget: BudgetCheck
     policy: CheckpointPolicy
+    opens_held_out: bool = True
     begun: bool = False
+
+    def __post_init__(self) -> None:
+        if self.checkpoint is not None:
+            self.opens_held_out = self.checkpoint["opens_held_out"]
 
     @property
     def entropy(self) -> KeyedEntropy:
@@ -135,21 +140,25 @@ class JournaledSession:
         resumed = bool(self.meeting.past.checkpoint.body)
         if resumed:
             # Into a store that was not there when the session began.
-            self.budget.charge("")
+            self.budget.charge("", self.opens_held_out)
+            self.meeting.begun = True
 
         def observed(event: Event) -> None:
+            if isinstance(event, HeldOutDecided):
+                self.opens_held_out = event.opened
             if isinstance(event, Boundary) and not self.begun:
                 self.begun = True
                 if not resumed:
                     # Before the first score or release leaves; a session is charged once.
-                    self.budget.charge(self._name_at(event.state))
+                    self.budget.charge(self._name_at(event.state), self.opens_held_out)
+                self.meeting.begun = True
             self.publisher.require_written()
             observe(event)
 
         def frozen(at: TrainingState) -> bytes:
             # The checkpoint before this one is on the disk: what it does not name is of no use.
             self.state.array_store.sweep()
-            values = freeze(at)
+            values = {**freeze(at), "opens_held_out": self.opens_held_out}
             self.publisher.checkpointed()
             return json.dumps(values).encode()
 
@@ -217,17 +226,15 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
         job, config = context.job, context.config
         session = context.session(publisher.hear)
         log = session.log
-        with _telling(session, job.purpose):
-            self.require_accepted()
+        self.require_accepted()
         with state_folder(config) as state:
             for warning in state.warnings:
                 log("warning", about=warning)
-            with _telling(session, job.purpose, SignatureError):
-                past = self._past(config, state, log)
+            past = self._past(config, state, log)
             budget = self.budget(past.meta.charge_name)
+            opens_held_out = True
             if past.done is None:
-                with _telling(session, job.purpose):
-                    budget.require()
+                opens_held_out = budget.require()
             with (
                 self.at_work(config, log) if past.done is None else nullcontext(),
                 session.meet(job.purpose, past, state.journal) as meeting,
@@ -236,7 +243,9 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
                     policy = CheckpointPolicy(
                         config.state.checkpoint_iterations, config.state.checkpoint_seconds
                     )
-                    journaled = JournaledSession(meeting, state, publisher, budget, policy)
+                    journaled = JournaledSession(
+                        meeting, state, publisher, budget, policy, opens_held_out
+                    )
                     with _discarding_misfits(journaled, log):
                         outcome = self.run_task(journaled)
                     # Before the farewell: a stop during it must not run the program again.
@@ -285,20 +294,6 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
 def _figures_of(outcome: SessionOutcome) -> PartyFigures:
     figures: PartyFigures = outcome.run.run
     return figures
-
-
-@contextmanager
-def _telling(
-    session: PeerSession, purpose: int, kind: type[TaciturnError] = TaciturnError
-) -> Iterator[None]:
-    """Tell the peer why this side does not begin."""
-    try:
-        yield
-    except kind as problem:
-        # A connection that fails now must not hide the problem itself.
-        with suppress(TaciturnError):
-            session.refuse(purpose, problem)
-        raise
 
 
 @contextmanager

@@ -51,6 +51,7 @@ from taciturn.party.session import Meeting as Meeting
 from taciturn.party.session import PeerSession as PeerSession
 from taciturn.party.session import tellable as tellable
 from taciturn.party.state_store import EncryptedArrayStore as EncryptedArrayStore
+from taciturn.party.state_store import StateFolderInUse as StateFolderInUse
 from taciturn.party.state_store import key_place as key_place
 from taciturn.party.state_store import state_key as state_key
 from taciturn.party.tables import AlignedRows as AlignedRows

@@ -78,11 +78,13 @@ class BobTrainingInputs:
         peer: PeerTable = ANY_TABLE,
         memory: int = DEFAULT_TABLE_MEMORY,
         scratch: Scratch = MEMORY,
+        *,
+        opens_held_out: bool = True,
     ) -> Program[PartyResult]:
         """Bob's program, from the first message to the last.
 
         ``peer`` is what Alice's table must be; ``memory`` is how many bytes a whole table of his
-        may take in the scheme's own form.
+        may take in the scheme's own form. ``opens_held_out`` is as the checkpoint has it.
         """
         inputs: BobInputs[Mechanism] = BobInputs(
             tables.train,
@@ -97,6 +99,7 @@ class BobTrainingInputs:
             memory,
             scratch,
             tuple(terms.agreement.parties or (ONLY,)),
+            opens_held_out,
         )
         return bob_program(inputs)
 

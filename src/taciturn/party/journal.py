@@ -9,7 +9,8 @@ away).
 
 A journal that has met no peer binds its randomness to nobody: a copy of it would fit any peer that
 begins anew. A party that starts from it keeps the name of the session and draws the randomness
-anew.
+anew. Both sides' randomness is part of the session's one name (``Meta.drawn``): two sessions that
+begin from copies of the same two journals have two names, and so have their models.
 
 A checkpoint replaces the file. It holds the frames that the peer has not confirmed, so that they
 can be sent again.
@@ -52,6 +53,11 @@ class Meta:
     nonce: bytes
 
     @property
+    def drawn(self) -> bytes:
+        """Public value that is drawn anew with the randomness, for the session's name."""
+        return hashlib.sha256(b"taciturn session" + self.entropy).digest()[:NONCE_BYTES]
+
+    @property
     def charge_name(self) -> str:
         """The name under which budgets count the session, once.
 
@@ -90,6 +96,7 @@ class Past:
     ``pending`` are frames from before the checkpoint that the peer has not confirmed, by number;
     ``sent``, ``received`` and ``persisted`` are since the checkpoint. ``done`` is the
     result, None where the program has not ended. ``further`` is the same of each further link.
+    ``peer`` is the peer's name for the session, ``peer_drawn`` what it drew for this one.
     """
 
     meta: Meta
@@ -101,6 +108,7 @@ class Past:
     persisted: list[bytes] = field(default_factory=list, repr=False)
     done: bytes | None = field(default=None, repr=False)
     further: list[Past] = field(default_factory=list, repr=False)
+    peer_drawn: bytes = UNKNOWN
 
     @property
     def counts(self) -> tuple[int, int]:
@@ -131,7 +139,7 @@ class Journal:
         self._path, self._key, self._sync = path, key, sync
         self._encrypted_log: EncryptedLog | None = None
         self._meta: Meta | None = None
-        self._peers: dict[int, bytes] = {}
+        self._peers: dict[int, tuple[bytes, bytes]] = {}
         self._unsynced = False
 
     def begin(self, meta: Meta) -> Past:
@@ -155,13 +163,14 @@ class Journal:
     def _open(self, past: Past, encrypted_log: EncryptedLog) -> None:
         self._encrypted_log, self._meta = encrypted_log, past.meta
         self._peers = {
-            place: link_past.peer for place, link_past in enumerate([past, *past.further])
+            place: (link_past.peer, link_past.peer_drawn)
+            for place, link_past in enumerate([past, *past.further])
         }
 
-    def met(self, peer: bytes, link: int = 0) -> None:
-        """Notes the peer's name for the session; where there are several, on which link."""
-        self._peers[link] = peer
-        self._append(_PEER, peer, link)
+    def met(self, peer: bytes, drawn: bytes, link: int = 0) -> None:
+        """Notes the peer's name for the session, and what it drew; of several, on which link."""
+        self._peers[link] = peer, drawn
+        self._append(_PEER, peer + drawn, link)
         self.settle()
 
     def sent(self, number: int, frame: bytes, link: int = 0) -> None:
@@ -198,8 +207,9 @@ class Journal:
         if encrypted_log is None or meta is None:
             raise StateError("a journal that was not started has no checkpoints")
         first, *further_pasts = (
-            Past(meta, self._peers.get(place, UNKNOWN), *link_state)
+            Past(meta, peer, *link_state, peer_drawn=drawn)
             for place, link_state in enumerate([(point, pending), *further])
+            for peer, drawn in [self._peers.get(place, (UNKNOWN, UNKNOWN))]
         )
         past = replace(first, further=further_pasts)
         self._encrypted_log = EncryptedLog.create(self._path, self._key, _opening(past))
@@ -244,7 +254,7 @@ def _opening(past: Past) -> list[bytes]:
 def _opening_of_link(past: Past) -> list[bytes]:
     point, records = past.checkpoint, []
     if past.peer != UNKNOWN:
-        records.append(bytes([_PEER]) + past.peer)
+        records.append(bytes([_PEER]) + past.peer + past.peer_drawn)
     records.append(bytes([_CHECKPOINT]) + _COUNTS.pack(point.sent, point.received) + point.body)
     for number, frame in past.pending.items():
         records.append(bytes([_PENDING]) + _NUMBER.pack(number) + frame)
@@ -270,7 +280,7 @@ def _past_of(records: list[bytes], path: Path) -> Past:
 
 def _take(past: Past, kind: int, body: bytes, path: Path) -> None:
     if kind == _PEER:
-        past.peer = body
+        past.peer, past.peer_drawn = body[:NONCE_BYTES], body[NONCE_BYTES:] or UNKNOWN
     elif kind == _CHECKPOINT:
         sent, received = _COUNTS.unpack_from(body)
         past.checkpoint = Checkpoint(sent, received, body[_COUNTS.size :])

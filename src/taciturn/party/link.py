@@ -2,7 +2,7 @@
 
 ::
 
-    open = 0x01 version:u8 purpose:u8 mine:16 theirs:16 received:u64
+    open = 0x01 version:u8 purpose:u8 mine:16 theirs:16 received:u64 drawn:16
     data = 0x02 number:u64 confirmed:u64 frame
     note = 0x03 confirmed:u64                     without a frame, at the end
     fail = 0x04 code:u16 text                     the sender aborts; why, as far as may be disclosed
@@ -10,7 +10,9 @@
 Frames are numbered from 1 on each side. Both open every new channel with their own name for the
 session, the peer's as they know it, and the number of the last frame that they have in their
 journal; each then sends again what the other lacks, byte for byte as it was. A frame is in the
-receiver's journal before its program sees it, and in the sender's before it leaves.
+receiver's journal before its program sees it, and in the sender's before it leaves. ``drawn`` is
+drawn with the sender's randomness: anew by a side that starts again before it has met the peer.
+Both names and both drawn values make the one name of the session.
 
 Bob has a link to each of several Alices, and waits for one at a time. Meanwhile he tends the other
 links: takes the call of one that broke, and sends a note now and then, so that nobody who waits for
@@ -44,7 +46,9 @@ from taciturn.results.parties import TrafficSeen
 from taciturn.setting_syntax import Hint
 from taciturn.transport.channel import Channel, Endpoint
 
-VERSION = 1
+VERSION = 2
+WITHHELD = 0
+"""Code of an abort whose reason is not told."""
 TRAINING, DRY_RUN, ALIGNMENT, LISTED_PREDICTION, PREDICTION = 1, 2, 3, 4, 5
 WOE = 8
 SERVING = 7
@@ -55,7 +59,9 @@ TENDING_SECONDS = 1.0
 NOTE_SECONDS = 5.0
 CONNECTED, BROKEN = "connected", "the connection broke; reconnecting"
 _OPEN, _DATA, _NOTE, _FAIL = 1, 2, 3, 4
-_OPENING = struct.Struct(f"<BBB{NONCE_BYTES}s{NONCE_BYTES}sQ")
+_OPENING = struct.Struct(f"<BBB{NONCE_BYTES}s{NONCE_BYTES}sQ{NONCE_BYTES}s")
+# Kind and version: all that openings of every version have in common.
+_LEAST_OPENING = 2
 _HEAD = struct.Struct("<BQQ")
 _CONFIRM = struct.Struct("<BQ")
 _REASON = struct.Struct("<BH")
@@ -191,6 +197,10 @@ class Pace:
 
 PATIENT = Patience()
 AT_ONCE = Pace()
+ASK_PEER = (
+    "this side is not told why, since the reason may depend on the other side's data: its own "
+    "screen and log show it. Ask there, then run both sides again"
+)
 ANEW = "start over on both sides with {fresh}, which releases the labels a second time"
 
 
@@ -223,6 +233,7 @@ class Link:
         self._endpoint, self._journal, self._purpose = endpoint, journal, purpose
         self._patience, self._announce, self._rejoins = patience, announce, rejoins
         self._mine, self._peer = past.meta.nonce, past.peer
+        self._drawn, self._peer_drawn = past.meta.drawn, past.peer_drawn
         self._channel: Channel | None = None
         self._unconfirmed = with_pending(past)
         self._sent, self._received = past.counts
@@ -237,13 +248,18 @@ class Link:
 
     @property
     def names(self) -> tuple[bytes, bytes]:
-        """This side's and the peer's name for the session."""
-        return self._mine, self._peer
+        """This side's and the peer's name for the session, each with what it drew for it."""
+        return self._mine + self._drawn, self._peer + self._peer_drawn
 
     @property
     def pending(self) -> dict[int, bytes]:
         """The frames that the peer has not confirmed."""
         return dict(self._unconfirmed)
+
+    @property
+    def connected(self) -> bool:
+        """Whether a channel was opened, or refused, in this process."""
+        return self._channel is not None or self.traffic.links > 0
 
     def connect(self) -> None:
         """Waits for the peer; afterwards both know what the other has."""
@@ -490,8 +506,9 @@ class Link:
             # The opening confirms what was received, and the peer then forgets it: it must be on
             # the disk first.
             self._journal.settle()
+        names = self._mine, self._peer
         channel.send(
-            _OPENING.pack(_OPEN, VERSION, self._purpose, self._mine, self._peer, self._received)
+            _OPENING.pack(_OPEN, VERSION, self._purpose, *names, self._received, self._drawn)
         )
         opening = channel.receive(timeout)
         if opening[:1] == bytes([_FAIL]):
@@ -505,15 +522,17 @@ class Link:
         channel.send(_HEAD.pack(_DATA, number, self._received) + frame)
 
     def _accept(self, opening: bytes) -> None:
-        if len(opening) != _OPENING.size or opening[0] != _OPEN:
+        if len(opening) < _LEAST_OPENING or opening[0] != _OPEN:
             raise MalformedFrame("the peer does not open a session of taciturn")
-        _, version, purpose, peer, known, received = _OPENING.unpack(opening)
-        # The version first: what the other fields mean depends on it.
-        if version != VERSION:
+        # The version first: what the other fields mean, and how many there are, depends on it.
+        if opening[1] != VERSION:
             raise AgreementError(
-                f"the peer's sessions are of version {version}, this side's of {VERSION}",
+                f"the peer's sessions are of version {opening[1]}, this side's of {VERSION}",
                 hint="install the same version of taciturn on both sides",
             )
+        if len(opening) != _OPENING.size:
+            raise MalformedFrame("the peer does not open a session of taciturn")
+        _, _, purpose, peer, known, received, drawn = _OPENING.unpack(opening)
         if purpose != self._purpose:
             raise AgreementError(
                 f"the peer runs {_PURPOSES.get(purpose, 'something else')}, "
@@ -524,43 +543,43 @@ class Link:
                     dry_run=True,
                 ),
             )
-        self._same_session(peer, known)
+        self._same_session(peer, known, drawn)
         self._peer_has(received)
 
-    def _same_session(self, peer: bytes, known: bytes) -> None:
+    def _same_session(self, peer: bytes, known: bytes, drawn: bytes) -> None:
         # A peer that stopped before it stored this side's name does not know it.
         if known not in (UNKNOWN, self._mine):
-            raise StateError(
+            raise _unfit_state(
                 "the peer is in the middle of a session that this side does not know",
-                hint=Hint(f"restore this side's state folder, or {ANEW}", fresh=True),
+                f"restore this side's state folder, or {ANEW}",
             )
-        if self._peer == UNKNOWN:
-            # The first meeting: from here on only this peer's session is resumed.
-            self._peer = peer
+        started_again = peer == self._peer and drawn != self._peer_drawn and not self._received
+        if self._peer == UNKNOWN or started_again:
+            # The first meeting: from here on only this peer's session is resumed. Until a frame of
+            # the peer is here, it may not have noted the meeting, and draw anew.
+            self._peer, self._peer_drawn = peer, drawn
             if self._journal is not None:
-                self._journal.met(peer, self._place)
-        elif peer != self._peer:
-            raise StateError(
+                self._journal.met(peer, drawn, self._place)
+        elif (peer, drawn) != (self._peer, self._peer_drawn):
+            raise _unfit_state(
                 "this side is in the middle of a session that the peer does not know",
-                hint=Hint(f"restore the peer's state folder, or {ANEW}", fresh=True),
+                f"restore the peer's state folder, or {ANEW}",
             )
 
     def _peer_has(self, received: int) -> None:
         # A frame is in the journal before it leaves: one that was not there when this process
         # began, and has not left since, is another than the peer has.
         if received > self._left:
-            raise StateError(
+            raise _unfit_state(
                 f"the peer has received {received} frames, and this side's state knows of "
                 f"{self._left}: the state is an old copy",
-                hint=Hint(ANEW, fresh=True),
             )
         self._confirmed(received)
         # Confirmed frames are forgotten, so a peer that went back in time cannot be served.
         if min(self._unconfirmed, default=self._sent + 1) != received + 1:
-            raise StateError(
+            raise _unfit_state(
                 f"the peer lacks frame {received + 1}, which this side no longer has: "
                 "the peer's state is an old copy",
-                hint=Hint(ANEW, fresh=True),
             )
 
     def _confirmed(self, number: int) -> None:
@@ -601,6 +620,12 @@ class Link:
         return confirmed
 
 
+def _unfit_state(message: str, way_out: str = ANEW) -> StateError:
+    """Error of two states that do not belong together, as both openings show."""
+    problem = StateError(message, hint=Hint(way_out, fresh=True))
+    return problem.telling_peer("its state does not fit the session")
+
+
 def _over() -> ConnectionLost:
     return ConnectionLost("the connection to the peer broke", hint="run both sides again")
 
@@ -611,6 +636,10 @@ def _stopped(envelope: bytes) -> PeerStopped:
         return PeerStopped("the peer aborted")
     text = envelope[_REASON.size :][:_MOST_REASON].decode(errors="replace")
     shown = "".join(letter if letter.isprintable() else " " for letter in text).strip()
-    problem = PeerStopped(f"the peer aborted: {shown or 'no reason given'}")
-    problem.code = _REASON.unpack_from(envelope)[1]
+    code = _REASON.unpack_from(envelope)[1]
+    problem = PeerStopped(
+        f"the peer aborted: {shown or 'no reason given'}",
+        hint=ASK_PEER if code == WITHHELD else "",
+    )
+    problem.code = code
     return problem

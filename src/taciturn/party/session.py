@@ -1,8 +1,14 @@
 """Parties meet: what a training, a dry run, an alignment and a prediction have in common.
 
 A session has a log and patience; a meeting has a link to each peer, which is closed at its end.
-Where this side aborts, a peer receives as much of the reason as it may know; where that is another
-peer, its name. What is said, and what is kept of it, is the business of each.
+What is said, and what is kept of it, is the business of each.
+
+**Guarantee.** Where this side aborts, a peer is told what it could compute from messages that it
+holds: differences of the agreement, the version, the rows; or the name of another peer that failed.
+Every other cause (this side's table, labels, files, budgets, disk) is one message, the same bytes,
+and in place of the opening of the link where this side has not opened it (``withheld``).
+
+**Assumes.** When the message comes is not hidden: reading a table takes as long as it takes.
 """
 
 from __future__ import annotations
@@ -25,14 +31,13 @@ from taciturn.errors import (
     PeerSilent,
     PeerStopped,
     RemoteProtocolError,
-    SignatureError,
     StateError,
     TaciturnError,
     TransportError,
 )
 from taciturn.party.config import PartyConfig
 from taciturn.party.journal import NONCE_BYTES, Journal, Meta, Past
-from taciturn.party.link import BROKEN, CONNECTED, Link, Pace, Patience, Traffic
+from taciturn.party.link import BROKEN, CONNECTED, WITHHELD, Link, Pace, Patience, Traffic
 from taciturn.party.log import Log
 from taciturn.party.resume import RunHooks, run_program
 from taciturn.protocol.messages import Role
@@ -52,13 +57,14 @@ FAREWELL_TURN_SECONDS = 1.0
 _STATES: Mapping[str, LinkState] = {CONNECTED: "connected", BROKEN: "broken"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Meeting:
     """One side while it is with the peer, or with several.
 
     ``links`` are by the names under which a program knows the peers; with one peer that is
     ``ONLY``. A link connects when it is first used, or while another one is waited for. ``journal``
-    is None where none is kept.
+    is None where none is kept. ``begun`` becomes true with this side's first answer, as far as its
+    job says so.
     """
 
     role: Role
@@ -66,6 +72,7 @@ class Meeting:
     past: Past
     journal: Journal | None
     observe: Observer
+    begun: bool = False
 
     @property
     def traffic(self) -> Traffic:
@@ -79,7 +86,11 @@ class Meeting:
         return names[0] if len(names) == 1 else _digest("".join(names).encode())
 
     def name_with(self, peer: str) -> str:
-        """One name of the session for this side and one of its peers."""
+        """One name of the session for this side and one of its peers.
+
+        It takes in what both drew for this session, so that no two have one name: not even where
+        both sides were restored to before they met.
+        """
         own_name, peer_name = self.links[peer].names
         first, second = (own_name, peer_name) if self.role == "alice" else (peer_name, own_name)
         return _digest(first + second)
@@ -131,6 +142,8 @@ class PeerSession:
         self.log = Log.from_config(config, callbacks.announce)
         # Whether it is noted that nobody came; one that looks again and again logs it once.
         self.notes_absence = True
+        # Whether links to the peers were set up: from then on these tell them why this side ends.
+        self.met = False
         self.patience = Patience(
             way.connect_seconds, way.answer_seconds, min(OPENING_SECONDS, way.answer_seconds)
         )
@@ -143,12 +156,15 @@ class PeerSession:
         journal: Journal | None = None,
         *,
         rejoins: bool = True,
+        declines: bool = True,
     ) -> Iterator[Meeting]:
         """Meets the peer, or all of them; links are closed at the end.
 
         Each peer must name the same ``purpose``. ``rejoins`` says whether the meeting resumes over
-        another link when one breaks.
+        another link when one breaks, ``declines`` whether a peer to whom no link was opened is told
+        that there will be none.
         """
+        self.met = True
         past = past or Past(Meta({}, b"", SystemEntropy().token(NONCE_BYTES)))
         links: dict[str, Link] = {}
         for place, (peer, endpoint) in enumerate(self._endpoints.items()):
@@ -167,23 +183,25 @@ class PeerSession:
                 name=peer,
                 meanwhile=None if peer == ONLY else partial(_tend, links, peer),
             )
+        meeting = Meeting(self._role, links, past, journal, self._callbacks.observe)
         try:
-            yield Meeting(self._role, links, past, journal, self._callbacks.observe)
+            yield meeting
         except BaseException as problem:
-            self._abort(links, problem)
+            self._abort(meeting, problem, declines=declines)
             raise
         finally:
             _at_once(Link.close, links.values())
             for peer in links:
                 self._publish(peer, "closed")
 
-    def refuse(self, purpose: int, problem: TaciturnError) -> None:
-        """Tells every peer that is there that this side cannot begin."""
-        code, reason = tellable(problem)
+    def refuse(self, purpose: int) -> None:
+        """Tells every peer that is there that this side does not begin, and not why."""
         with self.meet(purpose) as meeting:
-            _at_once(
-                lambda link: link.decline(code, reason, TELLING_SECONDS), meeting.links.values()
-            )
+            self._decline(meeting.links.values())
+
+    def _decline(self, links: Iterable[Link]) -> None:
+        code, reason = withheld(self._role)
+        _at_once(lambda link: link.decline(code, reason, TELLING_SECONDS), links)
 
     def close(self) -> None:
         """Ends every way to a peer: from here on nobody can call."""
@@ -201,17 +219,22 @@ class PeerSession:
     def _publish(self, peer: str, state: LinkState) -> None:
         self._callbacks.publish(LinkChanged(peer or self._peer, state))
 
-    def _abort(self, links: Mapping[str, Link], problem: BaseException) -> None:
+    def _abort(self, meeting: Meeting, problem: BaseException, *, declines: bool) -> None:
         """Log the reason, and notify the peers except one that aborted itself."""
         # A log that cannot be written must not keep the reason from the peer.
         with suppress(OutputError):
             if self.notes_absence or not isinstance(problem, PeerAbsent):
                 self.log("aborting", reason=getattr(problem, "message", "interrupted"))
-        for peer, link in links.items():
+        for peer, link in meeting.links.items():
             if isinstance(problem, TaciturnError) and problem.peer not in ("", peer):
                 link.fail(*because_of(problem))
             elif not isinstance(problem, PeerStopped):
-                link.fail(*tellable(problem))
+                link.fail(*tellable(problem, self._role, begun=meeting.begun))
+        # A side that fails by itself ends as one that never set up a link does: an interrupt, or a
+        # peer that cannot be reached, is no such failure.
+        own = isinstance(problem, Exception) and not isinstance(problem, _OF_PEERS)
+        if declines and own and not getattr(problem, "peer", ""):
+            self._decline([link for link in meeting.links.values() if not link.connected])
 
 
 def _tend(links: Mapping[str, Link], waited_for: str) -> None:
@@ -222,7 +245,10 @@ def _tend(links: Mapping[str, Link], waited_for: str) -> None:
 
 def _at_once(act: Callable[[Link], None], links: Iterable[Link]) -> None:
     """Does something with all links at a time: one that hangs must not hold the others up."""
-    first, *further = links
+    listed = list(links)
+    if not listed:
+        return
+    first, *further = listed
     if not further:
         act(first)
         return
@@ -230,22 +256,33 @@ def _at_once(act: Callable[[Link], None], links: Iterable[Link]) -> None:
         list(pool.map(act, [first, *further]))
 
 
-def tellable(problem: object) -> tuple[int, str]:
-    """Exit code and text for the peer: its own mistakes in full, of ours only the kind.
+# Of these the peers know, or they cannot be told.
+_OF_PEERS = (PeerStopped, TransportError)
 
-    >>> tellable(OutputError("no room", where="a secret place"))
-    (74, 'it failed with a local error (OutputError)')
+
+def withheld(role: Role, *, begun: bool = False) -> tuple[int, str]:
+    """Code and text for the peer, whatever the reason: they depend on the role alone.
+
+    >>> withheld("bob"), withheld("alice", begun=True)
+    ((0, "Bob's side does not begin"), (0, "Alice's side does not go on"))
     """
-    if isinstance(problem, TaciturnError) and problem.for_peer is not None:
-        problem = problem.for_peer
-    if isinstance(problem, AgreementError | RemoteProtocolError):
+    return WITHHELD, f"{role.title()}'s side does not {'go on' if begun else 'begin'}"
+
+
+def tellable(problem: object, role: Role, *, begun: bool = False) -> tuple[int, str]:
+    """Exit code and text for the peer of an error after the link was opened.
+
+    What follows from the peer's messages is named; of everything else nothing is told.
+
+    >>> tellable(OutputError("no room", where="a secret place"), "bob")
+    (0, "Bob's side does not begin")
+    """
+    if isinstance(problem, TaciturnError) and problem.for_peer:
+        return problem.exit_code, problem.for_peer
+    if isinstance(problem, RemoteProtocolError):
         return problem.exit_code, problem.message
-    if isinstance(problem, StateError):
-        return problem.exit_code, "its state does not fit the session"
-    if isinstance(problem, SignatureError):
-        return problem.exit_code, "it does not accept the agreement: its signatures, sides or dates"
-    if isinstance(problem, TaciturnError):
-        return problem.exit_code, f"it failed with a local error ({type(problem).__name__})"
+    if isinstance(problem, Exception):
+        return withheld(role, begun=begun)
     return 1, "it was interrupted"
 
 

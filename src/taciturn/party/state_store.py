@@ -129,6 +129,10 @@ def _unfit(path: Path, problem: str) -> StateError:
 LOCK = "lock"
 
 
+class StateFolderInUse(StateError):
+    """Another process works in this party's state folder."""
+
+
 @dataclass(frozen=True, slots=True)
 class SessionState:
     """Content of the state folder.
@@ -157,7 +161,7 @@ def locked_state_folder(config: PartyConfig) -> Iterator[None]:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with exclusive_lock(folder / LOCK) as alone:
         if not alone:
-            raise StateError(
+            raise StateFolderInUse(
                 "another process is using this state folder",
                 where=str(folder),
                 hint="wait for it, or give this party a separate state folder",

@@ -79,12 +79,26 @@ class TrainingInputs:
         bob: BobTrainingInputs | None,
         resume: TrainingState | None = None,
         scratch: Scratch = MEMORY,
+        *,
+        opens_held_out: bool = True,
     ) -> Program[PartyResult]:
-        """This side's program, from the first message to the last; ``resume`` is None to begin."""
+        """This side's program, from the first message to the last; ``resume`` is None to begin.
+
+        ``opens_held_out`` is whether Alice's limits allow scores of the held-out rows.
+        """
         tables, terms = self.tables, self.terms
         memory = self.config.compute.table_memory << 20
         if bob is not None:
-            return bob.program(tables, terms, entropy, resume, self.peer_table, memory, scratch)
+            return bob.program(
+                tables,
+                terms,
+                entropy,
+                resume,
+                self.peer_table,
+                memory,
+                scratch,
+                opens_held_out=opens_held_out,
+            )
         # Each side loads its own programs only.
         from taciturn.protocol.alice.inputs import AliceInputs
         from taciturn.protocol.alice.party import alice_program
@@ -99,6 +113,7 @@ class TrainingInputs:
                 memory,
                 scratch,
                 identity_of(self.config),
+                opens_held_out,
             )
         )
 

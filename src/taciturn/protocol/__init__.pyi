@@ -48,6 +48,7 @@ from taciturn.protocol.messages import EpochVerdict as EpochVerdict
 from taciturn.protocol.messages import GivenShare as GivenShare
 from taciturn.protocol.messages import GroupElements as GroupElements
 from taciturn.protocol.messages import HeldOutQuality as HeldOutQuality
+from taciturn.protocol.messages import HeldOutScoring as HeldOutScoring
 from taciturn.protocol.messages import Hello as Hello
 from taciturn.protocol.messages import HiddenBatchOffer as HiddenBatchOffer
 from taciturn.protocol.messages import Introduction as Introduction

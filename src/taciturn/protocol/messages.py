@@ -397,6 +397,16 @@ class CarryShares(Message):
 
 
 @dataclass(frozen=True, slots=True)
+class HeldOutScoring(Message):
+    """Whether Alice opens scores of the held-out rows at the end: 1, or 0 beyond her limit."""
+
+    code = 47
+    senders = ("alice",)
+
+    opened: int
+
+
+@dataclass(frozen=True, slots=True)
 class HeldOutQuality(Message):
     """Metrics of the model on the held-out rows, in whole per cent: a release."""
 

@@ -4,6 +4,7 @@
 
     Alice                                            Bob
       Hello (held-out rows)                     <->  Hello
+      HeldOutScoring (only in mutual)           ->
       the training (by its conversation)
       Hello, PartialScores (training rows)      ->   Hello
       Hello, PartialScores (held-out rows)      ->   Hello
@@ -11,7 +12,9 @@
                                                      (only with agreed share-metrics)
 
 Where weights are shared only the held-out rows are scored, from the shares; in a study of
-``mutual`` none is, and the losses of a fold's rows are summed (``taciturn.protocol.row_sums``).
+``mutual`` none is, and the losses of a fold's rows are summed (``taciturn.protocol.row_sums``). In
+``mutual`` Alice says first whether she opens scores: beyond her limit on models of a row she does
+not.
 The settings and the held-out rows are compared before the training, so that a difference shows
 before the work and not after it. Only Bob learns scores; what they are worth he tells where that is
 agreed, which is a release.

@@ -77,6 +77,14 @@ class Terms:
         return f"{name}-table" if self.whole_table else name
 
     @property
+    def may_withhold_scores(self) -> bool:
+        """Whether Alice may open no scores of held-out rows, and says so first.
+
+        Elsewhere the rows that reach a limit first are training rows, whose scores Bob needs.
+        """
+        return self.mechanism.shares_scores and self.summed is None
+
+    @property
     def whole_table(self) -> bool:
         """Whether every pass uses all rows."""
         return isinstance(self.agreement.solver, Newton)

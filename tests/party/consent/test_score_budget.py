@@ -14,9 +14,17 @@ from taciturn.__main__ import run
 from taciturn.data import RowIds
 from taciturn.errors import BudgetExceeded
 from taciturn.party.consent import Charge, ConsentStore, RowOpening, ScoreBudget, ScoreCharge
+from taciturn.protocol import Boundary
 from taciturn.results import ExposedSession, from_record
 from tests.expected import refused
-from tests.party.sides import MECHANISMS, run_both, write_config, write_tables
+from tests.party.sides import (
+    MECHANISMS,
+    Pulled,
+    pulled_at,
+    run_both,
+    write_config,
+    write_tables,
+)
 from tests.results.test_schema import problems
 
 IDS = RowIds.from_values(np.array(["ann", "bess", "cleo", "dora"]))
@@ -199,6 +207,61 @@ def test_trainings_of_a_row_end_at_their_limit(tmp_path, capsys):
     record = json.loads(capsys.readouterr().out)
     assert record["trainings_per_row"] == 1
     assert [one["trainings"] for one in record["row_accounts"]] == [1]
+
+
+HELD_OUT = {**MECHANISMS["mutual"], "passes": 1, "held-out": 0.2}
+
+
+def test_a_training_beyond_the_limit_opens_no_score_of_held_out_rows(tmp_path):
+    """Six columns, so that two models may score a row: the third training has no AUC."""
+    furnish(tmp_path, None, **HELD_OUT)
+    for trained in (1, 2):
+        alice, bob = run_both(tmp_path, act=lambda party: party.run(fresh=True)).records
+        assert bob["metrics"]["held_out"]["auc"] > 0
+        assert "held_out_unscored" not in alice | bob
+        assert largest(given_to("bob", tmp_path)) == (trained, 0, trained)
+    dry, _ = run_both(tmp_path, act=lambda party: party.dry_run()).records
+    assert "scores-per-row = 3" in dry["columns_exposed"]["warning"]
+    alice, bob = run_both(tmp_path, act=lambda party: party.run(fresh=True)).records
+    assert "held_out" not in bob["metrics"]
+    assert "scores-per-row = 3" in alice["held_out_unscored"]
+    assert "scores-per-row" in bob["held_out_unscored"]
+    assert largest(given_to("bob", tmp_path)) == (2, 0, 3)
+    # The line that it names.
+    write_config(tmp_path, "alice", agreement=HELD_OUT, privacy={"scores-per-row": 3})
+    _, bob = run_both(tmp_path, act=lambda party: party.run(fresh=True)).records
+    assert bob["metrics"]["held_out"]["auc"] > 0
+    assert largest(given_to("bob", tmp_path)) == (3, 0, 4)
+
+
+def test_a_training_that_opens_no_score_resumes_without_one(tmp_path):
+    """Alice's limit is raised while it is interrupted: what the two have agreed on stays."""
+    agreed = {**HELD_OUT, "passes": 3}
+    furnish(tmp_path, 1, **agreed)
+    run_both(tmp_path).records  # noqa: B018 - raises where a side failed
+    pulled = pulled_at("alice", 2, Boundary)
+    assert isinstance(
+        run_both(tmp_path, act=lambda party: party.run(fresh=True), watch=pulled).alice, Pulled
+    )
+    write_config(tmp_path, "alice", agreement=agreed, privacy={"scores-per-row": 9})
+    alice, bob = run_both(tmp_path).records
+    assert "held_out" not in bob["metrics"]
+    assert "held_out_unscored" in alice
+    assert largest(given_to("bob", tmp_path)) == (1, 0, 2)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_few_columns_are_named_before_a_training_begins(tmp_path, columns):
+    """Values of few decimals are whole numbers of a small unit."""
+    furnish(tmp_path, 9, **{**MECHANISMS["mutual"], "passes": 1})
+    write_tables(tmp_path, alice=columns)
+    alice, _ = run_both(tmp_path, act=lambda party: party.dry_run()).records
+    about = {1: "one column", 2: "two columns of whole numbers"}.get(columns, "")
+    named = [text for text in ("one column", "two columns of whole") if text in str(alice)]
+    assert bool(named) == bool(about)
+    logged = (tmp_path / "alice.log").read_text()
+    assert about in logged
+    assert ("reveal" in logged) == bool(about)
 
 
 def test_a_dry_run_tells_alice_what_bob_was_given_and_charges_nothing(tmp_path):

@@ -129,6 +129,10 @@ def _title(*, labels: bool, columns: bool) -> str:
 
 _RELY = "No attack we know recovers your labels. This relies on an assumption: "
 _ENCRYPTION = "You rely on the encryption, and on Alice following the protocol: "
+_UNPROTECTED = (
+    "Nothing bounds what Alice learns about your labels. Our attacks did not succeed on these "
+    "rows; on others they may."
+)
 _FOR_BOB = {
     Status.REFUTED: "Your labels are less protected than the privacy ledger claims. Do not use "
     "this mechanism.",
@@ -143,6 +147,8 @@ def _for_bob(conclusion: Conclusion, ledger: Statement) -> list[b.Block]:
         return []
     rely = _RELY if ledger.label_epsilon_total else _ENCRYPTION
     rely += f"{ledger.assumption or 'none is stated'}."
+    if conclusion.unprotected:
+        rely = _UNPROTECTED
     words = _FOR_BOB.get(conclusion.status, rely)
     return [b.Heading("What this means for Bob"), b.Paragraph(words)]
 

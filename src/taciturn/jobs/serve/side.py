@@ -154,7 +154,7 @@ class ServeSide(PreparedSide[None], Generic[C]):
         while not self.stop.is_set():
             try:
                 self.require_in_time()
-                with self.session.meet(SERVING) as meeting:
+                with self.session.meet(SERVING, declines=False) as meeting:
                     meeting.connect()
                     conversation = meeting.run(self.open(KeyedEntropy.from_system()))
                     # The two have understood each other: what failed before is over.

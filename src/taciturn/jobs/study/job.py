@@ -51,9 +51,13 @@ from taciturn.jobs.study.plan import StudyModel, StudyPlan, StudyTraining, model
 from taciturn.jobs.study.result import FoldFigures, StudiedSetting, StudyRun, StudyTable, study_rows
 from taciturn.jobs.study.sums import added_shares, judged_by_sum
 from taciturn.jobs.study.use import set_aside_models
-from taciturn.jobs.train import LINGER_SECONDS, JournaledTraining, require_mechanism
+from taciturn.jobs.train import (
+    LINGER_SECONDS,
+    JournaledTraining,
+    require_mechanism,
+)
 from taciturn.model.share import ModelShare
-from taciturn.numerics.convergence import MOST_LOSS, assess_convergence
+from taciturn.numerics.convergence import MOST_LOSS, Opened, assess_convergence
 from taciturn.numerics.regression_metrics import (
     ModelMetrics,
     added_by_partner,
@@ -94,6 +98,10 @@ class StudyJob(Job[StudyRun]):
     purpose = TRAINING
     opens_first = True
     farewell_seconds = LINGER_SECONDS
+
+    def check_files(self, config: PartyConfig) -> None:
+        """Raise where an output cannot be written."""
+        require_writable(*map(config.path, config.output.files))
 
     def prepare(self, config: PartyConfig) -> StudySide:
         """Read this side's table and plan the trainings."""
@@ -457,7 +465,7 @@ def _evaluate(side: StudySide, finished: FinishedStudy, setting: StudiedSetting)
         trained.losses,
         row_changes=trained.row_changes,
         most_loss=bound,
-        opened_change=trained.opened_change,
+        opened=Opened(trained.opened_change) if whole.terms.mechanism.shares_scores else None,
     )
     judging = side.plan.judging_labels
     if finished.sums and judging is not None:

@@ -356,7 +356,12 @@ class StudyPlan(TrainingPlan):
         rows = self.tables.train.rows
         return disclosure_text(self.terms, rows, self.held_out_rows, self.scores, study)
 
-    def score_charge(self, session: str = "", model: str = "") -> ScoreCharge:
+    def held_out_charge(self, session: str = "") -> None:
+        """None: without scores a study has nothing to choose by."""
+
+    def score_charge(
+        self, session: str = "", model: str = "", *, held_out_opened: bool = True
+    ) -> ScoreCharge:
         """What all trainings open of each row; ``model`` is the name of the study."""
         held_out = self.tables.held_out
         rows = [

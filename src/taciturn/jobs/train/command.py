@@ -73,8 +73,8 @@ def party(
 
     plan = plan_output(out)
     settings = PartyConfig.read(config)
-    output = settings.output
-    require_writable(*map(settings.path, output.files), record, html)
+    # The party's own files once the peer is to be told that this side does not begin.
+    require_writable(html)
     if html is not None and (settings.study is None or dry_run):
         raise ConfigError(
             "only a study has this page",
@@ -88,7 +88,7 @@ def party(
         shown(settings, watched_side("party", watch, watch_port, settings)) as callbacks,
     ):
         job: Job[Any] = (
-            DryRunJob() if dry_run else training_job(settings, record=record, fresh=fresh)
+            DryRunJob(record) if dry_run else training_job(settings, record=record, fresh=fresh)
         )
         result = run_party(job, settings, callbacks)
     finish(plan, result, json, lambda: party_provenance(settings))

@@ -19,14 +19,12 @@ from taciturn.crypto.bfv.workers import Engine
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.errors import (
-    AgreementError,
     ConfigError,
-    ExtensionError,
     FileError,
     rendering_errors_as,
 )
 from taciturn.families.registry import BINOMIAL
-from taciturn.files import write_private
+from taciturn.files import require_writable, write_private
 from taciturn.jobs.base import Job, SessionFacts, Side
 from taciturn.jobs.resumable import BudgetCheck, JournaledSession, ResumableSide, SessionOutcome
 from taciturn.jobs.train.plan import TrainingPlan
@@ -147,11 +145,7 @@ class JournaledTraining(ResumableSide[O, R]):
         consent.publish(self.callbacks.publish)
         problem = consent.refusal()
         if problem is not None:
-            raise problem.telling_peer(
-                AgreementError(
-                    f"its own settings do not accept that {consent.accepts} with this agreement"
-                )
-            )
+            raise problem
         if consent.superfluous:
             # Left there it would accept the next agreement, which may be another one.
             self.log("note", about=f"{consent.line} is not needed for this agreement: remove it")
@@ -224,6 +218,10 @@ class TrainJob(Job[PartyRun]):
     opens_first = True
     farewell_seconds = LINGER_SECONDS
 
+    def check_files(self, config: PartyConfig) -> None:
+        """Raise where an output cannot be written."""
+        require_writable(*map(config.path, config.output.files), self.record)
+
     def prepare(self, config: PartyConfig) -> TrainSide:
         """Read this side's table."""
         require_mechanism(config)
@@ -242,7 +240,12 @@ class TrainSide(JournaledTraining[FinishedTraining, PartyRun]):
     def run_task(self, session: JournaledSession) -> FinishedTraining:
         """Train, and write the model."""
         inputs, observe = self.plan.on(self.engine), self.callbacks.observe
-        return TrainingTask.resume(inputs, session, self.log, observe, self._record).train()
+        finished = TrainingTask.resume(inputs, session, self.log, observe, self._record).train()
+        if session.opens_held_out:
+            return finished
+        why = self.plan.consent.unscored_text()
+        self.log("warning", about=why)
+        return replace(finished, run=replace(finished.run, held_out_unscored=why))
 
     def to_record(self, outcome: FinishedTraining, state: SessionState) -> bytes:
         """The outcome for the journal."""
@@ -311,11 +314,19 @@ class PeerShape:
 
 @dataclass(frozen=True, slots=True)
 class DryRunJob(Job[DryRun]):
-    """Connect to the peer, compare everything, and stop before the training."""
+    """Connect to the peer, compare everything, and stop before the training.
 
+    ``record`` is the file of the training's transcript, which nothing is written to.
+    """
+
+    record: Path | None = None
     purpose = DRY_RUN
     opens_first = True
     farewell_seconds = OPENING_SECONDS
+
+    def check_files(self, config: PartyConfig) -> None:
+        """Raise where an output cannot be written."""
+        require_writable(*map(config.path, config.output.files), self.record)
 
     def prepare(self, config: PartyConfig) -> DryRunSide:
         """Read this side's table, as a training does."""
@@ -394,16 +405,6 @@ class DryRunSide(Side[PeerShape, DryRun]):
 
 
 def require_mechanism(config: PartyConfig) -> None:
-    """Raise where this side lacks the agreed mechanism; the peer learns its name."""
-    name = config.agreed["mechanism"]
-    try:
-        with rendering_errors_as(config.syntax):
-            mechanism_class(name)
-    except ConfigError as problem:
-        raise problem.telling_peer(_lack(name, problem)) from None
-
-
-def _lack(name: str, problem: ConfigError) -> AgreementError:
-    if isinstance(problem, ExtensionError):
-        return AgreementError(f"its package of the mechanism {name} is broken")
-    return AgreementError(f"it does not have the mechanism {name}")
+    """Raise where this side lacks the agreed mechanism."""
+    with rendering_errors_as(config.syntax):
+        mechanism_class(config.agreed["mechanism"])

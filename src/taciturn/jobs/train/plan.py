@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from taciturn.engine.callbacks import Announce, Publish, noop
 from taciturn.engine.exposure import OpenedScores, column_exposure, disclosure_text
+from taciturn.engine.few_columns import few_columns_text
 from taciturn.errors import BudgetExceeded, ConfigError, TaciturnError, counted
 from taciturn.jobs.resumable import BudgetCheck
 from taciturn.party.config import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, PartyConfig
@@ -113,19 +114,29 @@ class TrainingPlan(TrainingInputs):
         """Why Bob's budget does not pay for all trainings; one ends where the budget does."""
         return None
 
-    def score_charge(self, session: str = "", model: str = "") -> ScoreCharge:
+    def score_charge(
+        self, session: str = "", model: str = "", *, held_out_opened: bool = True
+    ) -> ScoreCharge:
         """What is opened of each row to Bob.
 
         ``session`` is empty in a forecast; ``model`` names the model, and is empty until the two
-        sides have met: one that is new is one that has no name.
+        sides have met: one that is new is one that has no name. ``held_out_opened`` is whether
+        held-out rows are scored, where Alice may withhold their scores.
         """
-        opened, held_out = self.scores, self.tables.held_out
+        opened, held_out = self.scores, self.tables.held_out if held_out_opened else None
         models = (model,) if model else ()
         train, scored = opened_rows(opened, models)
         rows = [(self.tables.train.ids, train)]
         if held_out is not None:
             rows.append((held_out.ids, scored))
         return Charge(tuple(rows), session, opening_facts(self.terms, opened))
+
+    def held_out_charge(self, session: str = "") -> ScoreCharge | None:
+        """The part of the charge that Alice may withhold; None where there is none."""
+        held_out = self.tables.held_out
+        if held_out is None or not self.terms.may_withhold_scores:
+            return None
+        return Charge(((held_out.ids, opened_rows(self.scores, ())[1]),), session)
 
     def label_charge(self, session: str = "") -> LabelCharge:
         """The releases of each label; ``session`` is empty in a forecast."""
@@ -161,10 +172,10 @@ def _refusal(problem: TaciturnError | None, config: PartyConfig) -> Refusal | No
 class FeatureConsent:
     """Alice's consent: scores of her training rows are opened to Bob.
 
-    ``line`` is the line of her file that accepts it, and ``accepts`` what it accepts.
+    ``line`` is the line of her file that accepts it.
     """
 
-    line, accepts = "accept-column-exposure", "columns can be reconstructed"
+    line = "accept-column-exposure"
 
     def __init__(self, plan: TrainingPlan) -> None:
         self.plan, self.config, self.terms = plan, plan.config, plan.terms
@@ -218,18 +229,41 @@ class FeatureConsent:
     def budget(self, session: str, announce: Announce) -> BudgetCheck:
         """Alice's budget of scores; ``announce`` says when another program holds the store."""
         scores, plan = self._budget(announce), self.plan
-        return BudgetCheck(
-            lambda: scores.require(plan.score_charge(session)),
-            lambda model: scores.charge(plan.score_charge(session, model)),
-        )
+
+        def require() -> bool:
+            opened = self._opens_held_out(scores, session)
+            scores.require(plan.score_charge(session, held_out_opened=opened))
+            return opened
+
+        def charge(model: str, opened: bool) -> None:
+            scores.charge(plan.score_charge(session, model, held_out_opened=opened))
+
+        return BudgetCheck(require, charge)
 
     def over_limit(self) -> BudgetExceeded | None:
         """Why Alice's limits do not allow this training; None where they do."""
+        opened = self._opens_held_out(self.scores, "")
         try:
-            self.scores.require(self.plan.score_charge())
+            self.scores.require(self.plan.score_charge(held_out_opened=opened))
         except BudgetExceeded as problem:
             return problem
         return None
+
+    def unscored_text(self) -> str:
+        """Why no score of the held-out rows is opened, and the line that would change it."""
+        charge = self.plan.held_out_charge()
+        needed = 0 if charge is None else self.scores.models_after(charge)
+        return (
+            f"no score of the held-out rows is opened: {self.config.peer} was given their scores "
+            f"by as many models as the limit allows; scores-per-row = {needed} in [privacy] opens "
+            "them"
+        )
+
+    def _opens_held_out(self, scores: ScoreBudget, session: str) -> bool:
+        charge = self.plan.held_out_charge(session)
+        if charge is None or scores.limit is None:
+            return True
+        return scores.models_after(charge) <= scores.limit
 
     def publish(self, publish: Publish) -> None:
         """Publish how many scores are opened, now and before."""
@@ -240,19 +274,21 @@ class FeatureConsent:
             publish(ScoresOpened(counts.per_row, counts.in_all, given, scores.limit))
 
     def notes(self) -> tuple[str, ...]:
-        """A note where nothing limits what Bob may learn of Alice's columns."""
+        """Notes where nothing limits what Bob may learn of Alice's columns, or a limit is vain."""
+        few, peer = few_columns_text(self.plan.tables.train), self.config.peer
+        notes = (few,) if few else ()
         if self.scores.limit is not None:
-            return ()
-        peer = self.config.peer
-        return (f"scores-per-row is not set: scores for {peer} are counted, not limited",)
+            return notes
+        return (*notes, f"scores-per-row is not set: scores for {peer} are counted, not limited")
 
     def exposure(self) -> ColumnExposure | None:
         """Exposure of Alice's columns, earlier trainings included."""
         exposed, given, limit = self.columns_exposed(), self.scores.largest(), self.scores.limit
         bound = "no limit is set (scores-per-row)" if limit is None else f"the limit is {limit:,}"
-        bound += (
-            "" if self.over_limit() is None else ", and a new training of these rows is refused"
-        )
+        if self.over_limit() is not None:
+            bound += ", and a new training of these rows is refused"
+        elif not self._opens_held_out(self.scores, ""):
+            bound += f", and {self.unscored_text()}"
         so_far = (
             f"{self.config.peer} has received scores of a row by up to "
             f"{counted(given.models, 'model')} so far ({bound}), up to "
@@ -305,10 +341,10 @@ class FeatureConsent:
 class LabelConsent:
     """Bob's consent: his labels pay for what is released about them.
 
-    ``line`` is the line of his file that accepts a leak, and ``accepts`` what it accepts.
+    ``line`` is the line of his file that accepts a leak.
     """
 
-    line, accepts = "accept-leak", "labels can be computed"
+    line = "accept-leak"
 
     def __init__(self, plan: TrainingPlan) -> None:
         self.plan, self.config, self.terms = plan, plan.config, plan.terms
@@ -381,9 +417,21 @@ class LabelConsent:
 
         labels = LabelBudget.from_config(self.config, announce)
         # The charge anew each time: by then labels may have been flipped.
+
+        def require() -> bool:
+            labels.require(self.plan.label_charge(session))
+            return True
+
         return BudgetCheck(
-            lambda: labels.require(self.plan.label_charge(session)),
-            lambda model: labels.charge(self.plan.label_charge(session)),
+            require, lambda model, opened: labels.charge(self.plan.label_charge(session))
+        )
+
+    def unscored_text(self) -> str:
+        """Why Alice opens no score of the held-out rows, and the line that would change it."""
+        return (
+            f"no score of the held-out rows is opened: {self.config.peer} has given them by "
+            "as many models as its limit allows; a larger scores-per-row in [privacy] of its file "
+            "opens them"
         )
 
     def publish(self, publish: Publish) -> None:

@@ -56,6 +56,8 @@ class PartyRun(Result):
     lowered the training loss, and ``last_row_change`` the largest change of a training row's
     probability in one of the last two passes, where he sees scores.
     ``told_quality`` is what Bob told Alice of the model, where that was agreed: both have it.
+    ``held_out_unscored`` says why no score of the held-out rows was opened, and which line of
+    Alice's file would change it.
     ``importance`` has Alice's columns, the most important first, where she has their weights.
     """
 
@@ -81,6 +83,7 @@ class PartyRun(Result):
     last_change: float | None = field(default=None, metadata=OMITTED)
     last_row_change: float | None = field(default=None, metadata=OMITTED)
     told_quality: ToldQuality | None = field(default=None, metadata=OMITTED)
+    held_out_unscored: str | None = field(default=None, metadata=OMITTED)
     importance: tuple[ColumnImportance, ...] | None = field(default=None, metadata=OMITTED)
     peer_confirmed: bool | None = field(default=None, metadata=OMITTED)
 

@@ -188,7 +188,7 @@ def default_models(columns: int) -> int:
 
 
 def opening_facts(terms: Terms, opened: OpenedScores) -> dict[str, Any]:
-    """Record of a training: its mechanism, and the most scores of one training row."""
+    """Record of a training or study: its mechanism, and the most scores of one training row."""
     return {
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "mechanism": terms.agreement.mechanism,
@@ -238,6 +238,18 @@ class ScoreBudget(RowBudget[RowOpening]):
     def most_given(self) -> int:
         """The most models that have scored one row for the partner."""
         return self.largest().models
+
+    def models_after(self, charge: ScoreCharge) -> int:
+        """The most models that have scored one of these rows after a charge, or are charged."""
+        with self.store.reading() as records:
+            account = self.account(records)
+            if self._is_charged(account, charge.session):
+                return 0
+            rows = ScoredRows(records, self.partner)
+            changes = (
+                rows.change(account.tags(ids.series), opening) for ids, opening in charge.rows
+            )
+            return max((int((one.models + one.new).max(initial=0)) for one in changes), default=0)
 
     def largest(self) -> LargestCounts:
         """The largest counts of one row."""

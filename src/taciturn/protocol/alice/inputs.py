@@ -21,6 +21,7 @@ class AliceInputs:
     The rows of ``features`` are in the agreed order. ``entropy`` gives her share of the batches'
     seed, masks and obfuscators. ``table_memory`` is in bytes, for a whole table in the scheme's
     encoding. ``scratch`` holds long arrays. ``identity`` signs where there are several Alices.
+    ``opens_held_out`` is whether her limits allow scores of the held-out rows.
     """
 
     features: FeatureTable
@@ -31,6 +32,7 @@ class AliceInputs:
     table_memory: int = DEFAULT_TABLE_MEMORY
     scratch: Scratch = MEMORY
     identity: SigningIdentity | None = None
+    opens_held_out: bool = True
 
     @property
     def noise_key(self) -> bytes:

@@ -17,14 +17,15 @@ from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet
 from taciturn.protocol.alice.row_sums import shared_sum
 from taciturn.protocol.alice.scoring import answer_rows, score_responder
-from taciturn.protocol.messages import HeldOutQuality
+from taciturn.protocol.events import HeldOutDecided
+from taciturn.protocol.messages import HeldOutQuality, HeldOutScoring
 from taciturn.protocol.observations import QualityTold
 from taciturn.protocol.outcome import Trained
 from taciturn.protocol.party import Conversations, PartyResult, compare_held_out
 from taciturn.protocol.party_group import masks_of
 from taciturn.protocol.row_sums import RowSumPlan
 from taciturn.protocol.state import TrainingState
-from taciturn.protocol.steps import Program, emit, receive
+from taciturn.protocol.steps import Program, emit, persist, receive, send
 from taciturn.protocol.table_shape import table_sizes
 
 
@@ -60,9 +61,12 @@ TRAININGS: Mapping[str, Training] = Conversations(
 
 def alice_program(inputs: AliceInputs) -> Program[PartyResult]:
     """Alice's whole training: she learns her weights, or her share, and the agreed quality."""
-    terms, held_out = inputs.terms, inputs.held_out
+    terms, opened = inputs.terms, inputs.opens_held_out
     if inputs.resume is None:
-        yield from compare_held_out("alice", terms, held_out)
+        yield from compare_held_out("alice", terms, inputs.held_out)
+        opened = yield from _announce_scoring(inputs)
+    if not opened:
+        inputs = replace(inputs, held_out=None)
     trained = yield from TRAININGS[terms.conversation](inputs)
     if terms.summed is not None:
         share = yield from _loss_share(inputs, trained)
@@ -75,6 +79,17 @@ def alice_program(inputs: AliceInputs) -> Program[PartyResult]:
         PartyResult(model, quality=quality, noise_key=inputs.noise_key) for model in models
     )
     return replace(result, further=tuple(further))
+
+
+def _announce_scoring(inputs: AliceInputs) -> Program[bool]:
+    """Tell Bob whether the held-out rows will be scored; a replay says the same again."""
+    if inputs.held_out is None or not inputs.terms.may_withhold_scores:
+        return True
+    answer = yield from persist(bytes([inputs.opens_held_out]))
+    opened = answer == bytes([True])
+    yield from send(HeldOutScoring(int(opened)))
+    yield from emit(HeldOutDecided(opened))
+    return opened
 
 
 def _loss_share(inputs: AliceInputs, trained: Trained) -> Program[int | None]:

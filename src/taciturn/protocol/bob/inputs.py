@@ -63,9 +63,10 @@ class BobInputs(Generic[M_co]):
     ``labels`` are those that the training may use: true or flipped. ``ledger`` is charged before
     every release. ``entropy`` gives the key, his share of the batches' seed, encryption and noise.
     ``table_memory`` is in bytes, for a whole table in the scheme's encoding. ``scratch`` holds long
-    arrays. ``partners`` are in the agreement's order. Raises ``RowOrderError`` where labels and
-    features have other rows, and ``ConfigError`` where newton's columns have no intercept that is
-    agreed on, or one that is not.
+    arrays. ``partners`` are in the agreement's order. ``opens_held_out`` is False in a training
+    that is resumed, where Alice opens no scores of the held-out rows. Raises ``RowOrderError``
+    where labels and features have other rows, and ``ConfigError`` where newton's columns have no
+    intercept that is agreed on, or one that is not.
     """
 
     features: FeatureTable
@@ -80,6 +81,7 @@ class BobInputs(Generic[M_co]):
     table_memory: int = DEFAULT_TABLE_MEMORY
     scratch: Scratch = MEMORY
     partners: tuple[str, ...] = (ONLY,)
+    opens_held_out: bool = True
 
     def __post_init__(self) -> None:
         self.labels.ids.require_same(self.features.ids, names=("the labels", "bob's columns"))

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from taciturn.arrays import EVERY_ROW, FloatArray
 from taciturn.data.tables import FeatureTable
+from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.bounded_waves import RowFunctions
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.quality_release import TOLD, ToldQuality, release, told_quality
@@ -19,13 +20,14 @@ from taciturn.protocol.bob.opening import open_all
 from taciturn.protocol.bob.partners import send_all
 from taciturn.protocol.bob.row_sums import shared_sum
 from taciturn.protocol.bob.scoring import ask_rows, score_requester
+from taciturn.protocol.events import HeldOutDecided
 from taciturn.protocol.handshake import PeerTable
-from taciturn.protocol.messages import HeldOutQuality
+from taciturn.protocol.messages import HeldOutQuality, HeldOutScoring
 from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.party import Conversations, PartyResult, compare_held_out
 from taciturn.protocol.row_sums import RowSumPlan
 from taciturn.protocol.state import TrainingState
-from taciturn.protocol.steps import Program, gather
+from taciturn.protocol.steps import Program, emit, gather, receive
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 
@@ -65,9 +67,12 @@ TRAININGS: Mapping[str, Training] = Conversations(
 def bob_program(inputs: BobInputs[Mechanism]) -> Program[PartyResult]:
     """From the first word to the last; he learns his weights, and the scores."""
     held_out = None if inputs.held_out is None else inputs.held_out.features
-    names, terms = inputs.partners, inputs.terms
+    names, terms, opened = inputs.partners, inputs.terms, inputs.opens_held_out
     if inputs.resume is None:
         yield from gather({name: compare_held_out("bob", terms, held_out) for name in names})
+        opened = yield from _hear_scoring(inputs)
+    if not opened:
+        held_out, inputs = None, replace(inputs, held_out=None)
     trained = yield from TRAININGS[terms.conversation](inputs)
     if terms.summed is not None:
         return PartyResult(trained, loss_share=(yield from _loss_share(inputs, trained)))
@@ -92,6 +97,19 @@ def bob_program(inputs: BobInputs[Mechanism]) -> Program[PartyResult]:
         results.append(PartyResult(model, scores, held_out_scores))
     quality = yield from tell(inputs, results[0].held_out_scores)
     return replace(results[0], quality=quality, further=tuple(results[1:]))
+
+
+def _hear_scoring(inputs: BobInputs[Mechanism]) -> Program[bool]:
+    """Whether Alice will open scores of the held-out rows."""
+    if inputs.held_out is None or not inputs.terms.may_withhold_scores:
+        return True
+    (name,) = inputs.partners
+    answers = yield from gather({name: receive(HeldOutScoring)})
+    opened = answers[name].opened
+    if opened not in (0, 1):
+        raise RemoteProtocolError("the peer does not say whether it opens scores of held-out rows")
+    yield from emit(HeldOutDecided(bool(opened)))
+    return bool(opened)
 
 
 def _loss_share(inputs: BobInputs[Mechanism], trained: BobTrained) -> Program[int | None]:

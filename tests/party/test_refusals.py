@@ -1,0 +1,245 @@
+"""A side that does not begin: its peer receives the same bytes, whatever the reason."""
+
+from __future__ import annotations
+
+import shutil
+import struct
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from taciturn.engine import Callbacks
+from taciturn.errors import (
+    AgreementError,
+    BudgetExceeded,
+    ColumnError,
+    ConfigError,
+    FileError,
+    LabelValueError,
+    OutputError,
+    PeerStopped,
+    StateError,
+    TaciturnError,
+    TransportError,
+)
+from taciturn.party import VERSION, PartyConfig
+from tests.party.sides import (
+    MECHANISMS,
+    ROLES,
+    Party,
+    run_both,
+    write_certificates,
+    write_config,
+    write_tables,
+)
+from tests.party.wires import Wire
+from tests.waiting import HANG
+
+TRAINING, DRY_RUN = 1, 2
+# Only where a side tells nothing, which is a failure.
+LONG_ENOUGH = 5.0
+Change = Callable[[Path], object]
+
+
+def training(party: Party) -> Any:
+    return party.run()
+
+
+def dry_run(party: Party) -> Any:
+    return party.dry_run()
+
+
+def ended(
+    folder: Path, role: str, act: Callable[[Party], Any] = training
+) -> tuple[BaseException | None, list[bytes]]:
+    """How a side ends, and what a peer receives that opens a link and then only listens."""
+    wire, frames = Wire(), list[bytes]()
+    purpose = TRAINING if act is training else DRY_RUN
+    opening = struct.pack("<BBB16s16sQ16s", 1, VERSION, purpose, b"p" * 16, bytes(16), 0, b"d" * 16)
+
+    def listen() -> None:
+        try:
+            channel = wire.endpoint(serves=role == "alice").connect(HANG)
+            channel.send(opening)
+            while True:
+                frames.append(channel.receive(HANG))
+        except TransportError:
+            return
+
+    peer = threading.Thread(target=listen)
+    peer.start()
+    config = PartyConfig.read(folder / f"{role}.toml")
+    end = None
+    try:
+        act(Party(config, wire.endpoint(serves=role == "bob"), Callbacks()))
+    except TaciturnError as problem:
+        end = problem
+    # A side that has told its peer closes the link, and the peer reads until then.
+    peer.join(LONG_ENOUGH)
+    wire.end()
+    peer.join(HANG)
+    return end, frames
+
+
+def labels(folder: Path, ones: int) -> None:
+    table = pl.read_csv(folder / "bob.csv")
+    values = [1] * ones + [0] * (len(table) - ones)
+    table.with_columns(sick=pl.Series(values)).write_csv(folder / "bob.csv")
+
+
+def drop(role: str, column: str) -> Change:
+    def act(folder: Path) -> None:
+        path = folder / f"{role}.csv"
+        pl.read_csv(path).drop(column).write_csv(path)
+
+    return act
+
+
+def remove(role: str) -> Change:
+    return lambda folder: (folder / f"{role}.csv").unlink()
+
+
+def charged(role: str, **privacy: Any) -> Change:
+    """One training was charged already, and the limit allows no other."""
+
+    def act(folder: Path) -> None:
+        before = run_both(folder)
+        before.records  # noqa: B018 - raises where a side failed
+        shutil.rmtree(folder / f"{role}-state")
+        limits(role, **privacy)(folder)
+
+    return act
+
+
+def limits(role: str, **privacy: Any) -> Change:
+    agreement = MECHANISMS["sealed"]
+    return lambda folder: write_config(folder, role, agreement=agreement, privacy=privacy)
+
+
+def leaking(**privacy: Any) -> Change:
+    def act(folder: Path) -> None:
+        for role in ROLES:
+            more = privacy if role == "bob" else {}
+            write_config(folder, role, agreement=MECHANISMS["none"], privacy=more)
+
+    return act
+
+
+def output(role: str, **files: Any) -> Change:
+    agreement = MECHANISMS["sealed"]
+    return lambda folder: write_config(folder, role, agreement=agreement, output=files)
+
+
+def state(role: str, **values: Any) -> Change:
+    agreement = MECHANISMS["sealed"]
+    return lambda folder: write_config(folder, role, agreement=agreement, state=values)
+
+
+def agreed(role: str, **settings: Any) -> Change:
+    agreement = {**MECHANISMS["sealed"], **settings}
+    return lambda folder: write_config(folder, role, agreement=agreement)
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way in which a side ends before its first answer."""
+
+    role: str
+    change: Change
+    error: type[TaciturnError]
+    acts: tuple[Callable[[Party], Any], ...] = field(default=(training, dry_run))
+
+
+# Where root too cannot write, as on a full disk: a file where a folder has to be.
+NO_FOLDER = "certs/ca.pem/state"
+WAYS: Mapping[str, Way] = {
+    "all labels are one": Way("bob", lambda folder: labels(folder, 0), LabelValueError),
+    "no label column": Way("bob", drop("bob", "sick"), ColumnError),
+    "no id column, Alice": Way("alice", drop("alice", "id"), ColumnError),
+    "no table, Bob": Way("bob", remove("bob"), FileError),
+    "no table, Alice": Way("alice", remove("alice"), FileError),
+    "no accept-leak": Way("bob", leaking(**{"accept-leak": None}), ConfigError, (training,)),
+    "budget exceeded, Bob": Way(
+        "bob",
+        lambda folder: write_config(
+            folder,
+            "bob",
+            agreement=MECHANISMS["add"],
+            privacy={"accept-leak": None, "budget-total": 0.5},
+        ),
+        BudgetExceeded,
+        (training,),
+    ),
+    "budget exceeded, Alice": Way(
+        "alice", charged("alice", **{"scores-per-row": 2}), BudgetExceeded, (training,)
+    ),
+    "no accept-column-exposure": Way(
+        "alice", limits("alice", **{"accept-column-exposure": None}), ConfigError, (training,)
+    ),
+    "no room for the state, Bob": Way(
+        "bob", state("bob", folder="/proc/none"), OutputError, (training,)
+    ),
+    "no room for the state, Alice": Way(
+        "alice", state("alice", folder="/proc/none"), OutputError, (training,)
+    ),
+    "no state key": Way("bob", state("bob", key="bob.toml"), StateError, (training,)),
+    "no room for the log": Way("bob", output("bob", log=NO_FOLDER), OutputError),
+    "no room for the metrics": Way(
+        "alice", output("alice", metrics=NO_FOLDER), OutputError, (training,)
+    ),
+    "no room for the model, Bob": Way("bob", output("bob", model=NO_FOLDER), OutputError),
+    "no room for the model, Alice": Way("alice", output("alice", model=NO_FOLDER), OutputError),
+    "other rows than agreed": Way("bob", agreed("bob", rows=7), AgreementError),
+    "other columns than agreed": Way(
+        "alice", agreed("alice", **{"alice-columns": 7}), AgreementError
+    ),
+}
+SAME = {
+    role: struct.pack("<BH", 4, 0) + f"{role.title()}'s side does not begin".encode()
+    for role in ROLES
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_certificates(tmp_path / "certs")
+    write_tables(tmp_path)
+    for role in ROLES:
+        write_config(tmp_path, role, agreement=MECHANISMS["sealed"])
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "act"), [(name, act) for name, way in WAYS.items() for act in way.acts]
+)
+def test_a_side_that_does_not_begin_tells_its_peer_nothing_but_that(folder, name, act):
+    way = WAYS[name]
+    way.change(folder)
+    end, frames = ended(folder, way.role, act)
+    assert type(end) is way.error, end
+    assert frames == [SAME[way.role]]
+
+
+def test_the_peers_error_says_that_it_is_not_told_why_and_whom_to_ask(folder):
+    WAYS["all labels are one"].change(folder)
+    ends = run_both(folder)
+    assert isinstance(ends.bob, LabelValueError)
+    assert isinstance(ends.alice, PeerStopped)
+    assert "Bob's side does not begin" in ends.alice.message
+    assert "not told why" in ends.alice.hint
+    assert "label" not in str(ends.alice)
+    # Nothing was begun that a later run would resume.
+    assert not (folder / "bob-state" / "journal").exists()
+
+
+def test_what_the_peers_messages_show_is_named(folder):
+    agreed("bob", **{"feature-bits": 11})(folder)
+    ends = run_both(folder)
+    for end in (ends.alice, ends.bob):
+        assert isinstance(end, AgreementError)
+        assert "feature-bits" in end.message
