@@ -467,8 +467,8 @@ def _opened(news: ScoresOpened) -> PrivacyCost:
         (
             ("per row, in this training", f"{news.per_row:,}"),
             ("all rows, in this training", f"{news.in_all:,}"),
-            ("per row, so far", f"{news.given_before:,}"),
-            ("limit per row", "none" if news.limit is None else f"{news.limit:,}"),
+            ("models that scored a row, so far", f"{news.given_before:,}"),
+            ("limit on models per row", "none" if news.limit is None else f"{news.limit:,}"),
         ),
     )
 

@@ -248,12 +248,19 @@ class Agreement(Protection):
     def parse(cls, text: str) -> Agreement:
         """Read a canonical text back; raises ConfigError where it is no agreement."""
         try:
-            values = json.loads(text)
+            values = json.loads(text, parse_int=_whole_number)
         except (ValueError, RecursionError):
             raise ConfigError("the agreement is not JSON") from None
         if not isinstance(values, dict):
             raise ConfigError("the agreement is not a JSON object")
         return cls.from_mapping(values)
+
+
+def _whole_number(digits: str) -> int:
+    number = int(digits)
+    if not -(1 << 63) <= number < 1 << 63:
+        raise ValueError
+    return number
 
 
 # The solver's own settings stand behind its name.

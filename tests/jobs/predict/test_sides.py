@@ -427,6 +427,23 @@ def test_shares_of_two_trainings_are_named(sealed):
     all_refused(AgreementError, ends.alice, ends.bob, names="agreement")
 
 
+def test_new_models_end_at_the_default_limit_of_mutual(tmp_path):
+    """Six columns: two models may score a row, and those may score it again."""
+    folder = trained(tmp_path, **{**MECHANISMS["mutual"], "passes": 1, "held-out": 0})
+    for number in (1, 2, 3):
+        if number > 1:
+            run_both(folder, act=lambda party: party.run(fresh=True)).records  # noqa: B018
+        for _ in (1, 2):
+            ends = in_threads(folder, {role: question(folder, role) for role in ROLES})
+            if number < 3:
+                answers(ends)
+            else:
+                all_refused(BudgetExceeded, ends.alice, setting="scores_per_row", names=2)
+                assert isinstance(ends.bob, BaseException)
+    given = ScoreBudget.from_config(PartyConfig.read(folder / "alice.toml")).largest()
+    assert (given.models, given.repetitions, given.trainings) == (2, 2, 3)
+
+
 def test_alice_counts_the_scores_of_a_prediction(plain):
     """The model of the training has scored its rows; it scores new ones, and all of them again."""
     budget = ScoreBudget.from_config(PartyConfig.read(plain / "alice.toml"))

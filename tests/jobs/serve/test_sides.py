@@ -28,6 +28,7 @@ from taciturn.jobs.serve import (
     ServeSide,
     Verdict,
 )
+from taciturn.model import ModelShare
 from taciturn.party import AppliedModel, PartyConfig
 from tests.expected import all_refused
 from tests.jobs.predict.test_sides import (
@@ -115,7 +116,7 @@ def test_a_list_of_common_rows_keeps_others_unknown(folder):
 
 
 def test_alices_limit_on_a_row_counts_predictions_trainings_and_services(folder):
-    with_line(folder, "privacy", "scores-per-row = 3")
+    with_line(folder, "privacy", "scores-per-row = 1\nrepetitions-per-row = 2")
     predicted(folder)
     with service(folder) as stand:
         assert stand.ask(["p0121"]).verdicts == (Verdict.HELD,)
@@ -125,7 +126,19 @@ def test_alices_limit_on_a_row_counts_predictions_trainings_and_services(folder)
         assert stand.ask(["p0121", "p0122"]).verdicts == (Verdict.ROW_SPENT, Verdict.HELD)
     # And a prediction counts what was served.
     ends = in_threads(folder, {role: question(folder, role, ("p0121",)) for role in ROLES})
-    all_refused(BudgetExceeded, ends.alice, names=3)
+    all_refused(BudgetExceeded, ends.alice, setting="repetitions_per_row", names=3)
+
+
+def test_a_new_model_beyond_alices_limit_serves_no_row(folder):
+    """Both sides' files name a model that has not scored the rows yet."""
+    with_line(folder, "privacy", "scores-per-row = 1")
+    predicted(folder)
+    for role in ROLES:
+        path = folder / f"{role}.model.json"
+        share = ModelShare.load(path)
+        replace(share, session="0" * 32).save(path)
+    with service(folder) as stand:
+        assert stand.ask(["p0121"]).verdicts == (Verdict.ROW_SPENT,)
 
 
 def test_alices_limit_of_a_day_counts_rows_that_she_does_not_have(folder):
