@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
-import warnings
 from typing import Any
 
 import numpy as np
@@ -283,17 +282,17 @@ def test_columns_as_they_come_may_be_too_large_for_sealed_and_that_is_said(cance
 
 def test_a_training_of_mutual_that_is_too_short_or_leaves_the_range_warns(cancer):
     options: dict[str, Any] = {"mechanism": "mutual", "scheme": "clear", "random_state": 1}
-    # With few rows nothing is opened that could tell.
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    # With few rows nothing is opened that could tell a party; a simulation knows the optimum.
+    with pytest.warns(ConvergenceWarning) as few:
         VerticalLogisticRegression(passes=2, **options).fit(*cancer)
+    assert len(few) == 1
     X, y = (np.concatenate([part] * 15) for part in cancer)
     with pytest.warns(ConvergenceWarning) as short:
         VerticalLogisticRegression(passes=2, **options).fit(X, y)
     assert len(short) == 1
     with pytest.warns(ConvergenceWarning) as wide:
         VerticalLogisticRegression(passes=3, score_range=4.0, l2=1e-5, **options).fit(X, y)
-    assert len(wide) == 2
+    assert len(wide) == 1
 
 
 @pytest.mark.parametrize("alice", ["all", "half"])

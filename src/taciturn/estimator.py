@@ -41,6 +41,7 @@ from taciturn.errors import ColumnError, ConfigError, DataError, DivergenceError
 from taciturn.jobs.train.simulation import Outcome, raise_if_diverged, simulate_training
 from taciturn.numerics.logistic import sigmoid
 from taciturn.privacy.registry import mechanism_class, require_class_weight_support
+from taciturn.report.training import convergence_warning
 from taciturn.results.serialise import record_of
 from taciturn.results.training import TrainingRun
 from taciturn.rng import KeyedEntropy
@@ -67,9 +68,7 @@ class SimulatedModel(BaseEstimator):  # type: ignore[misc]
         """Train, and set the attributes that every model has."""
         with in_cell(SILENT) as watching:
             outcome = simulate_training(settings, raw, observe=watching.observe)
-        _warn_of_divergence(outcome.result)
-        _warn_of_wraps(outcome.result)
-        _warn_of_opened(outcome.result)
+        _warn_unless_converged(outcome.result)
         self.record_ = record_of(outcome.result)
         self.ledger_ = self.record_["ledger"]
         self.n_iter_ = outcome.result.iterations
@@ -502,45 +501,16 @@ def _native(value: Any) -> Any:  # noqa: ANN401 - any parameter
     return value
 
 
-def _warn_of_divergence(result: TrainingRun) -> None:
-    """Emit a ConvergenceWarning, as scikit-learn does, if the training diverged."""
+def _warn_unless_converged(result: TrainingRun) -> None:
+    """Emit one ConvergenceWarning, as scikit-learn does, where the model is not to be relied on."""
     try:
         raise_if_diverged(result)
+        text = convergence_warning(result)
     except DivergenceError as problem:
-        warnings.warn(
-            f"{problem.message}. Scale the columns, or lower the learning rate.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-
-
-def _warn_of_opened(result: TrainingRun) -> None:
-    """Emit a ConvergenceWarning where the figures that ``mutual`` opens call for one."""
-    if result.opened_change is not None and result.converged is False and not result.diverged:
-        warnings.warn(
-            "the training has not converged: more passes would change the model.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-    if result.scores_beyond_range:
-        warnings.warn(
-            f"at least {counted(result.scores_beyond_range, 'score')} may lie beyond score_range "
-            "and may have wrapped: the model may be worthless. Scale the columns, or raise l2 or "
-            "score_range.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-
-
-def _warn_of_wraps(result: TrainingRun) -> None:
-    if result.sealed is not None and result.sealed.suspected_wraps:
-        warnings.warn(
-            f"{result.sealed.suspected_wraps} scores came near the largest that sealed can hold "
-            f"({result.sealed.score_bound:g}) and may have wrapped: the model may be worthless. "
-            "Scale the columns, or lower the learning rate.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
+        rate = ", or lower the learning rate" if result.passes is None else ""
+        text = f"{problem.message}. Scale or clip the columns{rate}."
+    if text is not None:
+        warnings.warn(text, ConvergenceWarning, stacklevel=4)
 
 
 def _protection(record: dict[str, Any]) -> list[str]:

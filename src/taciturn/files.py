@@ -31,6 +31,7 @@ _TOML_WAYS_OUT = (
 # What a file system answers that has no hard links.
 _WITHOUT_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
 _LOOKED_AT = 4096
+_LARGEST_TOML = 16 << 20
 _BY_FIRST_BYTES = (
     (b"PAR1", "a Parquet file"),
     (b"PK\x03\x04", "a ZIP archive or an Excel workbook (.xlsx)"),
@@ -90,11 +91,13 @@ def read_toml(
 ) -> dict[str, Any]:
     """Values of a TOML file, whose ``kind`` an error names; ``hint`` is for an absent one."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        if path.stat().st_size > _LARGEST_TOML:
+            raise ValueError("it is too large")
+        return parse_toml(path.read_text(encoding="utf-8"))
     except OSError as problem:
         message = f"the {kind} cannot be read: {problem.strerror}"
         raise unreadable(message, where=str(path), hint=hint) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+    except ValueError as problem:
         if (other := file_kind(path)) and "TOML" not in other:
             raise ConfigError(
                 f"this is {other}, and not a {kind}", where=str(path), hint=hint
@@ -105,6 +108,38 @@ def read_toml(
             where=str(path),
             hint=next(ways, "correct that line"),
         ) from None
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Values of a TOML text; ValueError for one that is invalid, too deep or out of range.
+
+    Integers have 64 bits, as TOML requires at least: no setting needs more, and a longer one could
+    be neither converted nor shown.
+
+    >>> parse_toml("rows = 0x1_0000_0000_0000_0000")
+    Traceback (most recent call last):
+    ...
+    ValueError: a number has more than 64 bits
+    """
+    try:
+        values = tomllib.loads(text)
+        _require_64_bits(values)
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError:
+        # Python's own limit, of 4,300 digits, comes before ours.
+        raise ValueError("a number has more than 64 bits") from None
+    except RecursionError:
+        raise ValueError("its values are nested too deeply") from None
+    return values
+
+
+def _require_64_bits(value: object) -> None:
+    if isinstance(value, Mapping | list):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            _require_64_bits(item)
+    elif isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        raise ValueError
 
 
 def file_kind(path: Path) -> str:

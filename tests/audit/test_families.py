@@ -93,7 +93,7 @@ def test_check_rehearses_values_and_recommends_what_there_is():
     levels = {one.attack: one.verdict for one in result.verdicts}
     assert levels["values"] == result.verdict == "leaks"
     assert not any("label-rr" in str(one) for one in result.recommendations)
-    sealed = taciturn.check(table, family="poisson", label="y", scheme="clear")
+    sealed = taciturn.check(table, family="poisson", mechanism="sealed", label="y", scheme="clear")
     assert sealed.verdict != "leaks"
 
 

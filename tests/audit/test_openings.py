@@ -14,9 +14,16 @@ import taciturn
 from taciturn.jobs.train import simulate_training
 from taciturn.results import from_record
 from taciturn.rng import KeyedEntropy
-from taciturn.settings import Settings
+from taciturn.settings import Settings, Study
 from taciturn.simulation import RunEntropy, load_raw
-from taciturn_audit import FurtherTrainings, OpeningsAudit, Truth, held_out_view, judge_opened
+from taciturn_audit import (
+    FurtherTrainings,
+    OpeningsAudit,
+    Truth,
+    audit_study,
+    held_out_view,
+    judge_opened,
+)
 from taciturn_audit.column_attacks import SeveralModelsAttack
 from taciturn_audit.results import OpeningFindings
 
@@ -88,9 +95,13 @@ def test_two_scorings_with_other_columns_of_his_give_alices_part(findings):
 
 def test_several_models_give_alices_columns_from_few_known_rows(findings):
     attacks = [attack for attack in named(findings, "several-models") if attack.known_rows]
-    assert [attack.known_rows for attack in attacks] == [7, 20]
-    assert all(attack.above and attack.control < 0.3 for attack in attacks)
-    assert attacks[-1].result > 0.5
+    figures = [(attack.models, attack.known_rows) for attack in attacks]
+    assert figures == [(2, 5), (2, 20), (12, 7), (12, 20)]
+    assert all(attack.above and attack.control < 0.3 for attack in attacks if attack.models == 12)
+    limited, every = attacks[1].result, attacks[3].result
+    assert every > 0.5
+    # Two models of four columns leave most of a row unknown.
+    assert limited < 0.3
 
 
 def test_scores_of_other_rows_give_nothing_of_her_columns():
@@ -124,7 +135,7 @@ def test_indicator_columns_give_alice_labels_where_her_weights_are_revealed():
     assert attack.above
     hidden = run().audit("alice")
     assert hidden.attacks == ()
-    assert not hidden.found
+    assert not hidden.leaks
 
 
 def test_all_other_rows_and_scores_give_bob_the_one_row(findings):
@@ -139,8 +150,25 @@ def test_without_held_out_rows_there_is_nothing_to_attack():
     closed = replace(one, outcome=replace(one.outcome, held_out_scores=None))
     findings = closed.audit("bob", further=False)
     assert findings.attacks == ()
-    assert not findings.found
+    assert not findings.leaks
     assert {skip.name for skip in findings.skipped} == {"prediction", "what-if"}
+
+
+STUDY: dict[str, Any] = {"folds": 2, "passes": [2, 28], "l2": [0.001, 0.1, 1.0]}
+
+
+@pytest.mark.parametrize("open_scores", [False, True])
+def test_a_study_leaves_nothing_to_regress_unless_it_opens_scores(open_scores):
+    study = Study.from_mapping({**STUDY, "open_scores": open_scores})
+    settings = Settings.from_mapping(OPTIONS).resolved()
+    findings = audit_study(settings, study, load_raw(settings, people()))
+    assert findings.leaks is open_scores
+    several = named(findings, "several-models")
+    assert bool(several) is open_scores
+    assert all(attack.above and attack.models == 6 for attack in several)
+    assert [skip.name for skip in findings.skipped] == (
+        [] if open_scores else ["prediction", "several-models"]
+    )
 
 
 def test_an_audit_reports_openings_and_means_over_seeds():

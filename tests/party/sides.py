@@ -111,7 +111,12 @@ def write_config(folder: Path, role: str, **changes: dict[str, Any]) -> Path:
     )
     batches = {"epochs": 2, "batch-size": 8, "learning-rate": 0.1}
     sections: dict[str, dict[str, Any]] = {
-        "agreement": {"mechanism": "none", **({"passes": 2} if whole_tables else batches)},
+        "agreement": {
+            "mechanism": "none",
+            # Most of these tables are small.
+            "few-labels": "accepted",
+            **({"passes": 2} if whole_tables else batches),
+        },
         "data": {"file": f"{role}.csv", "id": "id", **({"label": "sick"} if role == "bob" else {})},
         "link": {
             **way,

@@ -27,7 +27,10 @@ from taciturn.errors import (
     TaciturnError,
     TransportError,
 )
+from taciturn.jobs.train import forget_label_stops
 from taciturn.party import VERSION, PartyConfig
+from taciturn.party.consent import MOST_STOPS, LabelStops
+from tests.expected import refused
 from tests.party.sides import (
     MECHANISMS,
     ROLES,
@@ -37,6 +40,7 @@ from tests.party.sides import (
     write_config,
     write_tables,
 )
+from tests.party.studies import write_study
 from tests.party.wires import Wire
 from tests.waiting import HANG
 
@@ -92,6 +96,39 @@ def labels(folder: Path, ones: int) -> None:
     table.with_columns(sick=pl.Series(values)).write_csv(folder / "bob.csv")
 
 
+def both_agreed(folder: Path, **settings: Any) -> None:
+    agreement = {**MECHANISMS["sealed"], "few-labels": None, "held-out": 0.0, **settings}
+    for role in ROLES:
+        write_config(folder, role, agreement=agreement)
+
+
+def bobs(folder: Path) -> PartyConfig:
+    return PartyConfig.read(folder / "bob.toml")
+
+
+def few_labels(folder: Path) -> None:
+    both_agreed(folder)
+    labels(folder, 19)
+
+
+def stopped_before(folder: Path) -> None:
+    for _ in range(MOST_STOPS):
+        LabelStops.from_config(bobs(folder)).charge()
+
+
+def rare_value(folder: Path) -> None:
+    both_agreed(folder, **{"rarest-value": 20})
+    indicator(folder, 19)
+
+
+def indicator(folder: Path, ones: int) -> None:
+    """A column of Alice's that is 1 in so many rows that are trained on."""
+    path = folder / "alice.csv"
+    table = pl.read_csv(path)
+    values = [1.0] * ones + [0.0] * (len(table) - ones)
+    table.with_columns(rare=pl.Series(values)).write_csv(path)
+
+
 def drop(role: str, column: str) -> Change:
     def act(folder: Path) -> None:
         path = folder / f"{role}.csv"
@@ -140,6 +177,11 @@ def state(role: str, **values: Any) -> Change:
     return lambda folder: write_config(folder, role, agreement=agreement, state=values)
 
 
+def no_key(folder: Path) -> None:
+    (folder / "state.key").write_text("no digits")
+    state("bob", key="state.key")(folder)
+
+
 def agreed(role: str, **settings: Any) -> Change:
     agreement = {**MECHANISMS["sealed"], **settings}
     return lambda folder: write_config(folder, role, agreement=agreement)
@@ -158,6 +200,9 @@ class Way:
 # Where root too cannot write, as on a full disk: a file where a folder has to be.
 NO_FOLDER = "certs/ca.pem/state"
 WAYS: Mapping[str, Way] = {
+    "19 labels of a class": Way("bob", few_labels, LabelValueError),
+    "a third stop for labels": Way("bob", stopped_before, BudgetExceeded),
+    "a column of few rows": Way("alice", rare_value, ColumnError),
     "all labels are one": Way("bob", lambda folder: labels(folder, 0), LabelValueError),
     "no label column": Way("bob", drop("bob", "sick"), ColumnError),
     "no id column, Alice": Way("alice", drop("alice", "id"), ColumnError),
@@ -187,7 +232,7 @@ WAYS: Mapping[str, Way] = {
     "no room for the state, Alice": Way(
         "alice", state("alice", folder="/proc/none"), OutputError, (training,)
     ),
-    "no state key": Way("bob", state("bob", key="bob.toml"), StateError, (training,)),
+    "no state key": Way("bob", no_key, StateError, (training,)),
     "no room for the log": Way("bob", output("bob", log=NO_FOLDER), OutputError),
     "no room for the metrics": Way(
         "alice", output("alice", metrics=NO_FOLDER), OutputError, (training,)
@@ -243,3 +288,63 @@ def test_what_the_peers_messages_show_is_named(folder):
     for end in (ends.alice, ends.bob):
         assert isinstance(end, AgreementError)
         assert "feature-bits" in end.message
+
+
+def test_stops_for_labels_are_counted_and_the_third_needs_bobs_command(folder):
+    both_agreed(folder)
+    labels(folder, 19)
+    stops = LabelStops.from_config(bobs(folder))
+    for count in range(1, MOST_STOPS + 1):
+        end, _ = ended(folder, "bob", dry_run if count == 2 else training)
+        assert isinstance(end, LabelValueError)
+        assert stops.count() == count
+    # With other labels, which would do, it does not begin either.
+    labels(folder, 60)
+    assert isinstance(ended(folder, "bob")[0], BudgetExceeded)
+    assert stops.count() == MOST_STOPS
+    forget_label_stops(bobs(folder))
+    run_both(folder).records  # noqa: B018 - raises where a side failed
+    (account,) = stops.accounts()
+    assert (account.partner, account.stops, account.in_all) == ("alice", 0, MOST_STOPS)
+
+
+def test_only_bob_can_begin_anyway(folder):
+    with refused(ConfigError):
+        forget_label_stops(PartyConfig.read(folder / "alice.toml"))
+
+
+def test_bobs_file_alone_cannot_accept_few_labels(folder):
+    both_agreed(folder)
+    labels(folder, 19)
+    agreed("bob", **{"few-labels": "accepted"})(folder)
+    ends = run_both(folder)
+    for end in (ends.alice, ends.bob):
+        assert isinstance(end, AgreementError)
+        assert "few-labels" in end.message
+
+
+def test_what_both_agree_on_begins(folder):
+    both_agreed(folder, **{"few-labels": "accepted", "rarest-value": 19})
+    labels(folder, 19)
+    indicator(folder, 19)
+    run_both(folder).records  # noqa: B018 - raises where a side failed
+    assert LabelStops.from_config(bobs(folder)).count() == 0
+
+
+def test_a_column_of_few_rows_is_named_on_alices_side(folder):
+    both_agreed(folder, **{"rarest-value": 20})
+    indicator(folder, 19)
+    end, _ = ended(folder, "alice")
+    assert isinstance(end, ColumnError)
+    assert end.setting == "rarest_value"
+    assert "rare" in end.message
+    assert "19" in end.message
+
+
+def test_a_study_counts_the_labels_that_each_fold_is_trained_on(tmp_path):
+    few = {"few-labels": None, "mechanism": "sealed"}
+    write_study(tmp_path, "folds = 4\nl2 = [0.001, 0.01]\n", rows=120, agreement=few)
+    labels(tmp_path, 24)
+    end, frames = ended(tmp_path, "bob")
+    assert isinstance(end, LabelValueError)
+    assert frames == [SAME["bob"]]

@@ -36,6 +36,7 @@ from taciturn_audit.lattice import kernel as kernel
 from taciturn_audit.lattice import nearest_residues as nearest_residues
 from taciturn_audit.lattice import reduce_basis as reduce_basis
 from taciturn_audit.openings_audit import OpeningsAudit as OpeningsAudit
+from taciturn_audit.openings_audit import audit_study as audit_study
 from taciturn_audit.openings_audit import held_out_view as held_out_view
 from taciturn_audit.openings_audit import judge_opened as judge_opened
 from taciturn_audit.recorded import audit_guesses as audit_guesses

@@ -14,6 +14,8 @@ from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable
 from taciturn.engine.callbacks import SILENT, Callbacks
+from taciturn.jobs.study.simulation import SimulatedPlan
+from taciturn.jobs.study.worker import without_fold
 from taciturn.jobs.train.simulation import Outcome, simulate_training
 from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy
@@ -99,3 +101,21 @@ def _one_bob_column(data: VerticalData) -> VerticalData:
     kept = (names[0], *names[len(names) - data.bob_train.free :])
     train, test = data.bob_train.select(kept), data.bob_test.select(kept)
     return replace(data, bob_train=train, bob_test=test)
+
+
+def fold_scores(plan: SimulatedPlan, fold: int) -> FloatArray:
+    """Scores of a fold's rows that a study opens to Bob, one column for each combination.
+
+    Combinations whose trainings open no score have no column.
+    """
+    data, columns = without_fold(plan.data, plan.folds, fold), list[FloatArray]()
+    for model in plan.models:
+        if model.fold != fold:
+            continue
+        settings = plan.settings[model.point.number]
+        settings = settings.model_copy(update={"compare_optimum": False})
+        summed = model.terms.summed
+        trained = simulate_training(settings, data, entropy=plan.entropy, summed=summed)
+        if trained.held_out_scores is not None:
+            columns.append(trained.held_out_scores)
+    return np.array(columns).reshape(-1, data.labels_test.rows).T

@@ -22,13 +22,20 @@ from scipy.stats import beta, binom, chi2
 from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.tables import FeatureTable
 from taciturn.engine.callbacks import SILENT, Callbacks
-from taciturn.errors import TaciturnError, counted
+from taciturn.errors import ConfigError, TaciturnError, counted
 from taciturn.families.registry import BINOMIAL
+from taciturn.jobs.study.simulation import SimulatedPlan
+from taciturn.jobs.study.worker import without_fold
 from taciturn.jobs.train.simulation import Outcome, joint_scores
+from taciturn.party.consent.budget import default_models
+from taciturn.privacy.base import given
+from taciturn.privacy.openings import opens_sums, row_noise
 from taciturn.results.columns import Skipped, is_above
 from taciturn.rng import KeyedEntropy
+from taciturn.setting_syntax import Hint
 from taciturn.settings.schema import Settings
-from taciturn.simulation import RunEntropy
+from taciturn.settings.study import Study
+from taciturn.simulation import RunEntropy, Source
 from taciturn_audit.column_attacks.base import KnownRows
 from taciturn_audit.column_attacks.opened_scores import (
     OpenedPredictionAttack,
@@ -41,9 +48,10 @@ from taciturn_audit.column_attacks.opened_scores import (
 )
 from taciturn_audit.column_audit import known_rows_of
 from taciturn_audit.columns import Truth, controls, judge_columns
-from taciturn_audit.further_trainings import FurtherTrainings
+from taciturn_audit.further_trainings import FurtherTrainings, fold_scores
 from taciturn_audit.results.openings import (
     ALICE_PART,
+    BITS,
     DIRECTION,
     LABELS,
     RECOVERED,
@@ -52,6 +60,7 @@ from taciturn_audit.results.openings import (
     OpeningFindings,
     conclude_openings,
 )
+from taciturn_audit.row_influence import Candidates, measure_influence
 from taciturn_audit.views.opened_scores import OpenedScores, Rescored
 
 CHOSEN_ROWS = 5
@@ -105,6 +114,7 @@ class OpeningsAudit:
             yield "chosen-input", "bob", self._one_positive
             yield "chosen-input", "alice", self._indicators
             yield "known-others", "bob", self._known_others
+            yield "known-others", "bob", self._opened_sums
 
     # --- opened scores ------------------------------------------------------------------------
 
@@ -137,14 +147,20 @@ class OpeningsAudit:
         )
 
     def _several_models(self) -> Iterator[OpeningAttack]:
+        """As many models as Alice's default limit admits in ``mutual``, and all of them."""
         trainings = self._trainings.several_models()
         scores = [trained.held_out_scores for trained in trainings]
         opened = [one for one in scores if one is not None]
         if not opened:
             raise _Inapplicable("no score of a held-out row is opened to Bob")
-        view = held_out_view(self.outcome, np.column_stack(opened), own_weights=False)
-        uses = self._uses(view)
-        yield from judge_opened(SeveralModelsAttack(), view, self._truth, self._order, uses)
+        every = np.column_stack(opened)
+        admitted = min(default_models(len(self.outcome.alice_weights)), len(opened))
+        for count in sorted({admitted, len(opened)}):
+            # Models that differ as much as they can.
+            taken = np.linspace(0, len(opened) - 1, count).astype(int)
+            view = held_out_view(self.outcome, every[:, taken], own_weights=False)
+            uses = self._uses(view)
+            yield from judge_opened(SeveralModelsAttack(), view, self._truth, self._order, uses)
 
     def _uses(self, view: OpenedScores) -> str:
         rows, models = counted(view.features.rows, "held-out row"), counted(view.models, "model")
@@ -261,6 +277,50 @@ class OpeningsAudit:
             seconds=time.perf_counter() - start,
             remark=f"{100 * near:.0f} % of {truth.size} values to a tenth of their deviation; "
             "the control is another row's estimate",
+        )
+
+    def _opened_sums(self) -> Iterator[OpeningAttack]:
+        """Bits about one row that the opened sums carry; the control is what the ledger states."""
+        self._require_classes()
+        data, agreed, (row, *others) = (
+            self.outcome.data,
+            self.outcome.terms.agreement,
+            self._rows(1 + OTHERS_KNOWN_ROWS),
+        )
+        rows, passes = data.labels_train.rows, agreed.rounds
+        if not self.outcome.terms.mechanism.shares_scores or not opens_sums(rows):
+            raise _Inapplicable("no sum over all rows is opened")
+        start, hers = time.perf_counter(), data.alice_train.values
+        influence = measure_influence(
+            Candidates(
+                alice=hers,
+                bob=data.bob_train.values,
+                labels=data.labels_train.values,
+                row=int(row),
+                values=hers[others],
+                l2=agreed.l2,
+                passes=passes,
+                free=data.bob_train.free,
+                score_range=given(agreed, "score_range"),
+                sigmoid_error=given(agreed, "sigmoid_error"),
+            )
+        )
+        change = row_noise("change of the loss", rows, passes)
+        count = row_noise("count of scores", rows, passes)
+        stated = change.bits(change.moved.honest) + count.bits(count.moved.honest)
+        yield OpeningAttack(
+            name="known-others",
+            adversary="bob",
+            uses="the opened change of the loss and count, and all rows but one",
+            measure=BITS,
+            result=influence.bits(),
+            control=stated,
+            above=influence.bits() > stated,
+            known_rows=rows - 1,
+            models=1,
+            seconds=time.perf_counter() - start,
+            remark=f"the row moves the change by {influence.change:.1e} rows; the control is what "
+            "the ledger states",
         )
 
     def _row_from_others(self, opened: OpenedScores, row: int) -> FloatArray:
@@ -414,3 +474,30 @@ def _correlation(left: FloatArray, right: FloatArray) -> float:
 
 def _exceeds(result: float, control: float, count: int) -> bool:
     return abs(result) - abs(control) > _DEVIATIONS / math.sqrt(count)
+
+
+def audit_study(base: Settings, study: Study, raw: Source) -> OpeningFindings:
+    """Attack what the trainings of a study's first fold open of its rows; unencrypted.
+
+    The other folds open the same of theirs. Scores are those that Bob's program received, if any.
+    Raises ``ConfigError`` where the study has no folds.
+    """
+    if not study.folds:
+        raise ConfigError(
+            "the study has no folds", setting="folds", hint=Hint("use {folds}", folds=3)
+        )
+    plan = SimulatedPlan.from_study(
+        base.model_copy(update={"scheme": "clear", "key_bits": None}), study, raw
+    )
+    data, scores = without_fold(plan.data, plan.folds, 0), fold_scores(plan, 0)
+    view = OpenedScores(data.bob_test, data.labels_test, scores, len(data.alice_test.columns))
+    truth, order = Truth.from_table(data.alice_test), plan.entropy.data.permute.fork("openings")
+    rows, models = counted(data.labels_test.rows, "training row"), counted(view.models, "model")
+    judged, skipped = list[OpeningAttack](), list[Skipped]()
+    for attack in (OpenedPredictionAttack(), SeveralModelsAttack()):
+        try:
+            uses = f"scores of {rows} of one fold by {models}"
+            judged.extend(judge_opened(attack, view, truth, order, uses))
+        except _Inapplicable as reason:
+            skipped.append(Skipped(attack.name, str(reason)))
+    return conclude_openings(judged, skipped, further=True)

@@ -34,6 +34,7 @@ def ledger(
     from taciturn.party.config import PartyConfig
     from taciturn.party.consent.budget import ScoreBudget
     from taciturn.party.consent.label_budget import LabelBudget
+    from taciturn.party.consent.label_stops import LabelStops
     from taciturn.results.doctor import ExposureResult, LedgerResult
 
     settings = PartyConfig.read(config)
@@ -52,10 +53,12 @@ def ledger(
         return
     with rendering_errors_as(settings.syntax):
         accounts = LabelBudget.from_config(settings).accounts()
+        stops = LabelStops.from_config(settings).accounts()
     result = LedgerResult(
         file=str(settings.consent_file),
         budget_total=settings.privacy.budget_total,
         accounts=accounts,
+        label_stops=stops,
         version=__version__,
     )
     show(result, json)

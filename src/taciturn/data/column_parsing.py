@@ -6,6 +6,7 @@ month and weekday can be read too; weekday 1 is Monday. Offsets from UTC are not
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
@@ -108,6 +109,11 @@ class Reading:
 
 
 NUMBER = Reading()
+# Some 260,000 years before or after 1970: polars has no dates beyond.
+_MOST_DAYS = 95_000_000
+_TICKS_A_DAY: Mapping[str, int] = {
+    unit: 86_400 * 10**digits for unit, digits in (("ms", 3), ("us", 6), ("ns", 9))
+}
 
 
 def normalised(text: pl.Series) -> pl.Series:
@@ -121,13 +127,28 @@ def without_blanks(text: pl.Series) -> pl.Series:
     return text.set(blank, None) if blank.any() else text
 
 
+def _require_in_calendar(series: pl.Series, ids: RowIds | None) -> None:
+    """Raise ``ColumnError`` for dates beyond the calendar, on which polars panics."""
+    kind = series.dtype
+    ticks = _TICKS_A_DAY[kind.time_unit] if isinstance(kind, pl.Datetime) else 1
+    count, most = series.to_physical(), min(_MOST_DAYS * ticks, 2**63 - 1)
+    wrong = (count > most) | (count < -most)
+    if wrong.any():
+        raise ColumnError(
+            f"column {series.name!r}: {wrong.sum()} of {len(series)} values are no dates of any "
+            "calendar",
+            where=f"first at {row_name(int(wrong.arg_max() or 0), ids)}",
+            hint="write null where a date is missing",
+        )
+
+
 def dates(series: pl.Series, formats: tuple[str, ...] = (), ids: RowIds | None = None) -> pl.Series:
     """Values of a column as datetimes, null where missing; ``formats`` are as in ``Reading``."""
     kind = series.dtype
-    if kind == pl.Date:
-        return series.cast(pl.Datetime("us"))
-    if isinstance(kind, pl.Datetime):
-        return series.dt.replace_time_zone(None).cast(pl.Datetime("us"))
+    if kind == pl.Date or isinstance(kind, pl.Datetime):
+        _require_in_calendar(series, ids)
+        local = series if kind == pl.Date else series.dt.replace_time_zone(None)
+        return local.cast(pl.Datetime("us"))
     whole = kind.is_integer() or (kind.is_float() and bool(formats))
     if not (kind in (*TEXT, pl.Null) or whole):
         raise ColumnError(

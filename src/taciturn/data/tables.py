@@ -320,6 +320,13 @@ class LabelTable:
             )
         self.require_variation()
 
+    def rarest_class(self) -> int:
+        """Number of labels of the rarer class; of other families, of all labels."""
+        if self.family != BINOMIAL:
+            return self.rows
+        ones = int(np.count_nonzero(self.values))
+        return min(ones, self.rows - ones)
+
     def require_variation(self) -> None:
         """Raise unless labels differ; the error does not say which one occurs."""
         if self.values.min() == self.values.max():

@@ -48,10 +48,18 @@ from taciturn.data.tables import FeatureTable
 from taciturn.engine.few_columns import few_columns_text
 from taciturn.errors import counted
 from taciturn.numerics.fixedpoint import magnitude_bits
-from taciturn.protocol.openings import SCORE_NOISE_TEXT, opened_sums, study_sums_text
+from taciturn.protocol.openings import (
+    SCORE_NOISE_TEXT,
+    Opened,
+    distance_text,
+    opened_sums,
+    openings_of,
+    study_sums_text,
+    sums_text,
+)
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
-from taciturn.results.cost_preview import ColumnExposure, Disclosure
+from taciturn.results.cost_preview import ColumnExposure, Disclosure, OpenedNumbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +166,7 @@ def column_exposure(
             opened_values=opened.in_all,
             columns_per_score=int(read),
             scores_for_all=len(table.columns) if read else 0,
-            warning=(_from_study(opened) if read else _unseen(terms, opened)) + few,
+            warning=(_from_study(opened) if read else _unseen(terms, rows, opened)) + few,
         )
     room = _Room.from_terms(terms, rows, table)
     return ColumnExposure(
@@ -259,7 +267,7 @@ def _by_sums(terms: Terms, opened: OpenedScores) -> str:
     return study_sums_text(0 if terms.summed is None else terms.summed.rows, opened.study_sums)
 
 
-def _unseen(terms: Terms, opened: OpenedScores) -> str:
+def _unseen(terms: Terms, rows: int, opened: OpenedScores) -> str:
     if terms.summed is not None:
         ends = opened.sums - opened.study_sums
         beside = f"; and {counted(ends, 'sum')} at the end of trainings on all rows" if ends else ""
@@ -267,19 +275,21 @@ def _unseen(terms: Terms, opened: OpenedScores) -> str:
             f"{_by_sums(terms, opened)}{beside}. If he deviates, a number carries at most 20 bits, "
             "about rows of his choice"
         )
-    text = (
-        "Bob receives no score of a training row. At the end he learns "
-        f"{counted(opened.sums, 'sum')} over all training rows, with noise: losses, and a count of "
-        "scores that may be out of range; if he deviates from the protocol, at most 100 bits "
-        "(about twelve characters) per training, about rows of his choice. Two trainings that "
-        "differ in one label tell him about that row's score: trainings-per-row limits them"
-    )
+    text = f"Bob receives no score of a training row. {sums_text(terms, rows)}"
+    if opened.sums:
+        text += (
+            ". If he deviates from the protocol, he learns at most 60 bits (about seven "
+            "characters) per training, about rows of his choice; trainings-per-row limits them"
+        )
     scores = opened.in_all - opened.sums
     if not scores:
         return text
     return (
-        f"{text}. He learns {counted(scores, 'score')} of held-out rows, {SCORE_NOISE_TEXT}; if he "
-        "deviates, they can tell him about training rows of his choice"
+        f"{text}. He learns {counted(scores, 'score')} of held-out rows, {SCORE_NOISE_TEXT}, which "
+        f"hide the error of encryption to within {distance_text(scores)}. As many "
+        "scores of rows whose values he knows as Alice has columns give him her weights, and these "
+        "a training row if he knows all others; if he deviates, they can tell him about training "
+        "rows of his choice"
     )
 
 
@@ -327,10 +337,29 @@ def disclosure_text(
     """
     beyond = f" {study}" if study else ""
     opened = opened or OpenedScores.from_terms(terms, rows, held_out)
+    looks = opened.per_held_out_row if held_out else 0
     return Disclosure(
         alice=_to_alice(terms) + beyond,
-        bob=_to_bob(terms, opened, held_out) + beyond,
+        bob=_to_bob(terms, rows, opened, held_out) + beyond,
         columns=reconstruction(terms, opened),
+        openings=tuple(map(_numbers, openings_of(terms, rows, opened.per_row, looks))),
+    )
+
+
+def _numbers(opened: Opened) -> OpenedNumbers:
+    opening = opened.opening
+    return OpenedNumbers(
+        kind=opening.kind,
+        description=opening.description,
+        receiver=opening.receiver,
+        numbers=opened.numbers,
+        per=opening.per,
+        noise=opened.noise_text,
+        noise_rows=opened.noise_rows,
+        bounded_by=opening.bounded_by,
+        rests_on=opening.rests_on,
+        depends_on_labels=opening.on_labels,
+        depends_on_columns=opening.on_columns,
     )
 
 
@@ -359,9 +388,9 @@ def _to_alice(terms: Terms) -> str:
     return " ".join(sentences)
 
 
-def _to_bob(terms: Terms, opened: OpenedScores, held_out: int) -> str:
+def _to_bob(terms: Terms, rows: int, opened: OpenedScores, held_out: int) -> str:
     if terms.mechanism.shares_scores:
-        return _to_unseeing_bob(terms, opened, held_out)
+        return _to_unseeing_bob(terms, rows, opened, held_out)
     if not opened.in_all:
         return "Bob receives no score of a row."
     scores = f"Bob receives up to {counted(opened.per_row, 'score')} of each training row"
@@ -378,14 +407,21 @@ def _to_bob(terms: Terms, opened: OpenedScores, held_out: int) -> str:
     )
 
 
-def _to_unseeing_bob(terms: Terms, opened: OpenedScores, held_out: int) -> str:
+def _sums_named(terms: Terms, rows: int) -> str:
+    kinds = opened_sums(terms, rows)
+    if not kinds:
+        return f"{sums_text(terms, rows)}."
+    return f"After the last pass he learns the {' and the '.join(kinds)}, with noise."
+
+
+def _to_unseeing_bob(terms: Terms, rows: int, opened: OpenedScores, held_out: int) -> str:
     if terms.summed is not None or opened.per_row:
         return _to_studying_bob(terms, opened)
     sentences = [
         "Bob receives ciphertexts under Alice's key, random-looking numbers, and no score of a "
         "training row.",
-        f"After the last pass he learns {counted(opened.sums, 'sum')} over all training rows: the "
-        "loss of the last passes, and how many scores may lie beyond the range.",
+        _sums_named(terms, rows),
+        "He learns the largest leverage of one of Alice's rows as a power of two.",
     ]
     if held_out:
         sentences.append(

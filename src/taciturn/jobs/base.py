@@ -191,6 +191,8 @@ class Job(ABC, Generic[R]):
     needs_signatures = True
     # Whether a side that cannot begin tells its peers; not where they wait for it anyway.
     tells_refusal = True
+    # Whether Bob's labels decide if the job begins: its stops for labels are counted then.
+    reads_labels = False
     # Whether the connection opens before files are read: a port that is in use, or a bad
     # certificate, is then reported before a large table is read.
     opens_first = False
@@ -236,8 +238,18 @@ def run_party(
                 keys |= peer_fingerprints(config)
             if job.opens_first:
                 opened()
-            side = job.prepare(config)
+            with _counting_label_stops(job, config):
+                side = job.prepare(config)
             return side.run_session(RunContext(job, config, callbacks, opened(), sessions))
+
+
+def _counting_label_stops(job: Job[Any], config: PartyConfig) -> AbstractContextManager[None]:
+    if config.role == "alice" or not job.reads_labels:
+        return nullcontext()
+    # Only Bob has labels, and loads what counts.
+    from taciturn.party.consent.label_stops import LabelStops
+
+    return LabelStops.from_config(config).counted()
 
 
 @contextmanager

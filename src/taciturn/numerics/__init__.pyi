@@ -12,10 +12,12 @@ from taciturn.numerics.bounded_waves import SharedWaves as SharedWaves
 from taciturn.numerics.bounded_waves import base_loss as base_loss
 from taciturn.numerics.bounded_waves import capped_loss as capped_loss
 from taciturn.numerics.bounded_waves import loss_waves as loss_waves
+from taciturn.numerics.convergence import ENOUGH_PASSES as ENOUGH_PASSES
 from taciturn.numerics.convergence import MOST_LOSS as MOST_LOSS
 from taciturn.numerics.convergence import MOST_ROW_CHANGE as MOST_ROW_CHANGE
 from taciturn.numerics.convergence import SEEN_ONCE as SEEN_ONCE
 from taciturn.numerics.convergence import UNMEASURED as UNMEASURED
+from taciturn.numerics.convergence import Opened as Opened
 from taciturn.numerics.convergence import RowChanges as RowChanges
 from taciturn.numerics.convergence import assess_convergence as assess_convergence
 from taciturn.numerics.convergence import tolerance as tolerance

@@ -159,6 +159,11 @@ class DescentSolver:
         return np.concatenate([[float(self._passes)], self._whitened])
 
     @property
+    def objective(self) -> None:
+        """Steps on a public schedule are not judged by it."""
+        return None
+
+    @property
     def mixture(self) -> FloatArray:
         """Coefficient of each direction in the current weights: 1 of the newest."""
         mixture = np.zeros(self._passes)

@@ -131,6 +131,21 @@ def labels_loss(
         return -sum(over_blocks(value, chosen.rows, scores)) / chosen.rows
 
 
+def fits_worse_than_base_rate(scores: FloatArray, labels: LabelTable) -> bool:
+    """Whether a constant fits the rows better than the scores do, by more than chance would have.
+
+    By more than two standard errors of the mean difference of a row's deviances.
+    """
+    model, constant = (
+        _Rows(np.nan_to_num(one), labels)
+        for one in (scores, np.full(labels.rows, null_score(labels)))
+    )
+    excess = (model.deviances - constant.deviances) * model.weights / model.weights.mean()
+    if not np.isfinite(excess).all():
+        return True
+    return bool(excess.mean() > 2.0 * excess.std() / math.sqrt(labels.rows))
+
+
 def null_score(labels: LabelTable) -> float:
     """Score of the best constant model."""
     ones, response = np.ones(labels.rows), labels.response

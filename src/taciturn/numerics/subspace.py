@@ -136,7 +136,7 @@ class SubspaceSolver:
         self._cross_bound = np.empty((0, columns))
         self._quadratic = np.empty((0, 0))
         self._combined = np.empty(0)
-        self._solved = False
+        self._solved, self._least = False, math.nan
         # Of the centred columns.
         self._weights: FloatArray = np.zeros(columns)
         # By the number of the penalty: the best point so far of each that had its turn.
@@ -155,6 +155,11 @@ class SubspaceSolver:
         if self._means is not None:
             weights[-1] += centring_offset(self._weights, self._means)
         return weights
+
+    @property
+    def objective(self) -> float | None:
+        """Penalised mean loss after the last step; None where several penalties take turns."""
+        return self._least if len(self._penalties) == 1 and self._solved else None
 
     @property
     def coefficients(self) -> FloatArray:
@@ -475,7 +480,8 @@ class SubspaceSolver:
 
         losses += map(self._loss, self._sums(values), trials[1:])
         # A step that overflows has a loss that is no number, and is not taken.
-        chosen = trials[int(np.nanargmin(losses))]
+        best = int(np.nanargmin(losses))
+        chosen, self._least = trials[best], losses[best]
         self._combined, self._weights = chosen[: self._passes], chosen[self._passes :]
 
     def _scores_of(self, state: FloatArray, place: slice) -> FloatArray:

@@ -22,7 +22,6 @@ refused and not skipped: nothing is signed that was not understood.
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -41,7 +40,7 @@ from pydantic import (
 )
 
 from taciturn.errors import ConfigError, SignatureError
-from taciturn.files import canonical_json, file_kind
+from taciturn.files import canonical_json, file_kind, parse_toml
 from taciturn.settings.schema import MOST
 
 FORMAT = 1
@@ -210,8 +209,8 @@ class AgreementFile:
     def parse(cls, text: str, path: str) -> AgreementFile:
         """Reads a file's text."""
         try:
-            values = tomllib.loads(text)
-        except (tomllib.TOMLDecodeError, RecursionError) as problem:
+            values = parse_toml(text)
+        except ValueError as problem:
             raise ConfigError(
                 f"the agreement is not TOML: {problem}", where=path, hint=_WHOLE
             ) from None

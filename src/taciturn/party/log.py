@@ -147,6 +147,8 @@ class Figures:
         if event.done % self._per_epoch == 0:
             self._point(event.done)["train_loss"] = self.figures["loss_recent"]
             self._losses = []
+        if event.objective is not None:
+            self._point(event.done)["objective"] = event.objective
         change = None if event.rows is not None else self._row_changes.note(event.scores)
         if change is not None:
             self._point(event.done)["row_change"] = change

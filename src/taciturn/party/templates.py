@@ -45,6 +45,8 @@ _AGREED = (
     "split_seed",
     "evaluate",
     "#share_metrics",
+    "#few_labels",
+    "#rarest_value",
 )
 _TABLE = ("file", "id", "#aligned", "#normalise_ids", "#min_overlap")
 _PREPARATION = (

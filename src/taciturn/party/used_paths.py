@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from taciturn.data.database import Connection
-from taciturn.errors import StateError
+from taciturn.errors import ConfigError, StateError
 from taciturn.files import settings_home
 from taciturn.model.scores_file import scores_path
 from taciturn.output_paths import PathUse, UsedPath
@@ -62,6 +62,13 @@ def _of_section(config: PartyConfig, section: Checked) -> Iterator[UsedPath]:
         if setting.path is None or not value:
             continue
         place = syntax.place(name)
+        if "\0" in value:
+            raise ConfigError(
+                "no file's name has a null character",
+                setting=name,
+                where=place,
+                hint="leave it out",
+            )
         if name == "connection":
             for file in Connection(value, config.folder).files():
                 yield UsedPath(place, file, setting.path, name)

@@ -55,6 +55,8 @@ Unit: TypeAlias = Literal[
     "column",
 ]
 """What a number of an opening is counted per."""
+SumKind: TypeAlias = Literal["change of the loss", "count of scores"]
+"""A sum over all rows that a ``mutual`` training opens at its end."""
 Kind: TypeAlias = Literal[
     "shared ids",
     "sizes",
@@ -113,6 +115,42 @@ class RowNoise:
         half = part / 2.0
         return openings * (half + math.expm1(-half)) / math.log(2.0)
 
+    @property
+    def width_text(self) -> str:
+        """Shape and width of the noise.
+
+        >>> row_noise("count of scores", 8192).width_text
+        'uniform noise, 16 rows wide'
+        """
+        rows = f"{self.width:.3g} row{'' if self.width == 1 else 's'}"
+        return (
+            f"uniform noise, {rows} wide"
+            if self.shape == "uniform"
+            else f"Laplace noise of scale {rows}"
+        )
+
+    @property
+    def moved_text(self) -> str:
+        """By how much one row moves the sum, and through what.
+
+        >>> row_noise("study sum", 8192).moved_text
+        "one row moves it by at most 4 rows (the row's capped loss)"
+        """
+        moved = self.moved
+        text = f"one row moves it by at most {_rows(moved.honest)} ({self.moves})"
+        if moved.chosen > moved.honest:
+            text += f", {_rows(moved.chosen)} with a column or label that Bob chose against it"
+        return text if moved.wrapped is not None else f"{text}, without a bound where scores wrap"
+
+    def bits_text(self, openings: int = 1) -> str:
+        """Upper bound in bits for a Bob who knows all other rows and chose a column or label."""
+        bits = self.bits(self.moved.chosen, openings)
+        return f"at most {bits:.2g} bits about a row for a Bob who knows all others"
+
+
+def _rows(count: float) -> str:
+    return f"{count:g} row{'' if count == 1 else 's'}"
+
 
 @dataclass(frozen=True, slots=True)
 class ScoreNoise:
@@ -132,6 +170,16 @@ class ScoreNoise:
         -4.0
         """
         return min(1.0, numbers * self.distance)
+
+    def distance_text(self, numbers: int) -> str:
+        """The summed distance as a power of two.
+
+        >>> ScoreNoise(2.0**-12, 2.0**-19).distance_text(30_000)
+        '2^-4 over 30,000 scores'
+        """
+        summed = self.summed_distance(numbers)
+        bound = f"2^{math.ceil(math.log2(summed))}" if summed < 1.0 else "no bound"
+        return f"{bound} over {numbers:,} scores"
 
 
 Noise: TypeAlias = RowNoise | ScoreNoise
@@ -167,7 +215,7 @@ class Opening:
 
 
 _SEMI_HONEST = "both parties follow the protocol"
-_NOTHING = "none: it is exact"
+_NOTHING = "exact"
 
 _ROWS: tuple[Opening, ...] = (
     *(
@@ -178,7 +226,7 @@ _ROWS: tuple[Opening, ...] = (
             None,
             "session",
             _NOTHING,
-            "the alignment's agreement (least-shared, limit on lookups)",
+            "nothing: both sides need them",
             _SEMI_HONEST,
             on_labels=False,
             on_columns=False,
@@ -208,7 +256,7 @@ _ROWS: tuple[Opening, ...] = (
             receiver,
             1,
             "training",
-            "rounding to a power of two",
+            "rounded up to a power of two",
             "one whole number below 64",
             _SEMI_HONEST,
             on_labels=False,
@@ -259,7 +307,7 @@ _ROWS: tuple[Opening, ...] = (
         "bob",
         None,
         "training row",
-        "none, or rounding to the residues' grid",
+        "exact, or rounded to the residues' grid",
         "nothing: Alice's columns can be reconstructed from the scores of enough passes",
         "none",
         on_labels=True,
@@ -271,7 +319,7 @@ _ROWS: tuple[Opening, ...] = (
         "bob",
         None,
         "held-out row",
-        "uniform, per score",
+        f"noise of at most 2^-{SCORE_NOISE_BITS} each",
         "scores-per-row of Alice's file",
         _SEMI_HONEST,
         on_labels=True,
@@ -283,7 +331,7 @@ _ROWS: tuple[Opening, ...] = (
         "bob",
         1,
         "new row",
-        "uniform, per score",
+        f"noise of at most 2^-{SCORE_NOISE_BITS} each",
         "scores-per-row, repetitions-per-row and rows-per-day of Alice's file",
         _SEMI_HONEST,
         on_labels=True,
@@ -295,8 +343,8 @@ _ROWS: tuple[Opening, ...] = (
         "alice",
         None,
         "training row",
-        "the mechanism's, priced by the ledger",
-        "label-budget of Bob's file",
+        "noise of the mechanism, priced by the ledger",
+        "budget and budget-total of Bob's file",
         "the ledger's assumption",
         on_labels=True,
         on_columns=False,
@@ -307,8 +355,8 @@ _ROWS: tuple[Opening, ...] = (
         "alice",
         1,
         "column",
-        "Gaussian, priced by the ledger",
-        "label-budget of Bob's file",
+        "Gaussian noise, priced by the ledger",
+        "budget and budget-total of Bob's file",
         "the ledger's assumption",
         on_labels=True,
         on_columns=False,
@@ -319,7 +367,7 @@ _ROWS: tuple[Opening, ...] = (
         "alice",
         1,
         "column",
-        "rounding, in mutual",
+        "exact, in mutual rounded",
         "nothing: label epsilon is infinite",
         "none",
         on_labels=True,
@@ -331,7 +379,7 @@ _ROWS: tuple[Opening, ...] = (
         "bob",
         1,
         "column",
-        "rounding, in mutual",
+        "exact, in mutual rounded",
         "nothing",
         _SEMI_HONEST,
         on_labels=True,
@@ -343,7 +391,7 @@ _ROWS: tuple[Opening, ...] = (
         "alice",
         None,
         "training",
-        "rounding, or discrete Laplace with metrics-epsilon",
+        "rounded, or with discrete Laplace noise",
         "13.4 bits, or metrics-epsilon",
         "Alice's scores of held-out rows do not depend on their labels",
         on_labels=True,

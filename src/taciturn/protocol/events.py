@@ -43,13 +43,14 @@ class Progress(Advance):
 
     ``rows`` are the last one's true batch, and ``scores`` what they scored before its step. In
     newton, where a batch is the whole table, rows are None, and scores are those after it. Only a
-    hidden batch may be empty.
+    hidden batch may be empty. ``objective`` is the penalised loss, where a search knows it.
     """
 
     work: ClassVar[str] = "training"
 
     rows: IndexArray | None = field(repr=False, compare=False, default=None)
     scores: FloatArray = field(repr=False, compare=False, default_factory=_no_scores)
+    objective: float | None = field(repr=False, compare=False, default=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from taciturn.errors import counted
 from taciturn.families.registry import BINOMIAL, FAMILIES
-from taciturn.numerics.convergence import MOST_ROW_CHANGE, SEEN_ONCE
+from taciturn.numerics.convergence import MOST_ROW_CHANGE, RESTS, SEEN_ONCE
 from taciturn.numerics.regression_metrics import (
     Added,
     AddedDeviance,
@@ -18,6 +19,7 @@ from taciturn.numerics.regression_metrics import (
 from taciturn.numerics.sorted_scores import COST, GIVEN, YOUDEN, Threshold
 from taciturn.numerics.symmetry import Symmetry
 from taciturn.privacy.events import ExposedColumns, Statement
+from taciturn.privacy.openings import SumKind, row_noise
 from taciturn.report.blocks import (
     NO_BREAK,
     Block,
@@ -115,13 +117,17 @@ def arrived(
     reason: str | None = None,
     row_change: float | None = None,
     row_gap: float | None = None,
+    *,
+    beyond: int | None = None,
+    ranged: bool = False,
 ) -> str:
     """The verdict on convergence.
 
     ``converged`` is None where it is not known, and ``reason`` says why. ``last_change`` is by how
     much the last pass lowered the training loss; None where the distance to the optimum decided.
     ``row_change`` is the largest change of a row's probability in one of the last two passes, and
-    ``row_gap`` the largest distance of one to that of the optimum.
+    ``row_gap`` the largest distance of one to that of the optimum. ``ranged`` is whether scores
+    have a range that is agreed on, and ``beyond`` how many lie beyond it.
 
     >>> arrived(True, 2e-6, "pass")
     'yes: the training loss changed by 2.0e-06 in the last pass'
@@ -137,13 +143,69 @@ def arrived(
         loss = f"{still}changed by {abs(last_change):.1e} in the last {steps}"
     if converged:
         return f"yes: the training loss {loss}"
-    longer = "for more passes" if steps == "pass" else "for more epochs, or use newton"
-    if row_change is not None and row_change > MOST_ROW_CHANGE:
-        row = f"the probability of a training row still changed by {row_change:.2f}"
-        return f"no: {row} in one of the last two passes. Train {longer}."
+    longer = "Train for more passes."
     if row_gap is not None and row_gap > MOST_ROW_CHANGE:
-        return f"no: the probability of a training row is {row_gap:.2f} off. Train {longer}."
-    return f"no: the training loss {loss}. Train {longer}."
+        return f"no: the probability of a training row is {row_gap:.2f} off. {longer}"
+    if row_gap is None and row_change is not None and row_change > MOST_ROW_CHANGE:
+        row = f"the probability of a training row still changed by {row_change:.2f}"
+        return f"no: {row} in one of the last two passes. {longer}"
+    advice = remedy(last_change, steps, beyond, ranged=ranged)
+    return f"no: the training loss {loss}. {advice}"
+
+
+def remedy(
+    last_change: float | None, steps: str, beyond: int | None = None, *, ranged: bool = False
+) -> str:
+    """What to change for a training that has not converged, by the cause.
+
+    More passes do not help where scores wrap, nor where the loss rests above its optimum: there
+    the scales of the columns are too far apart.
+
+    >>> remedy(0.01, "pass"), remedy(0.0, "pass", ranged=True)
+    ('Train for more passes.', 'Scale or clip the columns, or use a wider score range.')
+    """
+    if steps == "epoch":
+        return "Train for more epochs, or use newton."
+    rests = last_change is not None and abs(last_change) <= RESTS
+    if beyond or (ranged and rests):
+        return "Scale or clip the columns, or use a wider score range."
+    if rests or (ranged and last_change is None):
+        return "Scale or clip the columns, or train for more passes."
+    return "Train for more passes."
+
+
+def has_score_range(run: TrainingRun) -> bool:
+    """Whether scores wrap beyond a range that is agreed on."""
+    return run.sealed is not None and run.sealed.shared_scores is not None
+
+
+def convergence_warning(run: TrainingRun) -> str | None:
+    """Warning for a person who relies on the model; None if there is no reason.
+
+    The same for all mechanisms and families that train whole tables. What has diverged is refused
+    with an error of its own.
+    """
+    wraps = 0 if run.sealed is None else run.sealed.suspected_wraps
+    if run.scores_beyond_range:
+        return (
+            f"at least {counted(run.scores_beyond_range, 'score')} may lie beyond the score range "
+            "and may have wrapped: the model may be worthless. "
+            f"{remedy(None, 'pass', run.scores_beyond_range)}"
+        )
+    if run.sealed is not None and wraps:
+        return (
+            f"{counted(wraps, 'score')} came near the largest that {run.mechanism} can hold "
+            f"({run.sealed.score_bound:g}) and may have wrapped: the model may be worthless. "
+            "Scale or clip the columns."
+        )
+    # A training by batches has few epochs by choice, and noise costs more with each pass.
+    released = run.sealed is not None and run.sealed.model_release is not None
+    if run.converged is not False or run.passes is None or released:
+        return None
+    moves = run.last_row_change is not None and run.last_row_change > MOST_ROW_CHANGE
+    change = math.inf if moves else run.last_change
+    advice = remedy(change, "pass", ranged=has_score_range(run))
+    return f"the training has not converged. {advice}"
 
 
 def beyond_blocks(scores: int | None) -> list[Block]:
@@ -152,7 +214,7 @@ def beyond_blocks(scores: int | None) -> list[Block]:
         return []
     words = (
         f"at least {counted(scores, 'score')} may lie beyond the range, and may have wrapped: the "
-        "model may be worthless. Clip the columns, raise l2, or raise score-range."
+        f"model may be worthless. {remedy(None, 'pass', scores)}"
     )
     return [Paragraph(words, "warning")]
 
@@ -325,6 +387,8 @@ def worth_facts(runs: Runs[R]) -> dict[str, Words]:
             first.converged_reason,
             max(moved, default=None),
             first.optimum.row_gap if moved and first.optimum else None,
+            beyond=max((run.scores_beyond_range or 0 for run in runs.trainings), default=0),
+            ranged=has_score_range(first),
         ),
     }
     return {name: words for name, words in facts.items() if words}
@@ -543,6 +607,12 @@ def _privacy(runs: Runs[R]) -> dict[str, str]:
             "at delta": f"{label_epsilon(ledger.label_epsilon_total_delta)} in all with delta "
             f"{ledger.delta:g}",
         }
+    first = runs.first.training
+    facts |= opened_sums_facts(
+        {"change of the loss": first.opened_change, "count of scores": first.scores_beyond_range},
+        first.rows_train,
+        first.passes or 0,
+    )
     stopped, scope = runs.shared(lambda run: run.training.stopped)
     if stopped:
         facts["stopped"] = f"{stopped} after {runs.first.iterations:,} iterations{whose(scope)}"
@@ -586,7 +656,33 @@ def learns_facts(learns: Disclosure) -> dict[str, Words]:
     facts: dict[str, Words] = {"both": SHARED_PEOPLE, "Alice": learns.alice, "Bob": learns.bob}
     if learns.columns is not None:
         facts["Alice's columns"] = (_EXPOSED, f" {learns.columns}.")
-    return facts
+    return facts | opening_facts(learns)
+
+
+def opened_sums_facts(
+    opened: Mapping[SumKind, float | None], rows: int, passes: int
+) -> dict[str, str]:
+    """The ledger's lines on sums that ``mutual`` opened: noise in rows, and what moves the sum."""
+    noises = {
+        kind: row_noise(kind, rows, passes) for kind, value in opened.items() if value is not None
+    }
+    return {
+        f"opened to Bob: {kind}": f"{noise.width_text}; {noise.moved_text}; {noise.bits_text()}"
+        for kind, noise in noises.items()
+    }
+
+
+def opening_facts(learns: Disclosure) -> dict[str, Words]:
+    """Each kind of number that is not opened to both: how many, their noise, and what bounds it."""
+    receivers = Counter(opened.kind for opened in learns.openings)
+    return {
+        f"to {opened.receiver.title()}: {opened.kind}": (
+            f"{'' if opened.numbers is None else f'{opened.numbers:,} per {opened.per}; '}"
+            f"{opened.noise}; bounded by: {opened.bounded_by}"
+        )
+        for opened in learns.openings
+        if receivers[opened.kind] == 1
+    }
 
 
 def _over_time(price: Outlook) -> dict[str, Words]:

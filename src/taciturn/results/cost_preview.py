@@ -10,15 +10,38 @@ from taciturn.results.serialise import EMPTY, OMITTED, Result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedNumbers:
+    """One kind of number that a training opens to a party, from the table of openings.
+
+    ``numbers`` counts them per ``per``; None if it is not known before. ``noise_rows`` is the width
+    of the noise on a sum over rows, in rows.
+    """
+
+    kind: str
+    description: str
+    receiver: str
+    numbers: int | None
+    per: str
+    noise: str
+    noise_rows: float | None = field(default=None, metadata=OMITTED)
+    bounded_by: str
+    rests_on: str
+    depends_on_labels: bool
+    depends_on_columns: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Disclosure:
     """Messages that each side receives in a training, in sentences; the same on both sides.
 
     ``columns`` is what Bob can do to Alice's columns; None where no training score is opened.
+    ``openings`` are the numbers that are opened in clear, by kind and receiver.
     """
 
     alice: str
     bob: str
     columns: str | None = field(default=None, metadata=OMITTED)
+    openings: tuple[OpenedNumbers, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +124,15 @@ class LedgerAccount:
     rows: int
     trainings: int
     ledger: Statement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelStopsAccount:
+    """Stops for labels that one partner has seen: since Bob's last command, and ``in_all``."""
+
+    partner: str
+    stops: int
+    in_all: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,10 +14,23 @@ from enum import StrEnum
 from typing import ClassVar
 
 from taciturn.errors import TaciturnError, counted
+from taciturn.privacy.openings import (
+    SCORE_NOISE,
+    SCORE_NOISE_BITS,
+    SumKind,
+    opens_sums,
+    row_noise,
+)
 from taciturn.report.blocks import Block, Facts, Heading, Paragraph, Span, Tone, Words, table
 from taciturn.report.formatting import printed_date
 from taciturn.report.training import label_epsilon, outlook_blocks
-from taciturn.results.cost_preview import LedgerAccount, Outlook, PastExposure, ScoreAccount
+from taciturn.results.cost_preview import (
+    LabelStopsAccount,
+    LedgerAccount,
+    Outlook,
+    PastExposure,
+    ScoreAccount,
+)
 from taciturn.results.serialise import INLINE, OMITTED, Result, key
 from taciturn.setting_syntax import COMMAND_LINE
 
@@ -32,6 +45,7 @@ class LedgerResult(Result):
     file: str
     budget_total: float | None
     accounts: tuple[LedgerAccount, ...]
+    label_stops: tuple[LabelStopsAccount, ...] = ()
     version: str
 
     def blocks(self) -> list[Block]:
@@ -43,9 +57,15 @@ class LedgerResult(Result):
             if limit is None
             else f"epsilon {limit:g} in total",
         }
-        if not self.accounts:
-            return [Facts(facts), Paragraph(_EMPTY)]
-        return [Facts(facts), table(_HEADINGS, map(_line, self.accounts), label="Accounts")]
+        blocks: list[Block] = [Facts(facts)]
+        if self.accounts:
+            blocks.append(table(_HEADINGS, map(_line, self.accounts), label="Accounts"))
+        else:
+            blocks.append(Paragraph(_EMPTY))
+        if self.label_stops:
+            stops = ((one.partner, f"{one.stops:,}", f"{one.in_all:,}") for one in self.label_stops)
+            blocks.append(table(_STOPS, stops, label="Stops because of labels, by partner"))
+        return blocks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,10 +105,35 @@ class ExposureResult(Result):
         blocks: list[Block] = [Facts(facts)]
         if self.row_accounts:
             blocks.append(table(_OPENED, accounts, label="Most of one row, by partner"))
+            blocks += [Facts(_sums_facts(account)) for account in self.row_accounts]
         return [*blocks, *(past_blocks(self.past) or [Paragraph(_UNEXPOSED)])]
 
 
+def _sums_facts(account: ScoreAccount) -> dict[str, Words]:
+    """What trainings with ``mutual`` opened of a row to one partner at most, with its noise."""
+    scores = account.rows * (account.models + account.repetitions)
+    facts: dict[str, Words] = {"partner": account.partner}
+    if scores:
+        facts["scores"] = (
+            f"noise of at most 2^-{SCORE_NOISE_BITS} each, which hides the error of encryption to "
+            f"within {SCORE_NOISE.distance_text(scores)}"
+        )
+    if not account.trainings:
+        return facts
+    if not opens_sums(account.rows):
+        return facts | {"sums, in mutual": "none: nothing is opened of so few training rows"}
+    kinds: tuple[SumKind, ...] = ("change of the loss", "count of scores")
+    noises = {kind: row_noise(kind, account.rows) for kind in kinds}
+    several = counted(account.trainings, "training")
+    return facts | {
+        f"{kind}, in mutual": f"{noise.width_text}; {noise.moved_text}; {several}: "
+        f"{noise.bits_text(account.trainings)}"
+        for kind, noise in noises.items()
+    }
+
+
 _EMPTY = "No training was charged yet."
+_STOPS = ("partner", "stops since the last --begin-anyway", "stops in all")
 _UNEXPOSED = "No past session that opened training scores is known."
 _EXPOSED: Words = (
     Span("Columns were exposed.", "bad"),

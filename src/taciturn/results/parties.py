@@ -40,7 +40,8 @@ class Identity:
 class CurvePoint:
     """The model at the end of an epoch; held-out figures where they were looked at.
 
-    ``row_change`` is the largest change of a training row's probability in this pass.
+    ``row_change`` is the largest change of a training row's probability in this pass, and
+    ``objective`` the penalised training loss of a search after it.
     """
 
     iteration: int
@@ -48,6 +49,7 @@ class CurvePoint:
     held_out_loss: float | None = field(default=None, metadata=OMITTED)
     held_out_auc: float | None = field(default=None, metadata=OMITTED)
     row_change: float | None = field(default=None, metadata=OMITTED)
+    objective: float | None = field(default=None, metadata=OMITTED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

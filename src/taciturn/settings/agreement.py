@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import partial
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     BeforeValidator,
@@ -55,6 +55,10 @@ Penalties = Annotated[
     # JSON has lists.
     BeforeValidator(lambda given: tuple(given) if isinstance(given, list) else given),
 ]
+FewLabels = Literal["refused", "accepted"]
+ACCEPTED_FEW: FewLabels = "accepted"
+LEAST_LABELS = 20
+"""Training labels of each class without which Bob's side does not begin, unless agreed on."""
 _watched = partial(Setting, scope=Scope.AGREEMENT)
 
 
@@ -115,6 +119,26 @@ class Agreement(Protection):
             detail="Supported by `label-rr`, `add` and `mult`; the others do not charge for the "
             "model itself",
             example=1.0,
+        ),
+    ] = None
+    few_labels: Annotated[
+        FewLabels,
+        _watched(
+            "Whether Bob's side begins with fewer than 20 training labels of a class: `refused` "
+            "or `accepted`.",
+            detail="So few labels let Alice's weights point at their rows; "
+            "his file alone cannot accept that ([why](threat_model.md#what-a-side-chooses))",
+            example="accepted",
+        ),
+    ] = "refused"
+    rarest_value: Annotated[
+        PositiveInt | None,
+        _watched(
+            "Alice's side begins only if each of her prepared columns has at least this many "
+            "training rows off its commonest value.",
+            detail="A column that is different in a few rows gives away their labels where she "
+            "receives her weights (`reveal`). Left out: any column",
+            example=100,
         ),
     ] = None
     family: FamilyName = "binomial"
@@ -206,11 +230,13 @@ class Agreement(Protection):
         for name, value in values(self).items():
             plain |= {name: self.solver.name, **value} if name == "solver" else {name: value}
         parties = plain.pop("parties", None)
-        for name in ("file_digest", "penalties"):
+        for name in ("rarest_value", "file_digest", "penalties"):
             if plain.get(name) is None:
                 plain.pop(name, None)
-        if plain.get("family") == "binomial":
-            del plain["family"]
+        # Left out where they are not set: agreements keep the text that they had.
+        for name, usual in (("family", "binomial"), ("few_labels", "refused")):
+            if plain.get(name) == usual:
+                del plain[name]
         # Left out with one Alice, whose agreements have the text that they always had.
         return plain if parties is None else {**plain, "parties": [*map(list, parties.items())]}
 
@@ -222,12 +248,19 @@ class Agreement(Protection):
     def parse(cls, text: str) -> Agreement:
         """Read a canonical text back; raises ConfigError where it is no agreement."""
         try:
-            values = json.loads(text)
+            values = json.loads(text, parse_int=_whole_number)
         except (ValueError, RecursionError):
             raise ConfigError("the agreement is not JSON") from None
         if not isinstance(values, dict):
             raise ConfigError("the agreement is not a JSON object")
         return cls.from_mapping(values)
+
+
+def _whole_number(digits: str) -> int:
+    number = int(digits)
+    if not -(1 << 63) <= number < 1 << 63:
+        raise ValueError
+    return number
 
 
 # The solver's own settings stand behind its name.

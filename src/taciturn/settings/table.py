@@ -30,6 +30,8 @@ Decimal = Literal[".", ","]
 Duplicates = Literal["error", "first", "last"]
 
 EVERY = "*"
+# More than a column of numbers is ever cut into; each is a column of the prepared table.
+MOST_BINS = 10_000
 # What may be said column by column.
 BY_COLUMN = ("type", "transform", "bins", "winsorise", "decimal", "date_format")
 
@@ -78,6 +80,8 @@ def _count(value: object) -> object:
     number = _number(value, int)
     if number < 0 or number == 1:
         raise ValueError(f"must be 2 or more intervals, or 0 for none, not {value!r}")
+    if number > MOST_BINS:
+        raise ValueError(f"must be {MOST_BINS:,} intervals at most, not {value!r}")
     return number
 
 

@@ -47,7 +47,7 @@ def openings_blocks(findings: OpeningFindings) -> list[Block]:
 
 def openings_section(findings: OpeningFindings) -> Section:
     """The attacks on the page: the sentence first, the figures folded."""
-    status = Status.LEAK if findings.found else Status.NOT_SHOWN
+    status = Status.LEAK if findings.leaks else Status.NOT_SHOWN
     badge = Badge(status.word, status.sign, status.label)
     blocks: list[Block] = [Paragraph(findings.verdict)]
     if findings.attacks:

@@ -15,6 +15,7 @@ RECOVERED = "share of values recovered"
 ALICE_PART = "correlation with Alice's part of the scores"
 DIRECTION = "cosine of Alice's weights with the row"
 LABELS = "share of labels right"
+BITS = "bits about the row, at most"
 ROW = "correlation with the row"
 
 
@@ -44,13 +45,13 @@ class OpeningAttack:
 class OpeningFindings:
     """Findings of the attacks on what is opened after training.
 
-    ``found`` says whether an attack is above its control; ``verdict`` is the sentence about the
+    ``leaks`` says whether an attack is above its control; ``verdict`` is the sentence about the
     strongest. ``further`` says whether further trainings were run for it.
     """
 
     attacks: tuple[OpeningAttack, ...]
     skipped: tuple[Skipped, ...]
-    found: bool
+    leaks: bool
     verdict: str
     further: bool
 

@@ -8,5 +8,7 @@ from taciturn.jobs.study.result import SimulatedStudy as SimulatedStudy
 from taciturn.jobs.study.result import StudiedSetting as StudiedSetting
 from taciturn.jobs.study.result import StudyRun as StudyRun
 from taciturn.jobs.study.result import StudyTable as StudyTable
+from taciturn.jobs.study.simulation import SimulatedPlan as SimulatedPlan
 from taciturn.jobs.study.use import studied_model as studied_model
 from taciturn.jobs.study.use import use_model as use_model
+from taciturn.jobs.study.worker import without_fold as without_fold

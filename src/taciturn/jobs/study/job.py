@@ -57,7 +57,7 @@ from taciturn.jobs.train import (
     require_mechanism,
 )
 from taciturn.model.share import ModelShare
-from taciturn.numerics.convergence import MOST_LOSS, assess_convergence
+from taciturn.numerics.convergence import MOST_LOSS, Opened, assess_convergence
 from taciturn.numerics.regression_metrics import (
     ModelMetrics,
     added_by_partner,
@@ -96,6 +96,7 @@ class StudyJob(Job[StudyRun]):
 
     fresh: bool = False
     purpose = TRAINING
+    reads_labels = True
     opens_first = True
     farewell_seconds = LINGER_SECONDS
 
@@ -465,7 +466,7 @@ def _evaluate(side: StudySide, finished: FinishedStudy, setting: StudiedSetting)
         trained.losses,
         row_changes=trained.row_changes,
         most_loss=bound,
-        opened_change=trained.opened_change,
+        opened=Opened(trained.opened_change) if whole.terms.mechanism.shares_scores else None,
     )
     judging = side.plan.judging_labels
     if finished.sums and judging is not None:

@@ -11,7 +11,7 @@ each row at Alice's, releases of each label at Bob's. It depends on no label.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING
@@ -294,6 +294,14 @@ class StudyPlan(TrainingPlan):
     def judging_labels(self) -> LabelTable | None:
         """Bob's labels of all rows that judge a setting."""
         return self.tables.labels if self.study.folds else self.tables.held_out_labels
+
+    def training_labels(self) -> Iterator[LabelTable]:
+        """Bob's labels of all rows, and of those that each fold's models are trained on."""
+        if self.tables.labels is None:
+            return
+        yield self.tables.labels
+        for fold in range(self.study.folds):
+            yield self.tables.labels.take(np.flatnonzero(self.folds != fold))
 
     def labels_of(self, model: StudyModel) -> LabelTable | None:
         """Bob's labels of the rows that judge a model; None where there are none."""

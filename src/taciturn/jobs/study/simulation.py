@@ -16,12 +16,14 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import astuple, replace
+from dataclasses import astuple, dataclass, replace
 from multiprocessing.connection import Connection, Pipe
 from queue import SimpleQueue
 from typing import Any, TypeAlias
 
+from taciturn.arrays import IndexArray
 from taciturn.data.ids import filled_folds
+from taciturn.data.split import VerticalData
 from taciturn.engine.callbacks import ReportProgress, noop
 from taciturn.engine.pair import run_pair
 from taciturn.errors import ConfigError, LocalProtocolError
@@ -53,6 +55,43 @@ MOST_WORKERS = 16
 Channel: TypeAlias = "Connection[Any, Any]"
 
 
+@dataclass(frozen=True, slots=True)
+class SimulatedPlan:
+    """Settings of each combination by its number, tables, folds and models of a study."""
+
+    settings: dict[int, Settings]
+    data: VerticalData
+    folds: IndexArray
+    models: tuple[StudyModel, ...]
+    entropy: RunEntropy
+
+    @classmethod
+    def from_study(cls, base: Settings, study: Study, raw: Source) -> SimulatedPlan:
+        """Raises as ``simulate_study``."""
+        if base.seeds > 1:
+            raise ConfigError(
+                "a study has one seed: its folds are the repetitions",
+                setting="seeds",
+                hint=Hint("leave {seeds} out"),
+            )
+        study.require_family(base.family)
+        study.require_mechanism(base.mechanism)
+        entropy = RunEntropy.for_seed(base.seed)
+        settings = {point.number: _settings_at(base, point) for point in study.points}
+        data = arrange(settings[study.points[0].number], raw, entropy.data)
+        rows, held_out = data.labels_train.rows, data.labels_test.rows if data.held_out else 0
+        folds = filled_folds(data.labels_train.ids, study.folds, str(base.seed or 0))
+        # Penalty, passes and range of a fold are those of all training rows, also as defaults.
+        settings = {number: with_row_defaults(one, rows) for number, one in settings.items()}
+        pins = entropy.pins([name for name, _ in data.alices])
+        columns = len(data.alice_train.columns)
+
+        def terms(point: Point, rows: int) -> Terms:
+            return agree(settings[point.number], columns, rows, parties=pins)
+
+        return cls(settings, data, folds, study_models(study, folds, held_out, terms), entropy)
+
+
 def simulate_study(
     base: Settings,
     study: Study,
@@ -66,28 +105,10 @@ def simulate_study(
     Raises ``ConfigError`` where the settings of a model do not go together, and ``ShapeError``
     where there are too few rows for the folds.
     """
-    start = time.perf_counter()
-    if base.seeds > 1:
-        raise ConfigError(
-            "a study has one seed: its folds are the repetitions",
-            setting="seeds",
-            hint=Hint("leave {seeds} out"),
-        )
-    study.require_family(base.family)
-    study.require_mechanism(base.mechanism)
-    entropy = RunEntropy.for_seed(base.seed)
-    settings = {point.number: _settings_at(base, point) for point in study.points}
-    data = arrange(settings[study.points[0].number], raw, entropy.data)
+    start, plan = time.perf_counter(), SimulatedPlan.from_study(base, study, raw)
+    settings, data, folds, models = plan.settings, plan.data, plan.folds, plan.models
     rows, held_out = data.labels_train.rows, data.labels_test.rows if data.held_out else 0
-    folds = filled_folds(data.labels_train.ids, study.folds, str(base.seed or 0))
-    # Penalty, passes and range of a fold are those of all training rows, also as defaults.
-    settings = {number: with_row_defaults(one, rows) for number, one in settings.items()}
-    pins, columns = entropy.pins([name for name, _ in data.alices]), len(data.alice_train.columns)
-
-    def terms(point: Point, rows: int) -> Terms:
-        return agree(settings[point.number], columns, rows, parties=pins)
-
-    models = study_models(study, folds, held_out, terms)
+    columns, entropy = len(data.alice_train.columns), plan.entropy
     trainings = study_trainings(models)
     count = min(workers or usable_cores(), MOST_WORKERS, len(trainings))
     requests = [

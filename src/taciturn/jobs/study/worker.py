@@ -78,6 +78,22 @@ def from_bytes(content: bytes) -> tuple[VerticalData, IndexArray]:
         return data, arrays["folds"]
 
 
+def without_fold(data: VerticalData, folds: IndexArray, fold: int) -> VerticalData:
+    """The training rows without those of a fold, which are held out instead."""
+    inside = folds == fold
+    rest, judged = np.flatnonzero(~inside), np.flatnonzero(inside)
+    return replace(
+        data,
+        alice_train=data.alice_train.take(rest),
+        bob_train=data.bob_train.take(rest),
+        labels_train=data.labels_train.take(rest),
+        alice_test=data.alice_train.take(judged),
+        bob_test=data.bob_train.take(judged),
+        labels_test=data.labels_train.take(judged),
+        held_out=True,
+    )
+
+
 def train(training: dict[str, Any], data: VerticalData, folds: IndexArray) -> dict[str, Any]:
     """The records of a training's models; of a fold, without its rows, which are tested on instead.
 
@@ -85,18 +101,7 @@ def train(training: dict[str, Any], data: VerticalData, folds: IndexArray) -> di
     shares come with the record.
     """
     if training["fold"] is not None:
-        inside = folds == training["fold"]
-        rest, judged = np.flatnonzero(~inside), np.flatnonzero(inside)
-        data = replace(
-            data,
-            alice_train=data.alice_train.take(rest),
-            bob_train=data.bob_train.take(rest),
-            labels_train=data.labels_train.take(rest),
-            alice_test=data.alice_train.take(judged),
-            bob_test=data.bob_train.take(judged),
-            labels_test=data.labels_train.take(judged),
-            held_out=True,
-        )
+        data = without_fold(data, folds, training["fold"])
     settings, entropy = (
         Settings.from_mapping(training["settings"]),
         RunEntropy.for_seed(training["seed"]),

@@ -1,3 +1,4 @@
+from taciturn.jobs.train.command import forget_label_stops as forget_label_stops
 from taciturn.jobs.train.command import leave_model_page as leave_model_page
 from taciturn.jobs.train.job import LINGER_SECONDS as LINGER_SECONDS
 from taciturn.jobs.train.job import DryRunJob as DryRunJob

@@ -40,6 +40,14 @@ def party(
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Discard an unfinished session and start a new one.")
     ] = False,
+    begin_anyway: Annotated[
+        bool,
+        typer.Option(
+            "--begin-anyway",
+            help="Bob: begin although this side has stopped three times because of its labels, and "
+            "count anew.",
+        ),
+    ] = False,
     record: Annotated[
         Path | None,
         PathUse.WRITTEN,
@@ -90,12 +98,27 @@ def party(
         job: Job[Any] = (
             DryRunJob(record) if dry_run else training_job(settings, record=record, fresh=fresh)
         )
+        if begin_anyway:
+            forget_label_stops(settings)
         result = run_party(job, settings, callbacks)
     finish(plan, result, json, lambda: party_provenance(settings))
     if html is not None:
         _write_study(result, html)
     if settings.role == "bob" and settings.output.report != "" and not dry_run:
         leave_model_page(settings, config)
+
+
+def forget_label_stops(settings: PartyConfig) -> None:
+    """Count Bob's stops because of labels anew; his file names the partner."""
+    from taciturn.party.consent.label_stops import LabelStops
+
+    if settings.role != "bob":
+        raise ConfigError(
+            "only Bob has labels that a side stops for",
+            where="--begin-anyway",
+            hint="leave it out; if the other side does not begin, ask there",
+        )
+    LabelStops.from_config(settings).clear()
 
 
 def leave_model_page(settings: PartyConfig, config: Path) -> None:

@@ -82,6 +82,8 @@ class JournaledTraining(ResumableSide[O, R]):
         tables = load_tables(config.first, self._prepared)
         require_fit(config, tables)
         self.plan = TrainingPlan.from_config(config, tables)
+        self.plan.require_labels()
+        self.plan.require_rarest_value()
 
     @property
     def config(self) -> PartyConfig:
@@ -215,6 +217,7 @@ class TrainJob(Job[PartyRun]):
     record: Path | None = None
     fresh: bool = False
     purpose = TRAINING
+    reads_labels = True
     opens_first = True
     farewell_seconds = LINGER_SECONDS
 
@@ -321,6 +324,7 @@ class DryRunJob(Job[DryRun]):
 
     record: Path | None = None
     purpose = DRY_RUN
+    reads_labels = True
     opens_first = True
     farewell_seconds = OPENING_SECONDS
 

@@ -17,15 +17,25 @@ leaves Alice, without these lines.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.callbacks import Announce, Publish, noop
 from taciturn.engine.exposure import OpenedScores, column_exposure, disclosure_text
 from taciturn.engine.few_columns import few_columns_text
-from taciturn.errors import BudgetExceeded, ConfigError, TaciturnError, counted
+from taciturn.errors import (
+    BudgetExceeded,
+    ColumnError,
+    ConfigError,
+    LabelValueError,
+    TaciturnError,
+    counted,
+)
 from taciturn.jobs.resumable import BudgetCheck
 from taciturn.party.config import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, PartyConfig
 from taciturn.party.consent.budget import Charge, ScoreBudget, ScoreCharge, opening_facts
@@ -45,6 +55,7 @@ from taciturn.results.cost_preview import (
 )
 from taciturn.results.parties import LedgerPlanned, ScoresOpened
 from taciturn.setting_syntax import Hint
+from taciturn.settings.agreement import ACCEPTED_FEW, LEAST_LABELS, Agreement
 
 if TYPE_CHECKING:
     from taciturn.party.consent.label_budget import LabelCharge, Release
@@ -84,6 +95,22 @@ class TrainingPlan(TrainingInputs):
     def consent(self) -> FeatureConsent | LabelConsent:
         """Consent that this side's file must give, and the charge to its budget."""
         return FeatureConsent(self) if self.config.role == "alice" else LabelConsent(self)
+
+    def require_labels(self) -> None:
+        """Raise LabelValueError where Bob has fewer labels of a class than agreed on."""
+        for labels in self.training_labels():
+            require_labels(labels, self.terms.agreement)
+
+    def training_labels(self) -> Iterator[LabelTable]:
+        """Bob's labels of each set of rows that is trained on; nothing at Alice."""
+        if self.tables.labels is not None:
+            yield self.tables.labels
+
+    def require_rarest_value(self) -> None:
+        """Raise ColumnError where a column of Alice's points at fewer rows than agreed on."""
+        least = self.terms.agreement.rarest_value
+        if least is not None and self.config.role == "alice":
+            require_rarest_value(self.tables.train, least)
 
     def facts(self) -> dict[str, str]:
         """Facts that must not change while a session is unfinished, besides tables and terms."""
@@ -160,6 +187,36 @@ def opened_rows(opened: OpenedScores, models: tuple[str, ...]) -> tuple[RowOpeni
         RowOpening(trainings=1, unnamed=opened.per_row - len(final), models=final),
         RowOpening(unnamed=opened.per_held_out_row - len(models), models=models),
     )
+
+
+def require_labels(labels: LabelTable, agreed: Agreement) -> None:
+    """Raise LabelValueError where a class has fewer labels than agreed on."""
+    if agreed.few_labels == ACCEPTED_FEW or labels.rarest_class() >= LEAST_LABELS:
+        return
+    raise LabelValueError(
+        f"of {labels.rows:,} training labels {labels.rarest_class()} are of the rarer class, and "
+        f"fewer than {LEAST_LABELS} point at single rows: the other side's weights would show "
+        "these rows",
+        setting="few_labels",
+        hint=Hint(
+            "train on more rows; or, if both sides want that, agree on {few_labels}",
+            few_labels=ACCEPTED_FEW,
+        ),
+    )
+
+
+def require_rarest_value(table: FeatureTable, least: int) -> None:
+    """Raise ColumnError where a column has fewer rows off its commonest value."""
+    for name, values in zip(table.columns, table.values.T, strict=True):
+        _, counts = np.unique(values, return_counts=True)
+        others = table.rows - int(counts.max())
+        if others < least:
+            raise ColumnError(
+                f"column {name} has {others:,} of {table.rows:,} rows off its commonest value, and "
+                f"at least {least:,} are agreed on",
+                setting="rarest_value",
+                hint="leave the column out, merge its rare values, or agree on a smaller number",
+            )
 
 
 def _refusal(problem: TaciturnError | None, config: PartyConfig) -> Refusal | None:

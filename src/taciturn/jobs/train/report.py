@@ -7,6 +7,7 @@ import math
 from taciturn.errors import counted
 from taciturn.jobs.train.result import DryRun, PartyRun
 from taciturn.numerics.regression_metrics import RegressionMetrics
+from taciturn.privacy.openings import SumKind
 from taciturn.privacy.quality_release import ToldQuality
 from taciturn.report.blocks import (
     NO_BREAK,
@@ -25,6 +26,7 @@ from taciturn.report.training import (
     ends,
     exposure_facts,
     mean_label,
+    opened_sums_facts,
     outlook_blocks,
     own_metrics,
     partner_adds,
@@ -134,6 +136,8 @@ def _worth(result: PartyRun) -> list[Block]:
             "pass" if once else "epoch",
             result.converged_reason,
             result.last_row_change,
+            beyond=result.scores_beyond_range,
+            ranged=result.identity.mechanism == "mutual",
         )
     }
     if held_out is not None:
@@ -219,4 +223,10 @@ def _ledger(result: PartyRun) -> list[Block]:
         words = "infinite: no protection" if math.isinf(total) else f"{total:g}"
         blocks.append(Paragraph(f"total label epsilon: {words}"))
         blocks.append(Paragraph(result.ledger.assumption, "muted"))
+        opened: dict[SumKind, float | None] = {
+            "change of the loss": result.opened_change,
+            "count of scores": result.scores_beyond_range,
+        }
+        sums = opened_sums_facts(opened, result.identity.rows, result.run.iterations)
+        blocks += [Facts({**sums})] if sums else []
     return blocks if result.peer_confirmed else [*blocks, Paragraph(_UNCONFIRMED, "warning")]

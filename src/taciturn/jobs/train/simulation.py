@@ -34,7 +34,7 @@ from taciturn.errors import DivergenceError
 from taciturn.families.registry import BINOMIAL
 from taciturn.jobs.train.record import footer_of, header_of
 from taciturn.jobs.train.reference import Comparison, SharedModel, compare
-from taciturn.numerics.convergence import UNMEASURED, UNSEEN, RowChanges, assess_convergence
+from taciturn.numerics.convergence import FEW_ROWS, Opened, RowChanges, assess_convergence
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.logistic import row_products
 from taciturn.numerics.regression_metrics import (
@@ -241,7 +241,13 @@ class _Run:
         # Where no loss is seen on the way, a simulation still knows the end.
         end = labels_loss(train, labels, weights)
         losses = bob.losses or batches.losses()
-        unseen = UNMEASURED if terms.mechanism.shares_scores else UNSEEN
+        opened = None
+        if terms.mechanism.shares_scores:
+            opened = Opened(
+                bob.opened_change,
+                bob.scores_beyond_range,
+                few_rows=labels.rows < FEW_ROWS * len(whole),
+            )
         gap = self._gap(comparison)
         row_gap = None if gap is None or comparison.optimum is None else comparison.optimum.row_gap
         arrived = assess_convergence(
@@ -251,8 +257,8 @@ class _Run:
             batches.row_changes,
             row_gap,
             most_loss(labels),
-            bob.opened_change,
-            unseen,
+            opened,
+            () if bob.losses else batches.objectives,
         )
         settings, agreed = self.settings, terms.agreement
         sgd = None if terms.whole_table else agreed.sgd
@@ -511,6 +517,7 @@ class _Batches:
         self._losses: dict[int, list[float]] = {}
         self._changes = RowChanges(labels.family)
         self.row_changes: list[float] = []
+        self.objectives: list[float] = []
         self.meter: _Meter | None = None
 
     def __call__(self, event: Event) -> None:
@@ -524,6 +531,8 @@ class _Batches:
                 change = None if event.rows is not None else self._changes.note(event.scores)
                 if change is not None:
                     self.row_changes.append(change)
+                if event.objective is not None:
+                    self.objectives.append(event.objective)
         self._observe(event)
         if isinstance(event, Progress) and self.meter is not None:
             self._observe(self._step(event, self.meter))

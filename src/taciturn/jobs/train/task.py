@@ -26,11 +26,12 @@ from taciturn.errors import StateError
 from taciturn.jobs.resumable import JournaledSession
 from taciturn.jobs.train.result import ColumnImportance, PartyMetrics, PartyRun
 from taciturn.memmap import MEMORY, Scratch, drop_pages
-from taciturn.numerics.convergence import UNMEASURED, UNSEEN, assess_convergence
+from taciturn.numerics.convergence import FEW_ROWS, Opened, assess_convergence
 from taciturn.numerics.regression_metrics import (
     ModelMetrics,
     added_by_partner,
     evaluate_labels,
+    fits_worse_than_base_rate,
     most_loss,
 )
 from taciturn.numerics.symmetry import OpenedPasses
@@ -60,7 +61,7 @@ class FinishedTraining:
 
     A stop must not lose what is to be assessed. Scores are there where Bob has yet to assess them;
     ``opened`` are the exact scores of all passes with what was asked. ``assessed`` says whether
-    nothing is left to do.
+    nothing is left to do. ``peer_columns`` counts Alice's columns whose weights are shared.
     """
 
     run: PartyRun
@@ -69,6 +70,7 @@ class FinishedTraining:
     session: str = ""
     assessed: bool = True
     opened: OpenedPasses | None = field(default=None, repr=False)
+    peer_columns: int = 0
 
     @classmethod
     def from_result(cls, run: PartyRun, result: PartyResult, session: str) -> FinishedTraining:
@@ -76,7 +78,8 @@ class FinishedTraining:
         trained, scores = result.trained, (result.train_scores, result.held_out_scores)
         if not isinstance(trained, BobTrained):
             return cls(run, *scores, session)
-        return cls(run, *scores, session, assessed=False, opened=trained.opened)
+        columns = 0 if trained.share is None else len(trained.share.values)
+        return cls(run, *scores, session, False, trained.opened, columns)
 
     def to_bytes(self, array_store: ArrayStore = INLINE) -> bytes:
         """The record; long arrays are kept in the array store."""
@@ -85,7 +88,11 @@ class FinishedTraining:
             name: None if values is None else array_store.put(f"{name}-end", values)
             for name, values in scores.items()
         }
-        rest = {"session": self.session, "assessed": self.assessed}
+        rest = {
+            "session": self.session,
+            "assessed": self.assessed,
+            "peer_columns": self.peer_columns,
+        }
         opened = None if self.opened is None else _kept(self.opened, array_store)
         record = {"run": record_of(self.run), **arrays, **rest, "opened": opened}
         return json.dumps(record).encode()
@@ -104,7 +111,8 @@ class FinishedTraining:
         # A record of an earlier version has none.
         opened_record = values.get("opened")
         opened = None if opened_record is None else _restored(opened_record, array_store, scratch)
-        return cls(run, train, held_out, session, values["assessed"], opened)
+        columns = int(values.get("peer_columns", 0))
+        return cls(run, train, held_out, session, values["assessed"], opened, columns)
 
 
 def _kept(opened: OpenedPasses, array_store: ArrayStore) -> dict[str, Any]:
@@ -154,6 +162,7 @@ def assess(
     shift = terms.log_odds_shift
     losses = [point.train_loss for point in run.run.curve if point.train_loss is not None]
     changes = [point.row_change for point in run.run.curve if point.row_change is not None]
+    objectives = [point.objective for point in run.run.curve if point.objective is not None]
     held_out, truth, scores = tables.held_out, tables.held_out_labels, finished.held_out_scores
     judged = None if truth is None else _figures(scores, truth, shift)
     shared = terms.mechanism.shares_scores
@@ -163,8 +172,8 @@ def assess(
         end=judged.loss if shared and judged is not None else None,
         row_changes=changes,
         most_loss=most_loss(labels),
-        opened_change=run.opened_change,
-        unseen=UNMEASURED if shared else UNSEEN,
+        opened=_opened(finished, labels.rows, tables, terms) if shared else None,
+        objectives=objectives,
     )
     run = replace(
         run,
@@ -184,6 +193,17 @@ def assess(
         bob_alone=_figures(alone, truth, shift),
         partner_adds=added_by_partner(np.nan_to_num(scores), alone, truth),
     )
+
+
+def _opened(finished: FinishedTraining, rows: int, tables: PartyTables, terms: Terms) -> Opened:
+    """What Bob knows of the end of a training of ``rows`` rows in which nobody sees a loss."""
+    truth, scores = tables.held_out_labels, finished.held_out_scores
+    worse = False
+    if truth is not None and scores is not None and truth.rows > 1:
+        worse = fits_worse_than_base_rate(scores - terms.log_odds_shift, truth)
+    run, columns = finished.run, len(tables.train.columns) + finished.peer_columns
+    few_rows = rows < FEW_ROWS * columns
+    return Opened(run.opened_change, run.scores_beyond_range, worse, few_rows)
 
 
 def _figures(scores: FloatArray | None, labels: LabelTable, shift: float) -> ModelMetrics | None:

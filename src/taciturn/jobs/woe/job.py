@@ -160,6 +160,7 @@ class WoeJob(Job[WoeResult]):
 
     options: WoeOptions = WoeOptions()
     purpose = WOE
+    reads_labels = True
 
     def prepare(self, config: PartyConfig) -> FeatureSide | LabelSide:
         """Read this side's table; BudgetExceeded where no table is left for the partner."""

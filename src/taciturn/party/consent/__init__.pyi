@@ -6,6 +6,8 @@ from taciturn.party.consent.label_budget import LabelCharge as LabelCharge
 from taciturn.party.consent.label_budget import Release as Release
 from taciturn.party.consent.label_budget import key_name as key_name
 from taciturn.party.consent.label_flips import LabelFlipStore as LabelFlipStore
+from taciturn.party.consent.label_stops import MOST_STOPS as MOST_STOPS
+from taciturn.party.consent.label_stops import LabelStops as LabelStops
 from taciturn.party.consent.records import Database as Database
 from taciturn.party.consent.records import Records as Records
 from taciturn.party.consent.scored_rows import RowOpening as RowOpening

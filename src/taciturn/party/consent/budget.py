@@ -175,6 +175,15 @@ def score_limit(config: PartyConfig, terms: Terms, columns: int) -> int | None:
     limit = config.privacy.scores_per_row
     if limit is not None or not terms.mechanism.shares_scores:
         return limit
+    return default_models(columns)
+
+
+def default_models(columns: int) -> int:
+    """Default limit on the models that score a row of so many columns of Alice's.
+
+    >>> default_models(3), default_models(20)
+    (2, 5)
+    """
     return max(_LEAST_MODELS, columns // _COLUMNS_PER_MODEL)
 
 

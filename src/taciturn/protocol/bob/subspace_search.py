@@ -66,6 +66,10 @@ class Solver(Protocol):
         """Bob's own, now."""
 
     @property
+    def objective(self) -> float | None:
+        """The penalised mean loss after the last step; None where it is not comparable by pass."""
+
+    @property
     def arrays(self) -> tuple[tuple[FloatArray, ...], tuple[FloatArray, ...]]:
         """The long part of the state: directions and scores, one array a pass."""
 
@@ -163,7 +167,7 @@ def search(
         opened.note(number, measured.exact)
         del measured
         scores = solver.scores()
-        yield from emit(Progress(number + 1, passes, scores=scores))
+        yield from emit(Progress(number + 1, passes, scores=scores, objective=solver.objective))
         losses = turns.noted(losses, scores)
         del scores
         metrics = looks.metrics(number, solver)
