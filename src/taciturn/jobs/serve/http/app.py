@@ -23,6 +23,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from taciturn.engine.callbacks import noop
 from taciturn.errors import OutputError
 from taciturn.jobs.serve.batcher import BUCKETS, BatcherStats, Histogram
 from taciturn.jobs.serve.http.callers import Caller, Callers
@@ -281,6 +282,8 @@ class ScoringApp:
     ) -> None:
         self._scorer, self.callers, self._about, self._log = scorer, callers, about, log
         self.figures = ServiceFigures()
+        # Told the host and port of each request that shows who asks; a server sets it.
+        self.authenticated: Callable[[tuple[str, int]], None] = noop
         self._reading: set[asyncio.Timeout] = set()
         self._session = str(about["model"])
         paths: dict[str, tuple[str, Handler]] = {
@@ -370,6 +373,8 @@ class ScoringApp:
     def _authenticated(self, handler: Handler) -> Handler:
         async def handle(request: Request) -> Response:
             request.state.caller = self._caller(request)
+            if client := request.scope.get("client"):
+                self.authenticated(client)
             return await handler(request)
 
         return handle
