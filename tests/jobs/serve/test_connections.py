@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import re
 import resource
 import socket
 import threading
 import time
+from asyncio import selector_events
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
@@ -198,6 +200,23 @@ def test_a_caller_that_reads_slowly_has_its_whole_answer(monkeypatch):
         assert len(everything(link)) > size
 
 
+def test_a_reset_while_an_answer_is_written_is_no_error_of_the_service(monkeypatch, caplog):
+    """Between the answer and the end of the stream, where a reset is otherwise not seen."""
+    reset = OSError(errno.ENOTCONN, "Transport endpoint is not connected")
+
+    def write_eof(transport: object) -> None:
+        raise reset
+
+    monkeypatch.setattr(selector_events._SelectorSocketTransport, "write_eof", write_eof)
+    with served(b"refused") as one, closing(connect(port_of(one))) as link:
+        link.sendall(b"POST / HTTP/1.1\r\nHost: it\r\nContent-Length: 9\r\n\r\nhalf")
+        wait_until(lambda: one.server_state.connections)
+        link.shutdown(socket.SHUT_WR)
+        everything(link)
+        wait_until(lambda: not one.server_state.connections)
+    assert caplog.records == []
+
+
 @pytest.mark.slow  # two starts
 def test_a_stop_refuses_requests_that_are_not_complete(folder):
     running = furnish(folder)
@@ -305,6 +324,7 @@ def test_the_memory_of_aborted_connections_comes_back(folder):
 IDLE_CONNECTIONS = 1300
 
 
+@pytest.mark.slow  # thousands of connections
 def test_idle_connections_without_a_token_do_not_shut_callers_out(folder):
     """More than may be open at a time, renewed as they are closed; a caller has every answer."""
     running = furnish(folder)

@@ -147,6 +147,7 @@ def openapi(max_rows_per_request: int, means: bool = False) -> dict[str, Any]:
             "schemas": {
                 **_schemas(RowRequest),
                 **_schemas(BatchRequest),
+                "BatchRequest": _batch_schema(max_rows_per_request),
                 "Score": _MEAN if means else _SCORE,
                 "Error": _ERROR,
                 "RefusedRow": {
@@ -228,6 +229,20 @@ pre {{ background: #8881; overflow-x: auto; padding: .8rem; }}
 def _schemas(kind: Any) -> dict[str, Any]:  # noqa: ANN401 - a pydantic model
     schema = kind.model_json_schema(ref_template=_REFERENCE)
     return {**schema.pop("$defs", {}), kind.__name__: schema}
+
+
+def _batch_schema(most: int) -> dict[str, Any]:
+    """``BatchRequest`` with what its types do not say: one of two lists, and how long it is."""
+    schema: dict[str, Any] = _schemas(BatchRequest)["BatchRequest"]
+    for field_schema in schema["properties"].values():
+        rows, _ = field_schema["anyOf"]
+        rows.update(minItems=1, maxItems=most, uniqueItems=True)
+    given, absent = {"type": "array"}, {"type": "null"}
+    alternatives = [
+        {"required": [one], "properties": {one: given, other: absent}}
+        for one, other in (("ids", "rows"), ("rows", "ids"))
+    ]
+    return {**schema, "oneOf": alternatives}
 
 
 def _to(name: str) -> dict[str, str]:
@@ -481,7 +496,10 @@ class ScoringApp:
         status = getattr(problem, "status_code", 404)
         code = "wrong-method" if status == 405 else "not-found"
         self.figures.requests[status] += 1
-        return refused(Refusal(code))
+        response = refused(Refusal(code))
+        # The methods of the path, which RFC 9110 requires of a 405.
+        response.headers.update(getattr(problem, "headers", None) or {})
+        return response
 
 
 def refused(refusal: Refusal, number: str | None = None) -> Response:

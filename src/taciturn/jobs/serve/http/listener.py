@@ -31,15 +31,16 @@ class LimitedListener(socket.socket):
     one. A closed connection is shut down, and its owner sees the end of the stream.
     """
 
-    def __init__(self, *args: Any, most_open: int = MOST_UNAUTHENTICATED, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, family: int, *, most_open: int = MOST_UNAUTHENTICATED) -> None:
+        # By its protocol asyncio knows that small writes must not wait.
+        super().__init__(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self._most_open = most_open
         self._open = self._in_a_row = 0
         # In the order of their arrival, by host and port.
         self._unauthenticated: dict[Peer, _Connection] = {}
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """Accept a connection, and close the oldest unauthenticated one where it is one too many."""
+        """Accept a connection; close the oldest unauthenticated one beyond the limits."""
         self._in_a_row += 1
         if self._in_a_row > ACCEPTED_AT_ONCE:
             self._in_a_row = 0

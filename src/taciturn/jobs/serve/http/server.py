@@ -219,7 +219,9 @@ class _BoundedProtocol(HttpToolsProtocol):
         # The caller may still be sending: data is read and dropped until it ends, or the time does.
         self._closing_bytes = 0
         if self._socket.can_write_eof():
-            self._socket.write_eof()
+            # A caller may have reset the connection since the answer was written.
+            with contextlib.suppress(OSError):
+                self._socket.write_eof()
         self.flow.resume_reading()
 
 
@@ -256,10 +258,7 @@ def listening_socket(config: PartyConfig) -> LimitedListener:
         )
     host, port = split_address(serve.address)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # By its protocol asyncio knows that small writes must not wait.
-    listener = LimitedListener(
-        family, socket.SOCK_STREAM, socket.IPPROTO_TCP, most_open=MOST_CONNECTIONS
-    )
+    listener = LimitedListener(family, most_open=MOST_CONNECTIONS)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         # Those of its connections, too.
