@@ -10,7 +10,6 @@ import resource
 import socket
 import threading
 import time
-from asyncio import selector_events
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
@@ -207,7 +206,8 @@ def test_a_reset_while_an_answer_is_written_is_no_error_of_the_service(monkeypat
     def write_eof(transport: object) -> None:
         raise reset
 
-    monkeypatch.setattr(selector_events._SelectorSocketTransport, "write_eof", write_eof)
+    target = "asyncio.selector_events._SelectorSocketTransport.write_eof"
+    monkeypatch.setattr(target, write_eof)
     with served(b"refused") as one, closing(connect(port_of(one))) as link:
         link.sendall(b"POST / HTTP/1.1\r\nHost: it\r\nContent-Length: 9\r\n\r\nhalf")
         wait_until(lambda: one.server_state.connections)
