@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 VAGUE = frozenset({"found", "each", "told", "what", "mine"})
-SEARCHED = ("src", "audit/src", "paper/src", "tools", "examples", "tests")
+SEARCHED = ("src", "audit", "ops", "paper", "risk", "tools", "examples", "tests")
 
 
 def bindings(node: ast.AST) -> Iterator[str]:

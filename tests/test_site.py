@@ -134,7 +134,7 @@ def test_every_page_is_in_the_navigation_once():
 @pytest.mark.slow  # builds the site
 def test_the_reference_has_every_command_and_every_public_name(site):
     import taciturn
-    from taciturn.cli import COMMANDS
+    from taciturn.cli.app import ENTRIES as COMMANDS
 
     commands, api = (
         next(page for path, page in site.items() if path.match(f"reference/{name}.html"))

@@ -4,7 +4,7 @@ Run it with the Python of an environment in which the tree is installed::
 
     .venv/bin/python tools/measure_tree.py [ROOT]
 
-Lines are all lines of ``src``, ``audit/src`` and ``paper/src``; code is a line that is neither
+Lines are all lines of the sources of each distribution; code is a line that is neither
 blank, nor a comment of its own, nor part of a docstring. Times are processor seconds of a new
 process, the best of five.
 """
@@ -43,7 +43,7 @@ main()
 """
 
 
-HOMES = {"product": "src", "audit": "audit/src", "paper": "paper/src"}
+HOMES = {"product": "src"} | {name: f"{name}/src" for name in ("audit", "ops", "paper", "risk")}
 
 
 def sources(root: Path) -> dict[str, list[Path]]:

@@ -27,7 +27,8 @@ def __getattr__(name: str) -> object:
     module, _ = _ORIGINS[name]
     with explained():
         # What another distribution adds is registered by it; the stub only has its type.
-        value = _load(name) if module.startswith("taciturn.") else function(name)
+        home = module.partition(".")[0]
+        value = _load(name) if home == "taciturn" else function(name, home.replace("_", "-"))
     globals()[name] = value
     return value
 

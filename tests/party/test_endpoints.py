@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 import taciturn.transport  # noqa: F401 - before anybody imports grpc: it says which ciphers
-from taciturn.doctor import check_certificates
 from taciturn.errors import CertificateError, PeerAbsent, PeerRefused, rendering_errors_as
 from taciturn.party import ALIGNMENT, PeerSession, open_endpoint
 from taciturn.transport import DialEndpoint, load_credentials
+from taciturn_ops.doctor.party import check_certificates
 from tests.certificates import issue_again
 from tests.expected import refused
 from tests.party.sides import Company

@@ -43,9 +43,7 @@ from taciturn.results import (
     CheckFacts,
     CheckResult,
     Disclosure,
-    DoctorResult,
     Estimate,
-    Finding,
     Outlook,
     Refusal,
     Runs,
@@ -53,6 +51,7 @@ from taciturn.results import (
 )
 from taciturn_audit.report import audit_blocks, audit_page, demo_blocks
 from taciturn_audit.results import DemoResult
+from taciturn_ops.doctor.result import DoctorResult, Finding
 from tests.report.samples import AUDITS, FIGURES, IDENTITY, TRAINING, hybrid, leaking, metrics
 
 EVIL = "[bold]<b>\x1b[31m\u202e"

@@ -20,9 +20,6 @@ from taciturn.results.cost_preview import ExposedSession as ExposedSession
 from taciturn.results.cost_preview import LedgerSum as LedgerSum
 from taciturn.results.cost_preview import Outlook as Outlook
 from taciturn.results.cost_preview import Refusal as Refusal
-from taciturn.results.doctor import DoctorResult as DoctorResult
-from taciturn.results.doctor import Finding as Finding
-from taciturn.results.doctor import Level as Level
 from taciturn.results.folder import MANIFEST as MANIFEST
 from taciturn.results.folder import REPORT as REPORT
 from taciturn.results.folder import RESULT as RESULT
@@ -49,7 +46,6 @@ from taciturn.results.parties import ScoresOpened as ScoresOpened
 from taciturn.results.parties import Setup as Setup
 from taciturn.results.parties import Stage as Stage
 from taciturn.results.parties import Stages as Stages
-from taciturn.results.run_list import RunList as RunList
 from taciturn.results.runs import Runs as Runs
 from taciturn.results.serialise import EMPTY as EMPTY
 from taciturn.results.serialise import INLINE as INLINE

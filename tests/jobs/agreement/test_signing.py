@@ -20,7 +20,6 @@ from cryptography.hazmat.primitives.serialization import (
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from taciturn.doctor import check_agreement
 from taciturn.errors import ConfigError, SignatureError
 from taciturn.jobs import run_party
 from taciturn.jobs.agreement import signature_block
@@ -38,7 +37,8 @@ from taciturn.party import (
     statement,
     verified,
 )
-from taciturn.results import Level
+from taciturn_ops.doctor.party import check_agreement
+from taciturn_ops.doctor.result import Level
 from tests.certificates import issue_again, renew
 from tests.expected import refused
 from tests.modules import module_of
