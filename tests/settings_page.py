@@ -10,9 +10,11 @@ import types
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from taciturn.party import DERIVED, SECTIONS, file_default, section_settings
+from taciturn.party.config import DERIVED, SECTIONS, file_default, section_settings
 from taciturn.setting_syntax import hyphenated
-from taciturn.settings import Newton, Scope, Setting, Settings, Sgd, Study, declared
+from taciturn.settings.checked import Scope, Setting, declared
+from taciturn.settings.schema import Newton, Settings, Sgd
+from taciturn.settings.study import Study
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "config.md"
 HEAD = "| key | type | default | meaning |\n|---|---|---|---|\n"

@@ -23,7 +23,7 @@ from typer.main import get_command
 import taciturn
 from taciturn.__main__ import run
 from taciturn.cli.app import whole_app
-from taciturn_audit import demo
+from taciturn_audit.cli import demo
 from taciturn_paper import encryption
 from tests.modules import module_of
 from tests.waiting import HANG

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from taciturn.extras import EXTRAS, MODULES
-from taciturn.model import ModelShare
+from taciturn.model.share import ModelShare
 from taciturn_ops.doctor.machine import check_extras
 from tests.party.sides import MECHANISMS
 from tests.party.test_loads import furnish

@@ -6,8 +6,8 @@ from dataclasses import fields
 
 import pytest
 
-from taciturn.protocol import (
-    MESSAGES,
+from taciturn.protocol.codec import MESSAGES
+from taciturn.protocol.messages import (
     AlignmentEnd,
     AlignmentHello,
     CommonToAll,

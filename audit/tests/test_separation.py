@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from audit.tests.views.several import NEWTON, Several, several
 
-from taciturn.protocol import ZeroSum
-from taciturn.results import Separation
-from taciturn_audit import FALSE_ALARM, answers_of, separate
+from taciturn.protocol.party_group import ZeroSum
+from taciturn.results.columns import Separation
+from taciturn_audit.distinguishing_game import FALSE_ALARM
+from taciturn_audit.separation import answers_of, separate
 
 PASSES = {**NEWTON, "batch_size": 200, "epochs": 6}
 BATCHES = {"batch_size": 20, "epochs": 6}

@@ -10,8 +10,8 @@ import pytest
 from audit.tests.attacks.evidence import numbers
 
 import taciturn
-from taciturn.results import AT_RISK, CLEAR
-from taciturn_audit.results import AuditResult
+from taciturn.results.check import AT_RISK, CLEAR
+from taciturn_audit.results.runs import AuditResult
 
 ALICE = "age,income,place"
 

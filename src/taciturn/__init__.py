@@ -5,17 +5,23 @@ And it shows you whether they could tell anyway.
 
 from __future__ import annotations
 
-import sys
+import ast
+from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
-from taciturn.lazy import lazy_names, origins_in
-
-# Loaded on first use: a party's process must not load attacks, and scikit-learn alone takes a
-# second.
-_load, __dir__ = lazy_names(__name__, __file__)
-_ORIGINS = origins_in(Path(__file__).with_suffix(".pyi"))
+# Public name -> the module that defines it, from the stub that type checkers read. Names are loaded
+# on first use: a party's process must not load attacks, and scikit-learn alone takes a second.
+_ORIGINS = {
+    alias.name: node.module
+    for node in ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")).body
+    if isinstance(node, ast.ImportFrom) and node.module
+    for alias in node.names
+}
 __all__ = sorted(_ORIGINS)
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def __getattr__(name: str) -> object:
@@ -24,21 +30,13 @@ def __getattr__(name: str) -> object:
     from taciturn.extensions import function
     from taciturn.extras import explained
 
-    module, _ = _ORIGINS[name]
+    module = _ORIGINS[name]
     with explained():
         # What another distribution adds is registered by it; the stub only has its type.
         home = module.partition(".")[0]
-        value = _load(name) if home == "taciturn" else function(name, home.replace("_", "-"))
+        if home == "taciturn":
+            value = getattr(import_module(module), name)
+        else:
+            value = function(name, home.replace("_", "-"))
     globals()[name] = value
     return value
-
-
-class _FrontDoor(ModuleType):
-    """Module class that keeps ``taciturn.runs`` callable after the package ``runs`` is imported."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _ORIGINS and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _FrontDoor

@@ -18,19 +18,9 @@ from taciturn.errors import (
     RemoteProtocolError,
     StateError,
 )
-from taciturn.party import (
-    DRY_RUN,
-    UNKNOWN,
-    VERSION,
-    Checkpoint,
-    EncryptedLog,
-    Journal,
-    Link,
-    Meta,
-    Pace,
-    Past,
-    Patience,
-)
+from taciturn.party.encrypted_log import EncryptedLog
+from taciturn.party.journal import UNKNOWN, Checkpoint, Journal, Meta, Past
+from taciturn.party.link import DRY_RUN, VERSION, Link, Pace, Patience
 from tests.expected import refused
 from tests.modules import module_of
 from tests.party.sides import in_threads

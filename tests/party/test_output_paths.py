@@ -18,9 +18,7 @@ from taciturn.cli.app import whole_app
 from taciturn.cli.help import Command, path_options
 from taciturn.errors import ConfigError
 from taciturn.output_paths import PathUse
-from taciturn.party import SECTIONS, PartyConfig, section_settings
-
-# private: every path of a file, those that follow from another setting too
+from taciturn.party.config import SECTIONS, PartyConfig, section_settings
 from taciturn.party.used_paths import used_paths
 from tests.expected import refused
 from tests.party.sides import NEWTON, write_config, write_tables

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from taciturn.engine import Callbacks
+from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import (
     AgreementError,
     BudgetExceeded,
@@ -27,9 +27,10 @@ from taciturn.errors import (
     TaciturnError,
     TransportError,
 )
-from taciturn.jobs.train import forget_label_stops
-from taciturn.party import VERSION, PartyConfig
-from taciturn.party.consent import MOST_STOPS, LabelStops
+from taciturn.jobs.train.command import forget_label_stops
+from taciturn.party.config import PartyConfig
+from taciturn.party.consent.label_stops import MOST_STOPS, LabelStops
+from taciturn.party.link import VERSION
 from tests.expected import refused
 from tests.party.sides import (
     MECHANISMS,

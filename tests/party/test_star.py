@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from taciturn.engine import Callbacks, run_star
+from taciturn.engine.callbacks import Callbacks
+from taciturn.engine.pair import run_star
 from taciturn.errors import (
     AgreementError,
     ConnectionLost,
@@ -28,39 +29,19 @@ from taciturn.errors import (
     StateError,
     TaciturnError,
 )
-from taciturn.party import (
-    ALIGNMENT,
-    NONCE_BYTES,
-    VERSION,
-    Checkpoint,
-    CheckpointPolicy,
-    EncryptedLog,
-    Journal,
-    Link,
-    Meeting,
-    Meta,
-    PartyConfig,
-    Past,
-    Patience,
-    PeerSession,
-    RunHooks,
-    run_program,
-)
-from taciturn.protocol import (
-    EncryptedResidues,
-    PartialScores,
-    Program,
-    Receive,
-    TrainingState,
-    encode,
-    kind_of,
-    receive,
-    send,
-    with_peer,
-)
-from taciturn.protocol import gather as together
+from taciturn.party.config import PartyConfig
+from taciturn.party.encrypted_log import EncryptedLog
+from taciturn.party.journal import NONCE_BYTES, Checkpoint, Journal, Meta, Past
+from taciturn.party.link import ALIGNMENT, VERSION, Link, Patience
+from taciturn.party.resume import CheckpointPolicy, RunHooks, run_program
+from taciturn.party.session import Meeting, PeerSession
+from taciturn.protocol.codec import encode, kind_of
+from taciturn.protocol.messages import EncryptedResidues, PartialScores
+from taciturn.protocol.state import TrainingState
+from taciturn.protocol.steps import Program, Receive, receive, send, with_peer
+from taciturn.protocol.steps import gather as together
 from taciturn.rng import Entropy, KeyedEntropy, SystemEntropy
-from taciturn.transport import Endpoints
+from taciturn.transport.channel import Endpoints
 from tests.expected import refused
 from tests.modules import module_of
 from tests.party.sides import TWO_ALICES, role_of, write_config

@@ -17,23 +17,28 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from taciturn.arrays import FloatArray, IndexArray, IntArray
-from taciturn.crypto import EncryptedAnswer, EncryptedVector
+from taciturn.crypto.base import EncryptedAnswer, EncryptedVector
 from taciturn.errors import LocalProtocolError, MalformedFrame
-from taciturn.privacy import (
+from taciturn.privacy.base import MaskedProduct, Released
+from taciturn.privacy.events import (
     EVENTS,
     AdditiveNoise,
     BatchResponse,
-    MaskedProduct,
     MeanOneFactor,
     NonPrivate,
     PrivacyEvent,
-    Released,
 )
-from taciturn.protocol import (
+from taciturn.protocol.codec import (
     MAX_FRAME,
     MAX_RELEASED,
     MAX_TEXT,
     MESSAGES,
+    decode,
+    encode,
+    field_codecs,
+    kind_of,
+)
+from taciturn.protocol.messages import (
     AlignmentEnd,
     AlignmentHello,
     BatchCommitment,
@@ -85,10 +90,6 @@ from taciturn.protocol import (
     SharedVector,
     ShareNumbers,
     TwiceBlinded,
-    decode,
-    encode,
-    field_codecs,
-    kind_of,
 )
 from tests.expected import refused
 from tests.protocol.parties import same

@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taciturn.engine import Driver
+from taciturn.engine.driver import Driver
 from taciturn.errors import CryptoError, MalformedFrame, ProtocolError, StateError
-from taciturn.party import Link, Meta, Past
-from taciturn.protocol import PROTOCOL_VERSION, Hello, decode, encode, wire_form
+from taciturn.party.journal import Meta, Past
+from taciturn.party.link import Link
+from taciturn.protocol.codec import decode, encode
+from taciturn.protocol.handshake import PROTOCOL_VERSION, wire_form
+from taciturn.protocol.messages import Hello
 from tests.party.wires import Wire
 from tests.protocol.hostile import Mutator
 from tests.protocol.parties import Tables, agreement, alice_program, bob_program

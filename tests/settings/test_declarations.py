@@ -15,28 +15,33 @@ import typer
 
 import taciturn
 from taciturn import api
-from taciturn.cli import SHARED, merged
-from taciturn.data import DEFAULTS, NAMES
+from taciturn.cli.options import SHARED, merged
+from taciturn.data.datasets import NAMES
+from taciturn.data.user_table import DEFAULTS
 from taciturn.errors import ConfigError
 from taciturn.estimator import VerticalLogisticRegression
-from taciturn.party import DERIVED, SECTIONS, UNWRITTEN, file_default, party_file, section_settings
-from taciturn.privacy import MECHANISMS
+from taciturn.party.config import (
+    DERIVED,
+    SECTIONS,
+    UNWRITTEN,
+    file_default,
+    party_file,
+    section_settings,
+)
+from taciturn.privacy.registry import MECHANISMS
 from taciturn.setting_syntax import COMMAND_LINE, plain_value
-from taciturn.settings import (
-    AGREEMENT_KEYS,
-    ALSO_SIMULATED,
+from taciturn.settings.agreement import AGREEMENT_KEYS, ALSO_SIMULATED, Agreement
+from taciturn.settings.checked import Scope, declared
+from taciturn.settings.options import SettingsOptions
+from taciturn.settings.schema import (
     DEFAULT_MECHANISM,
     OWN_DATA_DEFAULTS,
     SGD_ONLY,
-    Agreement,
     Newton,
-    Scope,
     Settings,
-    SettingsOptions,
-    Study,
-    TableSettings,
-    declared,
 )
+from taciturn.settings.study import Study
+from taciturn.settings.table import TableSettings
 from tests import settings_page
 from tests.expected import refused
 
@@ -424,7 +429,7 @@ def test_what_errors_name_are_settings_or_parameters_of_commands():
 
 
 def command_parameters() -> set[str]:
-    from taciturn.cli import whole_app
+    from taciturn.cli.app import whole_app
 
     command = typer.main.get_command(whole_app())
     groups = [command, *command.commands.values()]  # type: ignore[attr-defined]

@@ -9,11 +9,12 @@ import pytest
 from audit.tests.attacks.evidence import applies, known_run, sits_at_chance
 from audit.tests.views.several import NEWTON, Several, several
 
-from taciturn.data import LabelTable
-from taciturn_audit import examine
-from taciturn_audit.attacks import ATTACKS, ExactSolveAttack
-from taciturn_audit.results import AttackScore, Findings
-from taciturn_audit.views import AliceView
+from taciturn.data.tables import LabelTable
+from taciturn_audit.attacks.linear import ExactSolveAttack
+from taciturn_audit.attacks.registry import ATTACKS
+from taciturn_audit.results.audit import AttackScore, Findings
+from taciturn_audit.runner import examine
+from taciturn_audit.views.alice_view import AliceView
 
 PASSES = {**NEWTON, "batch_size": 40, "epochs": 4}
 # Rare labels are what the size of a gradient tells, and these are about even.

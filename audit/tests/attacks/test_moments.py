@@ -10,8 +10,9 @@ from audit.tests.attacks.evidence import numbers
 from audit.tests.attacks.whole_table import played
 
 from taciturn.arrays import BoolArray, FloatArray
-from taciturn.numerics import auc
-from taciturn_audit.attacks import LabelGuess, MomentsAttack
+from taciturn.numerics.metrics import auc
+from taciturn_audit.attacks.base import LabelGuess
+from taciturn_audit.attacks.moments import MomentsAttack
 
 FLIPPED: dict[str, Any] = {"mechanism": "label-rr", "epsilon": 1.0, "base_mechanism": "none"}
 

@@ -7,9 +7,9 @@ import pytest
 from audit.tests.attacks.evidence import known_run, numbers, run_of
 
 from taciturn.rng import KeyedEntropy
-from taciturn_audit import judge_guess as judge
-from taciturn_audit.attacks import Block, ExactSolveAttack, StackingAttack, gradients
-from taciturn_audit.attacks import StackedSystem as System
+from taciturn_audit.attacks.linear import ExactSolveAttack, gradients
+from taciturn_audit.attacks.stacking import Block, StackingAttack, System
+from taciturn_audit.judge import judge
 from tests.seldom import seldom
 
 

@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-# private: the rounding for itself, at its edges
 from audit.tests.attacks.evidence import numbers
 from audit.tests.column_attacks.runs import newton, of_people
 
-from taciturn.results import is_above
+from taciturn.results.columns import is_above
 from taciturn.rng import KeyedEntropy
-from taciturn_audit import controls
-from taciturn_audit.column_attacks import DiscreteAttack
+from taciturn_audit.column_attacks.discrete import DiscreteAttack
+from taciturn_audit.columns import controls
 
 BATCHES: dict[str, Any] = {"mechanism": "none", "solver": "sgd", "epochs": 3}
 

@@ -8,12 +8,19 @@ import numpy as np
 import pytest
 from audit.tests.views.several import NEWTON, several
 
-from taciturn.data import FeatureTable
-from taciturn.engine import Recorder, Transcript
+from taciturn.data.tables import FeatureTable
+from taciturn.engine.transcript import Recorder, Transcript
 from taciturn.errors import RowOrderError, TranscriptError
-from taciturn.protocol import GradientSeen, HeldOut, MomentsSeen, Observation, ResiduesSeen, Signal
-from taciturn.protocol.bob import BobObservation
-from taciturn_audit.views import pooled
+from taciturn.protocol.bob.observations import BobObservation
+from taciturn.protocol.observations import (
+    GradientSeen,
+    MomentsSeen,
+    Observation,
+    ResiduesSeen,
+    Signal,
+)
+from taciturn.protocol.outcome import HeldOut
+from taciturn_audit.views.coalition import pooled
 from tests.expected import refused
 from tests.protocol.parties import Tables, same
 from tests.protocol.stars import split, whole_session

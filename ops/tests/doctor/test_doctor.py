@@ -18,11 +18,11 @@ import numpy as np
 import pytest
 
 from taciturn.__main__ import run
-from taciturn.crypto import ClearScheme
-from taciturn.data import RowIds
-from taciturn.party import AlignedRows
-from taciturn.party.consent import ConsentStore
-from taciturn.transport import make_certificates
+from taciturn.crypto.clear import ClearScheme
+from taciturn.data.ids import RowIds
+from taciturn.party.consent.store import ConsentStore
+from taciturn.party.tables import AlignedRows
+from taciturn.transport.certs import make_certificates
 from taciturn_ops.doctor.machine import (
     NEEDED,
     OLDEST_PYTHON,
@@ -42,7 +42,7 @@ from tests.party.sides import write_config, write_tables
 from tests.system import small_disk
 from tests.transport.parties import Authority
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def said(findings: list[Finding], area: str, level: Level = Level.PROBLEM) -> str:

@@ -14,8 +14,9 @@ from risk.tests.runs.folders import place, place_all
 import taciturn
 from taciturn.errors import FileError
 from taciturn.files import to_json
-from taciturn.numerics import class_metrics
-from taciturn.results import RESULT, Runs, from_record
+from taciturn.numerics.regression_metrics import class_metrics
+from taciturn.results.folder import RESULT, from_record
+from taciturn.results.runs import Runs
 from taciturn_risk.runs.collection import ORDERS, RunFilter, collect, named
 from taciturn_risk.runs.result import RunList
 from tests.expected import refused

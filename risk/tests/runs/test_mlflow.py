@@ -17,9 +17,9 @@ from risk.tests.runs.folders import RESULTS, place_all
 
 from taciturn.__main__ import run
 from taciturn.errors import ConfigError, PrivacyError
-from taciturn.numerics import class_metrics
-from taciturn.results import MANIFEST, RESULT, ResultFolder
+from taciturn.numerics.regression_metrics import class_metrics
 from taciturn.results.figures import parts_of
+from taciturn.results.folder import MANIFEST, RESULT, ResultFolder
 from taciturn_risk.runs.mlflow_export import TrackingUri, export, metric_name, record_of_part
 from tests.expected import refused
 from tests.report.samples import TRAINING
