@@ -64,6 +64,7 @@ def reproduce(
     target: Annotated[
         Target,
         typer.Argument(
+            metavar="TARGET",
             help="all: the whole paper, and which claims hold; table2, table3: its tables; fig-b1, "
             "fig-b2, fig-eps: its figures; leaks: its safety claims, tested; attacks: every "
             "attack on every mechanism and dataset; claims: the epsilon of add and mult; labels: "
