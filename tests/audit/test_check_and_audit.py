@@ -14,6 +14,7 @@ import pytest
 import taciturn
 from taciturn.data.tables import LabelTable
 from taciturn.errors import ConfigError, ShapeError
+from taciturn.privacy.solvers import resolved
 from taciturn.report.blocks import Paragraph
 from taciturn.results.check import AT_RISK, CLEAR, LEAKS, CheckResult
 from taciturn.settings.schema import Settings
@@ -178,7 +179,7 @@ def test_too_few_rows_are_refused_by_their_number(rows, fraction):
 @pytest.mark.parametrize("rows", range(18, 40))
 @pytest.mark.sampled(6)
 def test_enough_rows_have_coins_of_both_kinds(rows):
-    settings = Settings.from_mapping({"mechanism": "none", "epochs": 1, "batch_size": 8}).resolved()
+    settings = resolved(Settings.from_mapping({"mechanism": "none", "epochs": 1, "batch_size": 8}))
     rehearsal = Rehearsal.run(settings, random_table(rows, 2))
     assert set(rehearsal.labels.values.tolist()) == {0, 1}
     assert rehearsal.rows == rehearsal.labels.rows == rows - math.ceil(0.2 * rows)

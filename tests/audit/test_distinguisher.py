@@ -18,6 +18,7 @@ from taciturn.crypto.bfv.keys import BfvScheme, BfvSecretKey
 from taciturn.crypto.bfv.seeds import KeySeeds
 from taciturn.crypto.clear import ClearScheme
 from taciturn.jobs.train.simulation import simulate_training
+from taciturn.privacy.solvers import resolved
 from taciturn.results.columns import Look
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.schema import Settings
@@ -49,15 +50,17 @@ FEW = 90
 
 @cache
 def view(mechanism: str = "sealed") -> AliceView:
-    chosen = Settings.from_mapping(
-        {
-            "dataset": "breast-cancer",
-            "mechanism": mechanism,
-            "scheme": "clear",
-            "seed": 1,
-            "passes": 1,
-        }
-    ).resolved()
+    chosen = resolved(
+        Settings.from_mapping(
+            {
+                "dataset": "breast-cancer",
+                "mechanism": mechanism,
+                "scheme": "clear",
+                "seed": 1,
+                "passes": 1,
+            }
+        )
+    )
     outcome = simulate_training(chosen, load_raw(chosen), keep=True)
     seen = outcome_view(outcome)
     # What was recorded in clear is no part of what the encryption is asked about.

@@ -12,6 +12,7 @@ import pytest
 
 import taciturn
 from taciturn.jobs.train.simulation import simulate_training
+from taciturn.privacy.solvers import resolved
 from taciturn.results.folder import from_record
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
@@ -53,14 +54,16 @@ class Run:
     outcome: Any
 
     def audit(self, *adversaries: str, further: bool = True) -> OpeningFindings:
-        return OpeningsAudit(
+        findings = OpeningsAudit(
             self.settings, self.outcome, self.entropy, adversaries, further
         ).audit()
+        assert findings is not None
+        return findings
 
 
 @cache
 def run(rows: int = 700, **options: Any) -> Run:
-    settings = Settings.from_mapping({**OPTIONS, **options}).resolved()
+    settings = resolved(Settings.from_mapping({**OPTIONS, **options}))
     entropy = RunEntropy.for_seed(1)
     outcome = simulate_training(settings, load_raw(settings, people(rows)), entropy=entropy)
     return Run(settings, entropy, outcome)
@@ -156,7 +159,7 @@ STUDY: dict[str, Any] = {"folds": 2, "passes": [2, 28], "l2": [0.001, 0.1, 1.0]}
 @pytest.mark.parametrize("open_scores", [False, True])
 def test_a_study_leaves_nothing_to_regress_unless_it_opens_scores(open_scores):
     study = Study.from_mapping({**STUDY, "open_scores": open_scores})
-    settings = Settings.from_mapping(OPTIONS).resolved()
+    settings = resolved(Settings.from_mapping(OPTIONS))
     findings = audit_study(settings, study, load_raw(settings, people()))
     assert findings.leaks is open_scores
     several = named(findings, "several-models")

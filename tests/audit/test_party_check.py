@@ -13,6 +13,7 @@ import pytest
 import taciturn
 from taciturn.data.tables import LabelTable
 from taciturn.errors import ConfigError
+from taciturn.privacy.solvers import resolved
 from taciturn.results.check import AT_RISK, CLEAR, LEAKS, CheckResult
 from taciturn.settings.schema import Settings
 from taciturn_audit.rehearsal import Rehearsal, random_table
@@ -85,7 +86,7 @@ def test_labels_at_even_odds_are_rehearsed_whatever_their_share():
     rare = (np.arange(2000) % 20 == 0).astype(np.int8)
     raw = replace(table, labels=LabelTable.from_data(rare, ids=table.ids), whole=True)
     settings = Settings(mechanism="sealed", scheme="clear", solver="newton")
-    rehearsal = Rehearsal.run(settings.resolved(), raw, own_labels=True)
+    rehearsal = Rehearsal.run(resolved(settings), raw, own_labels=True)
     assert rehearsal.labels.values.mean() == 0.5
     assert rehearsal.rows == 2000
 

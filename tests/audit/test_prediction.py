@@ -11,6 +11,7 @@ import taciturn
 from taciturn.data.tables import FeatureTable
 from taciturn.engine.pair import run_pair
 from taciturn.numerics.fixedpoint import FixedPoint
+from taciturn.privacy.solvers import resolved
 from taciturn.protocol.alice.scoring import RevealedResponder, SealedResponder, answer_rows
 from taciturn.protocol.bob.scoring import RevealedRequester, ask_rows, score_requester
 from taciturn.protocol.outcome import WeightShare
@@ -63,7 +64,7 @@ def test_as_many_models_as_columns_give_bob_the_rows_where_he_knows_their_weight
 def sealed_scores(seed: int, entry: int | None = None) -> tuple[Any, Any]:
     """Scores from shares; with ``entry`` Bob adds one to that weight, which he may not do."""
     hers, his = tables()
-    settings = Settings(mechanism="sealed", scheme="clear").resolved()
+    settings = resolved(Settings(mechanism="sealed", scheme="clear"))
     terms: Terms = agree(settings, COLUMNS, 100)
     scales = Scales.for_table(terms.agreement, 100, COLUMNS, 2)
     stream = KeyedEntropy.from_seed(9)

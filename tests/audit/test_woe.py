@@ -16,6 +16,7 @@ from taciturn.__main__ import run
 from taciturn.jobs.woe.result import WoeResult
 from taciturn.jobs.woe.simulation import TrainingRows, converse
 from taciturn.jobs.woe.weights import information_value, weights_of_evidence
+from taciturn.privacy.solvers import resolved
 from taciturn.report.html import render as render_html
 from taciturn.report.markdown import render as to_markdown
 from taciturn.results.figures import parts_of
@@ -62,7 +63,7 @@ def test_the_simulation_gives_what_the_joined_table_gives():
     assert by_name["age"].bins[-1].label == "(missing)"
     assert [one.label for one in by_name["region"].bins] == ["east", "north", "south"]
     # The same seed trains on the same rows: their labels and regions are those of the result.
-    settings = Settings.from_mapping({"label": "y", "data": "frame", "seed": 3}).resolved()
+    settings = resolved(Settings.from_mapping({"label": "y", "data": "frame", "seed": 3}))
     raw = load_raw(settings.model_copy(update={"data": None}), frame)
     chosen = TrainingRows.from_settings(settings, raw, RunEntropy.for_seed(3)).rows
     joined = frame[chosen].group_by("region").agg(pl.col("y").sum(), pl.len()).sort("region")

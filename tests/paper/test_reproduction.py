@@ -12,6 +12,7 @@ import taciturn
 from taciturn.privacy.base import GradientMechanism, ResidueMechanism
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism
+from taciturn.privacy.solvers import resolved
 from taciturn.protocol.batches import seed_of
 from taciturn.protocol.bob.inputs import released_labels
 from taciturn.protocol.terms import agree
@@ -46,7 +47,7 @@ def test_the_fast_trainer_gives_the_protocols_weights_to_the_last_bit(options, d
     if options["dataset"] in ("census-income", "give-me-some-credit"):
         options = {**options, "data_dir": str(dataset_dir(options["dataset"]))}
     options = {**options, "seed": 4, "l2": 0.01, "scheme": "clear"}
-    settings, entropy = Settings.from_mapping(options).resolved(), RunEntropy.for_seed(4)
+    settings, entropy = resolved(Settings.from_mapping(options)), RunEntropy.for_seed(4)
     data = arrange(settings, load_raw(settings), entropy.data)
     labels_train, features = data.labels_train, data.alice_train
     terms = agree(settings, len(features.columns), labels_train.rows)

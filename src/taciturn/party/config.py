@@ -31,6 +31,7 @@ from taciturn.party.agreement_file import AgreementFile
 from taciturn.party.roles import ROLES
 from taciturn.party.used_paths import used_paths
 from taciturn.privacy.registry import MECHANISMS, mechanism_class
+from taciturn.privacy.solvers import resolved, supported_solvers
 from taciturn.protocol.messages import Role
 from taciturn.protocol.terms import require_used
 from taciturn.setting_syntax import Hint, TomlFile, hyphenated
@@ -1093,10 +1094,10 @@ class PartyConfig:
         with rendering_errors_as(self.syntax):
             settings = Settings.from_mapping({**common, **limits, **alices})
             patient = self.agreed.get("patience") is not None
-            if patient and settings.solver is None and not settings.whole_table_only:
+            if patient and settings.solver is None and "sgd" in supported_solvers(settings):
                 # Only sgd stops early; who asks for that without naming a solver has it in mind.
                 settings = settings.model_copy(update={"solver": "sgd"})
-            return settings.resolved()
+            return resolved(settings)
 
     @property
     def agreement_file_name(self) -> str:

@@ -13,6 +13,7 @@ import polars as pl
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.data.tables import LabelTable
 from taciturn.jobs.train.simulation import simulate_training
+from taciturn.privacy.solvers import resolved
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation import load_raw
@@ -29,7 +30,7 @@ ALARM = 4.4
 def run(table: object = None, **options: Any) -> tuple[AliceView, LabelTable]:
     """Alice's view of a small simulated run, or all Alices' together, and the truth."""
     base = {"dataset": "breast-cancer", "mechanism": "none", "scheme": "clear", "seed": 5}
-    settings = Settings.from_mapping({**base, **options}).resolved()
+    settings = resolved(Settings.from_mapping({**base, **options}))
     outcome = simulate_training(settings, load_raw(settings, table), keep=True)
     assert outcome.transcript is not None
     return alice_view(outcome.transcript, outcome.data), outcome.data.labels_train

@@ -7,6 +7,7 @@ import pytest
 
 from taciturn.arrays import IndexArray
 from taciturn.jobs.train.simulation import simulate_training
+from taciturn.privacy.solvers import resolved
 from taciturn.protocol.events import Event, Progress
 from taciturn.settings.schema import Settings
 from taciturn.simulation import load_raw
@@ -20,7 +21,7 @@ from tests.audit.attacks.evidence import DATASETS, run
 def hybrid(**options: object) -> tuple[AliceView, dict[int, IndexArray]]:
     """Alice's view of a run, and the true batches, which only Bob knows."""
     base = {"dataset": "breast-cancer", "mechanism": "hybrid", "scheme": "clear", "seed": 5}
-    settings = Settings.from_mapping({**base, **options}).resolved()
+    settings = resolved(Settings.from_mapping({**base, **options}))
     batches: dict[int, IndexArray] = {}
 
     def note(event: Event) -> None:

@@ -11,6 +11,7 @@ import polars as pl
 
 from taciturn.arrays import FloatArray
 from taciturn.jobs.train.simulation import Outcome, simulate_training
+from taciturn.privacy.solvers import resolved
 from taciturn.protocol.bob.observations import BatchScored, BobObservation, DirectionScored
 from taciturn.results.columns import ColumnScore
 from taciturn.rng import KeyedEntropy
@@ -90,7 +91,7 @@ def run(**options: Any) -> Run:
     """A training without encryption: on breast-cancer, or on ``people`` where a label is named."""
     table = people(options.pop("rows", 800)) if "label" in options else None
     source = {} if "label" in options else {"dataset": "breast-cancer"}
-    settings = Settings.from_mapping({"scheme": "clear", "seed": 3, **source, **options}).resolved()
+    settings = resolved(Settings.from_mapping({"scheme": "clear", "seed": 3, **source, **options}))
     seen: list[BobObservation] = []
 
     def note(event: object) -> None:

@@ -11,6 +11,7 @@ from taciturn.data.datasets import load
 from taciturn.engine.transcript import replay
 from taciturn.jobs.train.simulation import Outcome, simulate_training
 from taciturn.privacy.registry import mechanism
+from taciturn.privacy.solvers import resolved
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.party import alice_program
 from taciturn.protocol.events import Event
@@ -43,7 +44,7 @@ SIGNALS = {"none": OF_BATCHES, "hybrid": OF_BATCHES | {Signal.RESPONSE}}
 
 def run(name: str) -> tuple[Outcome, list[Observation], AliceView]:
     base = {"dataset": "breast-cancer", "scheme": "clear", "epochs": 2, "seed": 3}
-    settings = Settings.from_mapping({**base, "alice-columns": "half", **RUNS[name]}).resolved()
+    settings = resolved(Settings.from_mapping({**base, "alice-columns": "half", **RUNS[name]}))
     seen: list[Observation] = []
 
     def keep(event: Event) -> None:
