@@ -1,3 +1,7 @@
+from taciturn.jobs.align.declaration import ALIGNMENT as ALIGNMENT
+from taciturn.jobs.predict.declaration import LISTED_PREDICTION as LISTED_PREDICTION
+from taciturn.jobs.predict.declaration import PREDICTION as PREDICTION
+from taciturn.jobs.train.declaration import DRY_RUN as DRY_RUN
 from taciturn.party.agreement_check import Verifier as Verifier
 from taciturn.party.agreement_check import day as day
 from taciturn.party.agreement_check import peer_fingerprints as peer_fingerprints
@@ -31,11 +35,7 @@ from taciturn.party.journal import Checkpoint as Checkpoint
 from taciturn.party.journal import Journal as Journal
 from taciturn.party.journal import Meta as Meta
 from taciturn.party.journal import Past as Past
-from taciturn.party.link import ALIGNMENT as ALIGNMENT
 from taciturn.party.link import BROKEN as BROKEN
-from taciturn.party.link import DRY_RUN as DRY_RUN
-from taciturn.party.link import LISTED_PREDICTION as LISTED_PREDICTION
-from taciturn.party.link import PREDICTION as PREDICTION
 from taciturn.party.link import VERSION as VERSION
 from taciturn.party.link import Link as Link
 from taciturn.party.link import Pace as Pace

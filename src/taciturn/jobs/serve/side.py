@@ -26,12 +26,12 @@ from taciturn.errors import (
     rendering_errors_as,
 )
 from taciturn.jobs.base import PreparedSide, RunContext
+from taciturn.jobs.serve.declaration import SERVING
 from taciturn.jobs.serve.rounds import serving_terms
 from taciturn.jobs.serve.sources import ReplaceableRows, ServedRows, common_ids, open_source
 from taciturn.party.agreement_check import require_begun_in_time
 from taciturn.party.applied_model import AppliedModel
 from taciturn.party.config import SECTIONS, PartyConfig
-from taciturn.party.link import SERVING
 from taciturn.party.session import Meeting, PeerSession
 from taciturn.protocol.handshake import PROTOCOL_VERSION
 from taciturn.protocol.messages import Hello

@@ -56,6 +56,7 @@ from taciturn.jobs.train import (
     JournaledTraining,
     require_mechanism,
 )
+from taciturn.jobs.train.declaration import TRAINING
 from taciturn.model.share import ModelShare
 from taciturn.numerics.convergence import MOST_LOSS, Opened, assess_convergence
 from taciturn.numerics.regression_metrics import (
@@ -66,7 +67,6 @@ from taciturn.numerics.regression_metrics import (
 )
 from taciturn.parallel import one_thread
 from taciturn.party.config import PartyConfig
-from taciturn.party.link import TRAINING
 from taciturn.party.log import Figures, Log
 from taciturn.party.model_file import keep_scores, model_share, save_model, suspected_wraps
 from taciturn.party.state_store import SessionState

@@ -27,6 +27,7 @@ from taciturn.families.registry import BINOMIAL
 from taciturn.files import require_writable, write_private
 from taciturn.jobs.base import Job, SessionFacts, Side
 from taciturn.jobs.resumable import BudgetCheck, JournaledSession, ResumableSide, SessionOutcome
+from taciturn.jobs.train.declaration import DRY_RUN, TRAINING
 from taciturn.jobs.train.plan import TrainingPlan
 from taciturn.jobs.train.result import DryRun, PartyRun, Sizes
 from taciturn.jobs.train.task import FinishedTraining, TrainingTask, assess
@@ -38,7 +39,6 @@ from taciturn.party.agreement_check import require_begun_in_time, require_fit, r
 from taciturn.party.compute import engine_of
 from taciturn.party.config import PartyConfig
 from taciturn.party.credentials import identity_of
-from taciturn.party.link import DRY_RUN, TRAINING
 from taciturn.party.log import Log
 from taciturn.party.model_file import keep_scores
 from taciturn.party.session import OPENING_SECONDS

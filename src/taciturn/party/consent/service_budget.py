@@ -16,7 +16,8 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from taciturn.party.consent.budget import Namespace, ScoreBudget
+from taciturn.job_registry import Namespace
+from taciturn.party.consent.budget import ScoreBudget
 from taciturn.party.consent.records import Records
 from taciturn.party.consent.scored_rows import RowOpening, Rows, ScoredRows
 from taciturn.party.consent.store import OpenStore

@@ -19,6 +19,7 @@ from taciturn.errors import CertificateError, ConfigError
 from taciturn.files import is_private
 from taciturn.jobs.serve.http.app import CERTIFICATE_NAMES, ScoringApp, refused
 from taciturn.jobs.serve.http.requests import Refusal
+from taciturn.jobs.serve.section import ServeSection
 from taciturn.party.config import PartyConfig
 from taciturn.setting_syntax import Hint
 from taciturn.transport.address import check_address, split_address
@@ -242,7 +243,7 @@ class _Server(uvicorn.Server):
 
 def listening_socket(config: PartyConfig) -> socket.socket:
     """A socket at the address of the file; nothing beyond this machine without TLS."""
-    serve = config.serve
+    serve = config.section(ServeSection)
     check_address(serve.address, where=f"{config.where}, [serve] address", any_port=True)
     if not serve.is_local and serve.tls_certificate is None:
         raise ConfigError(
@@ -276,7 +277,7 @@ def listening_socket(config: PartyConfig) -> socket.socket:
 
 def tls_context(config: PartyConfig) -> ssl.SSLContext | None:
     """The TLS of the file; None where there is none."""
-    serve = config.serve
+    serve = config.section(ServeSection)
     if serve.tls_certificate is None or serve.tls_key is None:
         return None
     if serve.callers_ca is not None:
