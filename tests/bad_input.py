@@ -26,8 +26,9 @@ from typer.exceptions import TyperException
 from taciturn import audit_session
 from taciturn.__main__ import dispatch, report
 from taciturn.api import train
-from taciturn.data import NumericRule, Preparation
-from taciturn.engine import Transcript, TranscriptFile
+from taciturn.data.prepare import Preparation
+from taciturn.data.rules import NumericRule
+from taciturn.engine.transcript import Transcript, TranscriptFile
 from taciturn.errors import (
     AgreementError,
     BudgetExceeded,
@@ -50,11 +51,12 @@ from taciturn.errors import (
     TaciturnError,
     TranscriptError,
 )
-from taciturn.model import ModelShare, StoredScores
-from taciturn.party import Trial, template
-from taciturn.protocol import Role
-from taciturn.settings import Agreement
-from taciturn.transport import make_certificates
+from taciturn.model.scores_file import StoredScores
+from taciturn.model.share import ModelShare
+from taciturn.party.templates import Trial, template
+from taciturn.protocol.messages import Role
+from taciturn.settings.agreement import Agreement
+from taciturn.transport.certs import make_certificates
 from taciturn.version import FORMAT_VERSION
 from tests.party.sides import run_both, write_config, write_tables
 

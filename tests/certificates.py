@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
 )
 
-from taciturn.transport import CLOCK_SLACK, Issuer, certify, new_key, pem, self_signed
+from taciturn.transport.certs import CLOCK_SLACK, Issuer, certify, new_key, pem, self_signed
 
 
 def issue_again(trial: Path, folder: Path, name: str, key: rsa.RSAPrivateKey | None = None) -> None:

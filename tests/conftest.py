@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from taciturn.data import RawData, file_names, load
+from taciturn.data.datasets import file_names, load
+from taciturn.data.prepare import RawData
 from tests.system import NOT_TESTED
 
 # The same examples on every machine, and as much time for each as it takes. The long proofs have

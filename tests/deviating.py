@@ -13,43 +13,29 @@ from typing import Any, Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from taciturn.arrays import FloatArray, IndexArray, IntArray, LabelArray, WordArray
-from taciturn.crypto import EncryptedAnswer, EncryptedVector, PublicKey, Wrapping
-from taciturn.crypto.bfv import DEGREE, BfvPublicKey, BfvScheme, Layout, PublicHalf, Seal
-from taciturn.data import VerticalData
-from taciturn.engine import run_pair
+from taciturn.crypto.base import EncryptedAnswer, EncryptedVector, PublicKey, Wrapping
+from taciturn.crypto.bfv.keys import BfvPublicKey, BfvScheme
+from taciturn.crypto.bfv.layout import Layout
+from taciturn.crypto.bfv.parameters import DEGREE
+from taciturn.crypto.bfv.seal import Seal
+from taciturn.crypto.bfv.seeds import PublicHalf
+from taciturn.data.split import VerticalData
+from taciturn.engine.pair import run_pair
 from taciturn.errors import ConfigError
-from taciturn.numerics import OpenedPasses, Symmetry, Whitening, magnitude_bits, residue
-from taciturn.privacy import Ledger, Released
-from taciturn.protocol import (
-    NO_MASKS,
-    EncodedTable,
-    EncryptedResidues,
-    HiddenBatchOffer,
-    KeyOffer,
-    MaskedGradient,
-    NoisyResidues,
-    PartialScores,
-    Program,
-    Progress,
-    PublicBytes,
-    RevealedGradient,
-    RowNumbers,
-    Scales,
-    Send,
-    TableShape,
-    Terms,
-    ZeroSum,
-    receive,
-    receive_scores,
-    send,
-)
-from taciturn.protocol import agree_terms as agree
-from taciturn.protocol.alice import TRAININGS as ALICE
-from taciturn.protocol.alice import AliceInputs, WhitenedTable, greet_with_table, unmasked_product
-from taciturn.protocol.alice import Keys as KeysOfBob
-from taciturn.protocol.alice import greet as greet_bob
-from taciturn.protocol.alice import with_key as key_of_bob
-from taciturn.protocol.alice import with_seed as seed_with_bob
+from taciturn.numerics.fixedpoint import magnitude_bits
+from taciturn.numerics.logistic import residue
+from taciturn.numerics.symmetry import OpenedPasses, Symmetry
+from taciturn.numerics.whitening import Whitening
+from taciturn.privacy.base import Released
+from taciturn.privacy.ledger import Ledger
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.opening import greet as greet_bob
+from taciturn.protocol.alice.opening import greet_with_table
+from taciturn.protocol.alice.opening import with_key as key_of_bob
+from taciturn.protocol.alice.opening import with_seed as seed_with_bob
+from taciturn.protocol.alice.party import TRAININGS as ALICE
+from taciturn.protocol.alice.sealed import Keys as KeysOfBob
+from taciturn.protocol.alice.train_revealed import unmasked_product
 
 # private: a deviating party repeats the honest one up to one step
 from taciturn.protocol.alice.train_table_revealed import _unmasked_sum
@@ -59,21 +45,35 @@ from taciturn.protocol.alice.train_table_sealed import _open as open_sealed_tabl
 
 # private: a deviating party repeats the honest one up to one step
 from taciturn.protocol.alice.train_table_sealed import _Passes as TablePasses
-from taciturn.protocol.bob import TRAININGS as BOB
-from taciturn.protocol.bob import (
-    BobInputs,
-    Keys,
-    Partners,
-    greet,
-    released_labels,
-    with_key,
-    with_seed,
-)
+from taciturn.protocol.alice.whitened import WhitenedTable
+from taciturn.protocol.bob.inputs import BobInputs, released_labels
+from taciturn.protocol.bob.opening import greet, with_key, with_seed
+from taciturn.protocol.bob.partners import Partners
+from taciturn.protocol.bob.party import TRAININGS as BOB
+from taciturn.protocol.bob.sealed import Keys
 
 # private: a deviating party repeats the honest one up to one step
 from taciturn.protocol.bob.train_table_sealed import _Questions
+from taciturn.protocol.events import Progress
+from taciturn.protocol.messages import (
+    EncryptedResidues,
+    HiddenBatchOffer,
+    KeyOffer,
+    MaskedGradient,
+    NoisyResidues,
+    PartialScores,
+    PublicBytes,
+    RevealedGradient,
+    RowNumbers,
+)
+from taciturn.protocol.party_group import NO_MASKS, ZeroSum
+from taciturn.protocol.scales import Scales
+from taciturn.protocol.scores import receive_scores
+from taciturn.protocol.steps import Program, Send, receive, send
+from taciturn.protocol.table_shape import EncodedTable, TableShape
+from taciturn.protocol.terms import Terms, agree
 from taciturn.rng import KEY_BYTES, KeyedEntropy
-from taciturn.settings import Settings
+from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy, arrange, load_raw
 from tests.packing import Seen, Stack, stacked
 from tests.protocol.parties import Tables, agreement

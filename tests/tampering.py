@@ -13,18 +13,15 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from taciturn.errors import ConfigError, SignatureError
-from taciturn.jobs.agreement import proposal_text, signature_block, signed
-from taciturn.jobs.agreement import propose_agreement as propose
-from taciturn.party import (
-    AgreementFile,
-    PartyConfig,
-    Signature,
-    day,
-    load_tables,
-    signer,
-    statement,
-)
-from taciturn.transport import Credentials, load_credentials, make_certificates
+from taciturn.jobs.agreement.propose import proposal_text, propose
+from taciturn.jobs.agreement.sign import signature_block, signed
+from taciturn.party.agreement_check import day, statement
+from taciturn.party.agreement_file import AgreementFile, Signature
+from taciturn.party.config import PartyConfig
+from taciturn.party.credentials import signer
+from taciturn.party.tables import load_tables
+from taciturn.transport.certs import make_certificates
+from taciturn.transport.tls import Credentials, load_credentials
 from tests.certificates import issue_again
 from tests.party.sides import NEWTON, write_config, write_tables
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import taciturn
-from taciturn.engine import Transcript, TranscriptFile
+from taciturn.engine.transcript import Transcript, TranscriptFile
 from taciturn.errors import BudgetExceeded, ConfigError, TranscriptError
 from tests.expected import refused
 from tests.seldom import seldom

@@ -22,8 +22,8 @@ from typer.main import get_command
 
 import taciturn
 from taciturn.__main__ import run
-from taciturn.cli import COMMANDS, app_of
-from taciturn_audit import demo
+from taciturn.cli.app import app_of, own_commands
+from taciturn_audit.cli import demo
 from taciturn_paper import encryption
 from tests.modules import module_of
 from tests.waiting import HANG
@@ -118,7 +118,7 @@ def commands() -> list[tuple[str, Any]]:
             return [(name, command)]
         return [pair for child in children for pair in below(children[child], f"{name} {child}")]
 
-    return below(get_command(app_of(*COMMANDS)), "")
+    return below(get_command(app_of(*own_commands())), "")
 
 
 @pytest.mark.parametrize(("name", "parsed"), commands())

@@ -13,9 +13,10 @@ import polars as pl
 import pytest
 
 from taciturn.errors import StateError
-from taciturn.model import ModelShare
-from taciturn.party import PartyConfig, load_tables
-from taciturn.protocol import Boundary
+from taciturn.model.share import ModelShare
+from taciturn.party.config import PartyConfig
+from taciturn.party.tables import load_tables
+from taciturn.protocol.events import Boundary
 from tests.expected import refused
 from tests.jobs.serve.postgres import postgres
 from tests.jobs.serve.services import furnish, started

@@ -15,7 +15,7 @@ import pytest
 
 from taciturn import errors
 from taciturn.__main__ import run
-from taciturn.privacy import MECHANISMS
+from taciturn.privacy.registry import MECHANISMS
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

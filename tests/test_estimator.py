@@ -28,9 +28,9 @@ from sklearn.utils.estimator_checks import (
 import taciturn
 from taciturn.errors import ColumnError, ConfigError, DataError
 from taciturn.estimator import VerticalLogisticRegression
-from taciturn.jobs.train import simulate_training
-from taciturn.numerics import LearningRate, Penalty, train_centralised
-from taciturn.protocol import Progress
+from taciturn.jobs.train.simulation import simulate_training
+from taciturn.numerics.logistic import LearningRate, Penalty, train_centralised
+from taciturn.protocol.events import Progress
 from tests.expected import refused
 
 QUICK = VerticalLogisticRegression(scheme="clear")

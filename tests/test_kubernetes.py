@@ -15,8 +15,8 @@ import polars as pl
 import pytest
 import yaml
 
-from taciturn.model import ModelShare
-from taciturn.transport import make_certificates
+from taciturn.model.share import ModelShare
+from taciturn.transport.certs import make_certificates
 from tests.party.sides import write_tables
 from tests.system import NOT_TESTED, free_port
 from tests.test_two_machines import unit

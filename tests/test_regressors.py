@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import taciturn
 from taciturn.errors import ColumnError, ConfigError
 from taciturn.regressors import VerticalGammaRegressor, VerticalPoissonRegressor, VerticalRidge
-from taciturn.settings import DEFAULT_MECHANISM
+from taciturn.settings.schema import DEFAULT_MECHANISM
 from tests.expected import refused
 
 MODELS: dict[str, Any] = {

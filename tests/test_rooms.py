@@ -19,13 +19,6 @@ AUDIT = ROOT / "audit" / "src" / "taciturn_audit"
 PAPER = ROOT / "paper" / "src" / "taciturn_paper"
 FILES = sorted(path for home in (SOURCE, AUDIT, PAPER) for path in home.rglob("*.py"))
 FOLDERS = sorted({path.parent for path in FILES})
-HOMES = (ROOT / "src", ROOT / "audit" / "src")
-PACKAGES = {
-    ".".join(folder.relative_to(home).parts)
-    for home in HOMES
-    for folder in FOLDERS
-    if folder.is_relative_to(home)
-}
 
 
 def name(path: Path) -> str:
@@ -103,66 +96,35 @@ def test_the_public_names_are_pinned():
     assert all(hasattr(taciturn, name) for name in taciturn.__all__)
 
 
-def deep_imports(path: Path) -> list[str]:
-    """Imports of modules inside a package, but for those that say why above their line."""
+def private_imports(path: Path) -> list[str]:
+    """Imports of private names of ours, but for those that say why above their line."""
     text = path.read_text(encoding="utf-8")
     lines, wrong = text.splitlines(), []
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            modules = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.Import):
-            modules, names = [alias.name for alias in node.names], []
-        else:
+        if not (isinstance(node, ast.ImportFrom) and (node.module or "").startswith("taciturn")):
             continue
-        if lines[node.lineno - 2].lstrip().startswith("# private:"):
-            continue
-        inside = [module for module in modules if is_inside(module)]
-        private = [name for name in names if name.startswith("_") and name != "__version__"]
-        if inside or (private and modules[0].startswith("taciturn")):
-            wrong.append(f"{name(path)}:{node.lineno}: {', '.join(inside or private)}")
+        private = [alias.name for alias in node.names if alias.name.startswith("_")]
+        explained = lines[node.lineno - 2].lstrip().startswith("# private:")
+        if set(private) - {"__version__"} and not explained:
+            wrong.append(f"{name(path)}:{node.lineno}: {', '.join(private)}")
     return wrong
 
 
-def is_inside(module: str) -> bool:
-    """Whether this is a module of a package; those right beneath ``taciturn`` are import points."""
-    above = module.rpartition(".")[0]
-    files = [home.joinpath(*module.split(".")).with_suffix(".py") for home in HOMES]
-    return above in PACKAGES and above != "taciturn" and any(path.is_file() for path in files)
-
-
-def test_tests_import_from_packages():
-    """A module may be renamed, split or moved within its package, and no test knows."""
+def test_a_test_of_a_private_name_gives_its_reason():
     files = sorted((ROOT / "tests").rglob("*.py"))
-    assert [place for path in files for place in deep_imports(path)] == []
+    assert [place for path in files for place in private_imports(path)] == []
 
 
-def test_jobs_know_each_other_by_their_public_names_alone():
-    jobs, wrong = SOURCE / "jobs", []
-    for path in sorted(jobs.rglob("*.py")):
-        own = path.relative_to(jobs).parts[0]
-        for module in imports(path):
-            _, _, job, *inside = module.split(".") if "taciturn.jobs." in module else [""] * 3
-            if job not in (own, "base", "") and inside:
-                wrong += [module] * (jobs / job / f"{inside[0]}.py").is_file()
-    assert wrong == []
-
-
-def test_a_deep_import_is_noticed(tmp_path):
+def test_an_import_of_a_private_name_is_noticed(tmp_path):
     lines = [
-        "from taciturn.errors import ConfigError",
-        "from taciturn.party import PartyConfig",
-        "from taciturn.party.config import PartyConfig",
-        "from taciturn.party import config",
-        "import taciturn.party.config",
+        "from taciturn.rng import Entropy",
         "from taciturn.rng import _ByteSource",
         "# private: shown here",
         "from taciturn.rng import _ByteSource",
     ]
-    path = tmp_path / "deep.py"
+    path = tmp_path / "private.py"
     path.write_text("\n".join(lines), encoding="utf-8")
-    noticed = [int(place.split(":")[1]) for place in deep_imports(path)]
-    assert noticed == [3, 4, 5, 6]
+    assert [int(place.split(":")[1]) for place in private_imports(path)] == [2]
 
 
 def test_a_party_loads_no_attack_no_audit_and_nothing_that_draws():

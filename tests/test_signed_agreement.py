@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from taciturn.errors import SignatureError
-from taciturn.model import ModelShare
-from taciturn.party import AgreementFile
+from taciturn.model.share import ModelShare
+from taciturn.party.agreement_file import AgreementFile
 from tests.tampering import NAMED, Scene
 from tests.test_two_machines import Terminal, both, free_port, steps
 

@@ -14,8 +14,9 @@ import polars as pl
 import pytest
 
 from taciturn.arrays import FloatArray
-from taciturn.model import ModelShare, whole_model
-from taciturn.numerics import auc
+from taciturn.model.share import ModelShare
+from taciturn.model.whole import whole_model
+from taciturn.numerics.metrics import auc
 from tests.system import free_port
 from tests.test_two_machines import Terminal, accept_exposure
 from tests.waiting import HANG

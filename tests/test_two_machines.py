@@ -19,11 +19,15 @@ import pytest
 
 import taciturn
 from taciturn import errors
-from taciturn.cli import BEAT_SECONDS
-from taciturn.data import RowIds
-from taciturn.engine import Transcript
-from taciturn.model import ModelShare, whole_model
-from taciturn.party import BROKEN, AlignedRows, PartyConfig, Trial, template
+from taciturn.cli.console import BEAT_SECONDS
+from taciturn.data.ids import RowIds
+from taciturn.engine.transcript import Transcript
+from taciturn.model.share import ModelShare
+from taciturn.model.whole import whole_model
+from taciturn.party.config import PartyConfig
+from taciturn.party.link import BROKEN
+from taciturn.party.tables import AlignedRows
+from taciturn.party.templates import Trial, template
 from tests.party.sides import in_one_process
 from tests.system import free_port as free_port  # others import it from here
 from tests.waiting import HANG, wait_until

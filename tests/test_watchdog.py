@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from taciturn.cli import ALIVE, Watchdog
+from taciturn.cli.console import ALIVE, Watchdog
 from tests.waiting import HANG
 
 

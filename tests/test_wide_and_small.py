@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import taciturn
-from taciturn.numerics import auc, ks
+from taciturn.numerics.metrics import auc, ks
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "wide-and-small"
 TABLES = runpy.run_path(str(EXAMPLE / "make_tables.py"))

@@ -10,10 +10,11 @@ import pytest
 
 import taciturn
 from taciturn.errors import ConfigError
-from taciturn.model import own_part, own_to_onnx, whole_model, whole_to_onnx
-from taciturn.party import PartyConfig
-from taciturn.privacy import MECHANISMS
-from taciturn.settings import Settings
+from taciturn.model.onnx import own_to_onnx, whole_to_onnx
+from taciturn.model.whole import own_part, whole_model
+from taciturn.party.config import PartyConfig
+from taciturn.privacy.registry import MECHANISMS
+from taciturn.settings.schema import Settings
 from tests.expected import refused
 from tests.jobs.predict.test_sides import shares, trained
 from tests.party.sides import MECHANISMS as AGREEMENTS

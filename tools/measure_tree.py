@@ -1,16 +1,19 @@
-"""Measures a tree of the project: its size, its comments, and what each command loads.
+"""Measure a checkout: lines of each distribution and of its tests, and what each command loads.
 
-Run it with the Python of an environment in which the tree is installed::
+Run it with the Python of an environment in which the checkout is installed::
 
-    .venv/bin/python tools/measure_tree.py [ROOT]
+    .venv/bin/python tools/measure_tree.py [--sizes] [ROOT]
 
-Lines are all lines of ``src``, ``audit/src`` and ``paper/src``; code is a line that is neither
-blank, nor a comment of its own, nor part of a docstring. Times are processor seconds of a new
-process, the best of five.
+A distribution is a folder with a ``pyproject.toml``: the checkout itself (the core), and each of
+its direct subfolders that has one. Lines are all lines of every text file below its ``src``:
+Python, stubs, templates and pages alike; those of its ``tests`` are counted apart. Code is a line
+of a Python file that is neither blank, nor a comment of its own, nor part of a docstring. Times
+are processor seconds of a new process, the best of five; ``--sizes`` leaves them out.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
 import io
 import os
@@ -43,17 +46,41 @@ main()
 """
 
 
-HOMES = {"product": "src", "audit": "audit/src", "paper": "paper/src"}
+CORE = "core"
+_GENERATED = {"__pycache__", ".mypy_cache", ".ruff_cache"}
 
 
-def sources(root: Path) -> dict[str, list[Path]]:
-    """The files of each distribution in a checkout."""
-    homes = {name: root / home for name, home in HOMES.items()}
-    return {name: sorted(home.rglob("*.py")) for name, home in homes.items() if home.exists()}
+def distributions(root: Path) -> dict[str, Path]:
+    """Folder of each distribution of a checkout; its own is ``CORE``."""
+    found = {CORE: root}
+    found |= {path.parent.name: path.parent for path in sorted(root.glob("*/pyproject.toml"))}
+    return found
+
+
+def text_files(folder: Path) -> dict[Path, str]:
+    """Contents of every text file below a folder, generated ones excepted."""
+    found: dict[Path, str] = {}
+    for path in sorted(folder.rglob("*")):
+        inside = path.relative_to(folder).parts
+        if not path.is_file() or any(
+            part in _GENERATED or part.endswith(".egg-info") for part in inside
+        ):
+            continue
+        content = path.read_bytes()
+        try:
+            found[path] = content.decode("utf-8")
+        except UnicodeDecodeError:
+            continue
+    return found
+
+
+def line_count(files: dict[Path, str]) -> int:
+    """Lines of all files together."""
+    return sum(len(text.splitlines()) for text in files.values())
 
 
 def docstring_lines(tree: ast.Module) -> set[int]:
-    """The lines that docstrings cover."""
+    """Line numbers of docstrings."""
     covered: set[int] = set()
     holders = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     for node in ast.walk(tree):
@@ -64,7 +91,7 @@ def docstring_lines(tree: ast.Module) -> set[int]:
 
 
 def function_lengths(tree: ast.Module) -> Iterator[int]:
-    """Lines of each function's body, docstring left out."""
+    """Length in lines of each function's body, without its docstring."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             body = node.body[ast.get_docstring(node) is not None :]
@@ -72,12 +99,12 @@ def function_lengths(tree: ast.Module) -> Iterator[int]:
                 yield (body[-1].end_lineno or 0) - body[0].lineno + 1
 
 
-def measure(files: list[Path]) -> dict[str, float]:
-    """Counts lines, code, comments, functions and classes."""
-    lines = code = comments = classes = 0
+def measure(files: dict[Path, str], tests: dict[Path, str]) -> dict[str, float]:
+    """Figures of one distribution: its text files, and the shape of its Python code."""
+    python = {path: text for path, text in files.items() if path.suffix == ".py"}
+    code = comments = classes = 0
     lengths: list[int] = []
-    for path in files:
-        text = path.read_text(encoding="utf-8")
+    for text in python.values():
         tree = ast.parse(text)
         own = {
             token.start[0]
@@ -86,24 +113,26 @@ def measure(files: list[Path]) -> dict[str, float]:
         }
         rows = text.splitlines()
         blank = {number for number, row in enumerate(rows, 1) if not row.strip()}
-        lines += len(rows)
         comments += len(own)
         code += len(rows) - len(own | blank | docstring_lines(tree))
         classes += sum(isinstance(node, ast.ClassDef) for node in ast.walk(tree))
         lengths.extend(function_lengths(tree))
     return {
-        "files": len(files),
-        "lines": lines,
+        "text files": len(files),
+        "lines of all text files": line_count(files),
+        "Python files": len(python),
+        "lines of Python files": line_count(python),
         "code": code,
         "comments per 100 lines of code": round(100 * comments / code, 1),
         "median function": statistics.median(lengths),
         "longest function": max(lengths),
-        "classes per file": round(classes / len(files), 1),
+        "classes per file": round(classes / len(python), 1),
+        "lines of tests": line_count(tests),
     }
 
 
 def processor_seconds(command: list[str], folder: Path) -> float:
-    """The least processor time of a few turns."""
+    """Processor time of a command: the least of a few runs."""
     best = float("inf")
     for _ in range(TURNS):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -114,7 +143,7 @@ def processor_seconds(command: list[str], folder: Path) -> float:
 
 
 def loaded(arguments: list[str], folder: Path, lines: dict[str, int]) -> str:
-    """How many of our modules and lines a command loads, and its processor time."""
+    """Modules of the project that a command loads, their lines, and its processor time."""
     run = [sys.executable, "-c", _LOADED, *arguments]
     done = subprocess.run(run, cwd=folder, capture_output=True, text=True, check=False)
     last = [row for row in done.stderr.splitlines() if row.startswith("LOADED")][-1]
@@ -125,40 +154,48 @@ def loaded(arguments: list[str], folder: Path, lines: dict[str, int]) -> str:
 
 
 def installed_size() -> str:
-    """Bytes of everything in this environment's site-packages."""
+    """Size of this environment's site-packages."""
     home = Path(next(path for path in sys.path if path.endswith("site-packages")))
     size = sum(path.stat().st_size for path in home.rglob("*") if path.is_file())
     return f"{size / 1e6:,.0f} MB"
 
 
-def module_lines(files: dict[str, list[Path]], root: Path) -> dict[str, int]:
+def module_lines(distributed: dict[str, dict[Path, str]], homes: dict[str, Path]) -> dict[str, int]:
     """Lines of each module by its dotted name."""
     lines = {}
-    for name, listed in files.items():
-        for path in listed:
-            parts = path.relative_to(root / HOMES[name]).with_suffix("").parts
-            dotted = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-            lines[dotted] = len(path.read_text(encoding="utf-8").splitlines())
+    for name, files in distributed.items():
+        for path, text in files.items():
+            parts = path.relative_to(homes[name] / "src").with_suffix("").parts
+            if path.suffix == ".py":
+                dotted = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+                lines[dotted] = len(text.splitlines())
     return lines
 
 
 def main() -> None:
-    """Prints the figures."""
-    root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parents[1]).resolve()
-    files = sources(root)
-    for name, listed in files.items():
+    """Print the figures of a checkout."""
+    parser = argparse.ArgumentParser(description="Measure a checkout of the project.")
+    parser.add_argument("root", nargs="?", type=Path, default=Path(__file__).parents[1])
+    parser.add_argument("--sizes", action="store_true", help="count lines only, run no command")
+    arguments = parser.parse_args()
+    root = arguments.root.resolve()
+    homes = distributions(root)
+    files = {name: text_files(home / "src") for name, home in homes.items()}
+    for name, home in homes.items():
         print(name)
-        for quantity, value in measure(listed).items():
+        for quantity, value in measure(files[name], text_files(home / "tests")).items():
             print(f"  {quantity:32}{value:>10,}")
-    lines = module_lines(files, root)
+    if arguments.sizes:
+        return
+    lines = module_lines(files, homes)
     folder = Path(os.environ.get("TRIAL", root / "examples" / "two-machines"))
     commands = {
         "--help": ["--help"],
         "train": ["train", "--dataset", "breast-cancer", "--epochs", "1", "--json"],
         "party": ["party", "bob.toml"],
     }
-    for name, arguments in commands.items():
-        print(f"{name:10}{loaded(arguments, folder, lines)}")
+    for name, words in commands.items():
+        print(f"{name:10}{loaded(words, folder, lines)}")
     print(f"installed {installed_size()}")
 
 

@@ -5,17 +5,25 @@ And it shows you whether they could tell anyway.
 
 from __future__ import annotations
 
+import ast
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from taciturn.lazy import lazy_names, origins_in
-
-# Loaded on first use: a party's process must not load attacks, and scikit-learn alone takes a
-# second.
-_load, __dir__ = lazy_names(__name__, __file__)
-_ORIGINS = origins_in(Path(__file__).with_suffix(".pyi"))
+# Public name -> the module that defines it, from the stub that type checkers read. Names are loaded
+# on first use: a party's process must not load attacks, and scikit-learn alone takes a second.
+_ORIGINS = {
+    alias.name: node.module
+    for node in ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")).body
+    if isinstance(node, ast.ImportFrom) and node.module
+    for alias in node.names
+}
 __all__ = sorted(_ORIGINS)
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def __getattr__(name: str) -> object:
@@ -24,10 +32,11 @@ def __getattr__(name: str) -> object:
     from taciturn.extensions import function
     from taciturn.extras import explained
 
-    module, _ = _ORIGINS[name]
+    module = _ORIGINS[name]
     with explained():
         # What another distribution adds is registered by it; the stub only has its type.
-        value = _load(name) if module.startswith("taciturn.") else function(name)
+        ours = module.startswith("taciturn.")
+        value = getattr(import_module(module), name) if ours else function(name)
     globals()[name] = value
     return value
 

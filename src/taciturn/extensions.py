@@ -132,3 +132,20 @@ def not_installed(name: str) -> ConfigError:
         f"{name} is in the distribution taciturn-audit, which is not installed",
         hint=install_hint("audit"),
     )
+
+
+# Sections of a party's file that belong to jobs of this project's other distributions.
+_SECTIONS_ELSEWHERE = {"serve": "ops", "woe": "risk"}
+
+
+def absent_section(name: str, file: str) -> ConfigError | None:
+    """The error for a section of a job that is not installed; None for an unknown section."""
+    extra = _SECTIONS_ELSEWHERE.get(name)
+    if extra is None:
+        return None
+    return ConfigError(
+        f"the section [{name}] belongs to the distribution taciturn-{extra}, which is not "
+        "installed",
+        where=f"{file}, [{name}]",
+        hint=f"{install_hint(extra)}; or leave the section out",
+    )

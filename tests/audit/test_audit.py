@@ -11,17 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.data import LabelTable
-from taciturn.engine import ReportProgress
+from taciturn.data.tables import LabelTable
+from taciturn.engine.callbacks import ReportProgress
 from taciturn.errors import RowOrderError, ShapeError
-from taciturn.numerics import auc_interval, clopper_pearson
-from taciturn.privacy import Unprotected
-from taciturn.protocol import Signal
-from taciturn_audit import Status, Verdict, commoner_label, examine, judge_membership, prior, weigh
-from taciturn_audit import judge_guess as judge
-from taciturn_audit.attacks import ATTACKS, Attack, LabelGuess, MembershipGuess
-from taciturn_audit.results import AttackScore, Control
-from taciturn_audit.views import AliceView
+from taciturn.numerics.intervals import auc_interval, clopper_pearson
+from taciturn.privacy.unprotected import Unprotected
+from taciturn.protocol.observations import Signal
+from taciturn_audit.attacks.base import Attack, LabelGuess
+from taciturn_audit.attacks.membership import MembershipGuess
+from taciturn_audit.attacks.registry import ATTACKS
+from taciturn_audit.judge import commoner_label, judge, judge_membership, prior
+from taciturn_audit.results.audit import AttackScore, Control
+from taciturn_audit.runner import examine
+from taciturn_audit.verdict import Status, Verdict, weigh
+from taciturn_audit.views.alice_view import AliceView
 from tests.audit.attacks.evidence import known_run
 from tests.expected import refused
 

@@ -9,19 +9,17 @@ import pytest
 from numpy.typing import ArrayLike
 
 import taciturn
-from taciturn.data import FeatureTable, LabelTable
-from taciturn.numerics import t_interval
-from taciturn.results import CLEAR, from_record
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.numerics.intervals import t_interval
+from taciturn.results.check import CLEAR
+from taciturn.results.folder import from_record
 from taciturn.rng import KeyedEntropy
 from taciturn.simulation import RunEntropy
-from taciturn_audit import Truth, bob_view, controls, examine_columns, judge_columns
-from taciturn_audit.column_attacks import (
-    COLUMN_ATTACKS,
-    Ambiguity,
-    ColumnEstimate,
-    KnownRows,
-    PredictionAttack,
-)
+from taciturn_audit.column_attacks.base import Ambiguity, ColumnEstimate, KnownRows
+from taciturn_audit.column_attacks.registry import COLUMN_ATTACKS
+from taciturn_audit.column_attacks.regression import PredictionAttack
+from taciturn_audit.column_audit import bob_view, examine_columns
+from taciturn_audit.columns import Truth, controls, judge_columns
 from tests.audit.column_attacks.runs import newton, run
 
 SMALL: dict[str, Any] = {

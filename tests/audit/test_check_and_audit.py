@@ -12,14 +12,15 @@ import numpy as np
 import pytest
 
 import taciturn
-from taciturn.data import LabelTable
+from taciturn.data.tables import LabelTable
 from taciturn.errors import ConfigError, ShapeError
-from taciturn.report import Paragraph
-from taciturn.results import AT_RISK, CLEAR, LEAKS, CheckResult
-from taciturn.settings import Settings
-from taciturn_audit import Rehearsal, Status, conclude, foresee, random_table
-from taciturn_audit.attacks import LabelGuess
-from taciturn_audit.results import AuditResult
+from taciturn.report.blocks import Paragraph
+from taciturn.results.check import AT_RISK, CLEAR, LEAKS, CheckResult
+from taciturn.settings.schema import Settings
+from taciturn_audit.attacks.base import LabelGuess
+from taciturn_audit.rehearsal import Rehearsal, random_table
+from taciturn_audit.results.runs import AuditResult
+from taciturn_audit.verdict import Status, conclude, foresee
 from tests.expected import refused
 
 # Of the rows that an attack speaks about: more, for sure, is called a leak.

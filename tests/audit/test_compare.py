@@ -12,10 +12,12 @@ import polars as pl
 import pytest
 
 import taciturn
-from taciturn.report import Facts, Section, Span, Table, render_html, render_markdown
-from taciturn.results import from_record
-from taciturn_audit.report import compare_blocks, compare_page
-from taciturn_audit.results import Comparison
+from taciturn.report.blocks import Facts, Section, Span, Table
+from taciturn.report.html import render as render_html
+from taciturn.report.markdown import render as render_markdown
+from taciturn.results.folder import from_record
+from taciturn_audit.report.compare import compare_blocks, compare_page
+from taciturn_audit.results.compare import Comparison
 from tests.report.test_terminal import shown
 
 OPTIONS: dict[str, Any] = {"dataset": "breast-cancer", "epochs": 2, "scheme": "clear", "seed": 3}

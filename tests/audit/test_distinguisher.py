@@ -13,32 +13,34 @@ from scipy.stats import binom
 
 import taciturn
 from taciturn.arrays import IntArray
-from taciturn.crypto import Capacity, ClearScheme, EncryptedVector, TableSize
-from taciturn.crypto.bfv import BfvScheme, BfvSecretKey, KeySeeds
-from taciturn.jobs.train import simulate_training
-from taciturn.results import Look
+from taciturn.crypto.base import Capacity, EncryptedVector, TableSize
+from taciturn.crypto.bfv.keys import BfvScheme, BfvSecretKey
+from taciturn.crypto.bfv.seeds import KeySeeds
+from taciturn.crypto.clear import ClearScheme
+from taciturn.jobs.train.simulation import simulate_training
+from taciturn.results.columns import Look
 from taciturn.rng import Entropy, KeyedEntropy
-from taciturn.settings import Settings
+from taciturn.settings.schema import Settings
 from taciturn.simulation import load_raw
-from taciturn_audit import (
+from taciturn_audit.adversaries import outcome_view
+
+# private: one look and its features, without a training
+from taciturn_audit.distinguishing_game import (
     FALSE_ALARM,
     LEAST_ENTROPY,
     Challenge,
-    Status,
-    apart_sentence,
-    conclude,
+    _look,
+    _shape_features,
+    challenge,
     detectable,
     distinguish,
     needed,
-    outcome_view,
     repeated_blocks,
 )
-from taciturn_audit import train_on_random_labels as challenge
-
-# private: one look and its features, without a training
-from taciturn_audit.distinguishing_game import _look, _shape_features
-from taciturn_audit.results import AuditResult, Distinguisher
-from taciturn_audit.views import AliceView
+from taciturn_audit.results.audit import Distinguisher
+from taciturn_audit.results.runs import AuditResult
+from taciturn_audit.verdict import Status, apart_sentence, conclude
+from taciturn_audit.views.alice_view import AliceView
 
 COINS = KeyedEntropy.from_seed(5)
 # Half of the usual, 60 of them guessed: noticed is what tells nine of ten trainings.

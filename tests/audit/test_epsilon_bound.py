@@ -11,7 +11,7 @@ import pytest
 
 from taciturn.errors import ConfigError, DataError, ShapeError
 from taciturn.rng import Entropy, KeyedEntropy
-from taciturn_audit import (
+from taciturn_audit.epsilon_bound import (
     EpsilonBound,
     Sampler,
     epsilon_lower_bound,

@@ -9,10 +9,9 @@ import polars as pl
 import pytest
 
 import taciturn
-from taciturn.data import LabelTable
-from taciturn_audit import judge_guess as judge
-from taciturn_audit import prior
-from taciturn_audit.attacks import LabelGuess
+from taciturn.data.tables import LabelTable
+from taciturn_audit.attacks.base import LabelGuess
+from taciturn_audit.judge import judge, prior
 
 
 def rows_of(family: str, rows: int, columns: int) -> pl.DataFrame:

@@ -7,7 +7,7 @@ import math
 import pytest
 
 import taciturn
-from taciturn.privacy import FlippedLabels
+from taciturn.privacy.label_response import FlippedLabels
 from tests.privacy.odds import happens
 
 OPTIONS = {"dataset": "breast-cancer", "mechanism": "label-rr", "scheme": "clear", "seed": 1}

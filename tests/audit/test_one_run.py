@@ -13,10 +13,9 @@ from scipy import special
 
 from taciturn.errors import ConfigError
 from taciturn.rng import KeyedEntropy
-from taciturn_audit import one_run_epsilon
 
 # private: the p-value for itself, against exact binomials
-from taciturn_audit.evidence import _fair_p_value
+from taciturn_audit.evidence import _fair_p_value, one_run_epsilon
 from tests.audit.test_epsilon_bound import most_alarms
 from tests.expected import refused
 

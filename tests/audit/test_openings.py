@@ -11,21 +11,17 @@ import polars as pl
 import pytest
 
 import taciturn
-from taciturn.jobs.train import simulate_training
-from taciturn.results import from_record
+from taciturn.jobs.train.simulation import simulate_training
+from taciturn.results.folder import from_record
 from taciturn.rng import KeyedEntropy
-from taciturn.settings import Settings, Study
+from taciturn.settings.schema import Settings
+from taciturn.settings.study import Study
 from taciturn.simulation import RunEntropy, load_raw
-from taciturn_audit import (
-    FurtherTrainings,
-    OpeningsAudit,
-    Truth,
-    audit_study,
-    held_out_view,
-    judge_opened,
-)
-from taciturn_audit.column_attacks import SeveralModelsAttack
-from taciturn_audit.results import OpeningFindings
+from taciturn_audit.column_attacks.opened_scores import SeveralModelsAttack
+from taciturn_audit.columns import Truth
+from taciturn_audit.further_trainings import FurtherTrainings
+from taciturn_audit.openings_audit import OpeningsAudit, audit_study, held_out_view, judge_opened
+from taciturn_audit.results.openings import OpeningFindings
 
 OPTIONS: dict[str, Any] = {
     "label": "label",

@@ -11,11 +11,11 @@ import polars as pl
 import pytest
 
 import taciturn
-from taciturn.data import LabelTable
+from taciturn.data.tables import LabelTable
 from taciturn.errors import ConfigError
-from taciturn.results import AT_RISK, CLEAR, LEAKS, CheckResult
-from taciturn.settings import Settings
-from taciturn_audit import Rehearsal, random_table
+from taciturn.results.check import AT_RISK, CLEAR, LEAKS, CheckResult
+from taciturn.settings.schema import Settings
+from taciturn_audit.rehearsal import Rehearsal, random_table
 from tests.expected import refused
 from tests.party.sides import MECHANISMS, write_config, write_tables
 

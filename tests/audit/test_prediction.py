@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 
 import taciturn
-from taciturn.data import FeatureTable
-from taciturn.engine import run_pair
-from taciturn.numerics import FixedPoint
-from taciturn.protocol import Scales, Terms, WeightShare
-from taciturn.protocol import agree_terms as agree
-from taciturn.protocol.alice import RevealedResponder, SealedResponder, answer_rows
-from taciturn.protocol.bob import RevealedRequester, ask_rows, score_requester
+from taciturn.data.tables import FeatureTable
+from taciturn.engine.pair import run_pair
+from taciturn.numerics.fixedpoint import FixedPoint
+from taciturn.protocol.alice.scoring import RevealedResponder, SealedResponder, answer_rows
+from taciturn.protocol.bob.scoring import RevealedRequester, ask_rows, score_requester
+from taciturn.protocol.outcome import WeightShare
+from taciturn.protocol.scales import Scales
+from taciturn.protocol.terms import Terms, agree
 from taciturn.rng import KeyedEntropy
-from taciturn.settings import Settings
+from taciturn.settings.schema import Settings
 from tests.protocol.parties import NOISE, NOISE_KEY
 
 COLUMNS = 5

@@ -11,28 +11,25 @@ from typing import Any
 import pytest
 
 import taciturn
-from taciturn.engine import Recorder, Transcript, run_pair
+from taciturn.engine.pair import run_pair
+from taciturn.engine.transcript import Recorder, Transcript
 from taciturn.errors import FileError, RowOrderError, TranscriptError
-from taciturn.jobs.train import TrainJob
-from taciturn.model import ModelShare
-from taciturn.party import PartyConfig
-from taciturn.report import render_html, render_markdown
-from taciturn.results import from_record
+from taciturn.jobs.train.job import TrainJob
+from taciturn.model.share import ModelShare
+from taciturn.party.config import PartyConfig
+from taciturn.report.html import render as render_html
+from taciturn.report.markdown import render as render_markdown
+from taciturn.results.folder import from_record
 from taciturn.rng import KeyedEntropy
-from taciturn_audit import (
-    GuessesFile,
-    OtherSide,
-    RecordedSession,
-    Status,
-    audit_guesses,
-    audit_recording,
-    before_judgement,
-    conclude_session,
-    examine,
-)
-from taciturn_audit.report import session_blocks, session_page
-from taciturn_audit.results import Findings, SessionAudit
-from taciturn_audit.views import AliceView
+from taciturn_audit.guesses import GuessesFile
+from taciturn_audit.recorded import audit_guesses, audit_recording
+from taciturn_audit.recording import OtherSide, RecordedSession
+from taciturn_audit.report.session import session_blocks, session_page
+from taciturn_audit.results.audit import Findings
+from taciturn_audit.results.session import SessionAudit
+from taciturn_audit.runner import examine
+from taciturn_audit.verdict import Status, before_judgement, conclude_session
+from taciturn_audit.views.alice_view import AliceView
 from tests.expected import refused
 from tests.modules import module_of
 from tests.party.sides import MECHANISMS, run_both, write_config, write_tables

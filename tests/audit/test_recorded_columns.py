@@ -11,16 +11,20 @@ import numpy as np
 import pytest
 
 import taciturn
-from taciturn.engine import Callbacks, Transcript
+from taciturn.engine.callbacks import Callbacks
+from taciturn.engine.transcript import Transcript
 from taciturn.errors import FileError, TranscriptError
-from taciturn.protocol import KeyOffer, PublicBytes, encode
-from taciturn.protocol.bob import BatchScored, BobObservation, DirectionScored
-from taciturn.report import render_html
-from taciturn.results import from_record
-from taciturn_audit import RecordedSession, Status, conclude_columns_of, explained
-from taciturn_audit.report import session_blocks, session_page
-from taciturn_audit.results import SessionAudit
-from taciturn_audit.views import BobView
+from taciturn.protocol.bob.observations import BatchScored, BobObservation, DirectionScored
+from taciturn.protocol.codec import encode
+from taciturn.protocol.messages import KeyOffer, PublicBytes
+from taciturn.report.html import render as render_html
+from taciturn.results.folder import from_record
+from taciturn_audit.columns import explained
+from taciturn_audit.recording import RecordedSession
+from taciturn_audit.report.session import session_blocks, session_page
+from taciturn_audit.results.session import SessionAudit
+from taciturn_audit.verdict import Status, conclude_columns_of
+from taciturn_audit.views.bob_view import BobView
 from tests.expected import refused
 from tests.party.sides import (
     MECHANISMS,

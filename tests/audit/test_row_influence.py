@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from taciturn.privacy import OPENING_ROWS
-from taciturn_audit import RowInfluence, measure_influence
+from taciturn.privacy.openings import OPENING_ROWS
+from taciturn_audit.row_influence import RowInfluence, measure_influence
 from taciturn_paper.known_others import CHOSEN, HONEST, candidates, stated_bits
 
 

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.protocol import ZeroSum
-from taciturn.results import Separation
-from taciturn_audit import FALSE_ALARM, answers_of, separate
+from taciturn.protocol.party_group import ZeroSum
+from taciturn.results.columns import Separation
+from taciturn_audit.distinguishing_game import FALSE_ALARM
+from taciturn_audit.separation import answers_of, separate
 from tests.audit.views.several import NEWTON, Several, several
 
 PASSES = {**NEWTON, "batch_size": 200, "epochs": 6}

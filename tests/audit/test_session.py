@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import taciturn
-from taciturn.data import LabelTable
-from taciturn.privacy import Statement
+from taciturn.data.tables import LabelTable
+from taciturn.privacy.events import Statement
 from taciturn.rng import KeyedEntropy
-from taciturn_audit import epsilon_evidence as evidence
-from taciturn_audit.attacks import LabelGuess
+from taciturn_audit.attacks.base import LabelGuess
+from taciturn_audit.evidence import evidence
 
 
 def audited(**options: Any) -> dict[str, Any]:

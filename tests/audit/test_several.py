@@ -10,17 +10,15 @@ import pytest
 
 import taciturn
 from taciturn.__main__ import run as run_command
-from taciturn.data import FeatureTable, LabelTable
+from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import ConfigError
 from taciturn.rng import KeyedEntropy
-from taciturn_audit import (
-    Truth,
-    distinguish,
-    examine_columns,
-    judge_columns,
-    members,
-)
-from taciturn_audit.column_attacks import DiscreteAttack, KnownRows
+from taciturn_audit.adversaries import members
+from taciturn_audit.column_attacks.base import KnownRows
+from taciturn_audit.column_attacks.discrete import DiscreteAttack
+from taciturn_audit.column_audit import examine_columns
+from taciturn_audit.columns import Truth, judge_columns
+from taciturn_audit.distinguishing_game import distinguish
 from taciturn_paper.exposure import Exposed, numeric_table
 from tests.audit.column_attacks.runs import newton
 from tests.audit.views.several import NEWTON, Several, several

@@ -9,13 +9,15 @@ import polars as pl
 import pytest
 
 import taciturn
-from taciturn.data import LabelTable
-from taciturn.numerics import auc_interval
-from taciturn.results import LEAKS
-from taciturn_audit import Guesses, Status, conclude, prior, weigh
-from taciturn_audit import judge_guess as judge
-from taciturn_audit.attacks import LabelGuess
-from taciturn_audit.results import AttackScore, AuditResult, Control
+from taciturn.data.tables import LabelTable
+from taciturn.numerics.intervals import auc_interval
+from taciturn.results.check import LEAKS
+from taciturn_audit.attacks.base import LabelGuess
+from taciturn_audit.judge import judge, prior
+from taciturn_audit.results.audit import AttackScore, Control
+from taciturn_audit.results.runs import AuditResult
+from taciturn_audit.runner import Guesses
+from taciturn_audit.verdict import Status, conclude, weigh
 from tests.seldom import seldom
 
 ROWS, COLUMNS, POSITIVES = 1200, 66, 26

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 import taciturn
-from taciturn.results import AT_RISK, CLEAR
-from taciturn_audit.results import AuditResult
+from taciturn.results.check import AT_RISK, CLEAR
+from taciturn_audit.results.runs import AuditResult
 from tests.audit.attacks.evidence import numbers
 
 ALICE = "age,income,place"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from taciturn.engine import Transcript
-from taciturn.party import PartyConfig
+from taciturn.engine.transcript import Transcript
+from taciturn.party.config import PartyConfig
 from taciturn.party.tables import load_tables
 from taciturn_audit.views.alice_view import AliceView
 from tests.party.consent.test_score_budget import HELD_OUT, furnish

@@ -13,23 +13,20 @@ import pytest
 
 import taciturn
 from taciturn.__main__ import run
-from taciturn.jobs.woe import (
-    TrainingRows,
-    WoeResult,
-    converse,
-    information_value,
-    weights_of_evidence,
-)
-from taciturn.report import render_html
-from taciturn.report import render_markdown as to_markdown
-from taciturn.results import ResultFolder, from_record, run_folders
+from taciturn.jobs.woe.result import WoeResult
+from taciturn.jobs.woe.simulation import TrainingRows, converse
+from taciturn.jobs.woe.weights import information_value, weights_of_evidence
+from taciturn.report.html import render as render_html
+from taciturn.report.markdown import render as to_markdown
+from taciturn.results.figures import parts_of
+from taciturn.results.folder import ResultFolder, from_record, run_folders
 from taciturn.rng import KeyedEntropy
-from taciturn.runs import parts_of
-from taciturn.settings import Settings
+from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy, load_raw
-from taciturn_audit import audit_woe, judge_guess
-from taciturn_audit.report import woe_audit_page
-from taciturn_audit.results import WoeAudit
+from taciturn_audit.judge import judge as judge_guess
+from taciturn_audit.report.woe import woe_audit_page
+from taciturn_audit.results.woe_audit import WoeAudit
+from taciturn_audit.woe import audit_woe
 from tests.modules import module_of
 
 COMMON = "--dataset breast-cancer --scheme clear --seed 1 --alice-columns 5"

@@ -16,8 +16,11 @@ import tenseal.sealapi as sealapi
 from scipy.fft import irfft, rfft
 
 from taciturn.arrays import FloatArray, IntArray, WordArray
-from taciturn.crypto import EncryptedAnswer
-from taciturn.crypto.bfv import DEGREE, SEED_BYTES, BfvSecretKey, Layout
+from taciturn.crypto.base import EncryptedAnswer
+from taciturn.crypto.bfv.keys import BfvSecretKey
+from taciturn.crypto.bfv.layout import Layout
+from taciturn.crypto.bfv.parameters import DEGREE
+from taciturn.crypto.bfv.seal import SEED_BYTES
 
 _PIECE = 20
 

@@ -12,8 +12,8 @@ from typing import Any, cast
 import numpy as np
 from distributed import WorkerPlugin
 
-from taciturn.crypto import Address
-from taciturn.crypto.bfv import Frame, Job
+from taciturn.crypto.bfv.workers import Frame, Job
+from taciturn.crypto.cluster import Address
 from tests.modules import module_of
 
 

@@ -7,19 +7,19 @@ from functools import lru_cache
 import numpy as np
 
 from taciturn.arrays import IntArray
-from taciturn.crypto import (
+from taciturn.crypto.base import (
     Capacity,
-    ClearScheme,
     EncryptedAnswer,
     EncryptedVector,
     Mask,
-    PaillierScheme,
     PublicKey,
     Scheme,
     SecretKey,
     Table,
 )
-from taciturn.crypto.bfv import BfvScheme
+from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.crypto.clear import ClearScheme
+from taciturn.crypto.paillier import PaillierScheme
 from taciturn.rng import Entropy, KeyedEntropy
 
 SMALL = 512

@@ -9,17 +9,10 @@ from gmpy2 import mpz
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.crypto import (
-    Capacity,
-    Ladder,
-    Packing,
-    SubsetTables,
-    block_sizes,
-    draw_prime,
-    has_small_factor,
-    looks_prime,
-    product_of_powers,
-)
+from taciturn.crypto.base import Capacity
+from taciturn.crypto.multiexp import Ladder, SubsetTables, block_sizes, product_of_powers
+from taciturn.crypto.paillier import Packing
+from taciturn.crypto.trapdoor import draw_prime, has_small_factor, looks_prime
 from taciturn.errors import CryptoError
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused

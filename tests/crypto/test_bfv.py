@@ -15,16 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from taciturn.arrays import IntArray
-from taciturn.crypto import Capacity, EncryptedAnswer, EncryptedVector
-from taciturn.crypto.bfv import (
-    DEGREE,
-    LEAST_LEAK_BITS,
-    STANDARD,
-    BfvScheme,
-    BfvSecretKey,
-    Layout,
-    Seal,
-)
+from taciturn.crypto.base import Capacity, EncryptedAnswer, EncryptedVector
+from taciturn.crypto.bfv.keys import BfvScheme, BfvSecretKey
+from taciturn.crypto.bfv.layout import Layout
+from taciturn.crypto.bfv.parameters import DEGREE, LEAST_LEAK_BITS, STANDARD
+from taciturn.crypto.bfv.seal import Seal
 from taciturn.errors import CryptoError
 from taciturn.rng import SystemEntropy
 from tests.crypto.bfv_noise import (

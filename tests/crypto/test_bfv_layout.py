@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taciturn.arrays import IntArray
-from taciturn.crypto.bfv import DEGREE, MOST_EXTRA_PIECES, Layout, most_pieces
+from taciturn.crypto.bfv.layout import Layout
+from taciturn.crypto.bfv.parameters import DEGREE, MOST_EXTRA_PIECES, most_pieces
 
 LIMIT = 1 << 20
 """Entries: a sum of 8192 products of two of them is exact in int64."""

@@ -8,20 +8,20 @@ from math import comb, log2, pi, prod
 import numpy as np
 import pytest
 
-from taciturn.crypto import Capacity, Wrapping
-from taciturn.crypto.bfv import (
+from taciturn.crypto.base import Capacity, Wrapping
+from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.crypto.bfv.layout import Layout
+from taciturn.crypto.bfv.parameters import (
     DEGREE,
     LEAST_FAILURE_BITS,
     MARGIN,
     MOST_PRIME_BITS,
     STANDARD,
-    BfvScheme,
-    Layout,
-    Seal,
     flood_half,
     most_pieces,
     require_fit,
 )
+from taciturn.crypto.bfv.seal import Seal
 from taciturn.errors import CryptoError
 from taciturn.rng import SystemEntropy
 from tests.expected import refused

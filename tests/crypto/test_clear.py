@@ -5,14 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taciturn.crypto import (
-    OFFERED_BITS,
-    SCHEMES,
-    Capacity,
-    ClearScheme,
-    exact_product,
-    scheme,
-)
+from taciturn.crypto.base import Capacity
+from taciturn.crypto.clear import ClearScheme, exact_product
+from taciturn.crypto.paillier import OFFERED_BITS
+from taciturn.crypto.registry import SCHEMES, scheme
 from taciturn.errors import ConfigError
 from taciturn.rng import KeyedEntropy
 from tests.crypto.schemes import oracle

@@ -9,16 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn import crypto
-from taciturn.crypto import TableSize, Wrapping
-from taciturn.crypto.bfv import DEGREE, BfvScheme, BfvSecretKey, ByteReader, Job, Tiling
+from taciturn.crypto import cluster
+from taciturn.crypto.base import TableSize, Wrapping
+from taciturn.crypto.bfv.keys import BfvScheme, BfvSecretKey
+from taciturn.crypto.bfv.layout import Tiling
+from taciturn.crypto.bfv.parameters import DEGREE
+from taciturn.crypto.bfv.seal import ByteReader
+from taciturn.crypto.bfv.workers import Job
 from taciturn.errors import ClusterError
 from taciturn.memmap import create
 from taciturn.rng import SystemEntropy
 from tests.crypto.schemes import transposed_product
 from tests.crypto.test_tables import entries
 from tests.expected import refused
-from tests.modules import module_of
 from tests.test_two_machines import free_port
 from tests.waiting import wait_until
 
@@ -34,8 +37,8 @@ def held(dask_worker: Any) -> int:
 
 
 @pytest.fixture(scope="module")
-def engine() -> Iterator[crypto.DaskEngine]:
-    with crypto.on_this_machine(2) as engine:
+def engine() -> Iterator[cluster.DaskEngine]:
+    with cluster.on_this_machine(2) as engine:
         yield engine
 
 
@@ -94,25 +97,25 @@ def test_a_worker_that_is_killed_amid_a_pass_changes_nothing(engine, tmp_path):
 def test_what_goes_to_workers_shows_nothing_in_a_log():
     job = Job("rows", {}, (memoryview(b"a mask"),))
     for shown in (
-        repr(module_of(crypto.Address)._Held("1", job)),
-        repr(module_of(crypto.Address)._Task(job)),
+        repr(cluster._Held("1", job)),
+        repr(cluster._Task(job)),
     ):
         assert "mask" not in shown
-    sent = pickle.loads(pickle.dumps(module_of(crypto.Address)._Task(job)))  # noqa: S301 - our own
+    sent = pickle.loads(pickle.dumps(cluster._Task(job)))  # noqa: S301 - our own
     assert sent.job.frames == (b"a mask",)
 
 
 def test_an_address_where_nobody_listens(monkeypatch):
-    monkeypatch.setattr(module_of(crypto.Address), "CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 0.5)
     address = f"tcp://127.0.0.1:{free_port()}"
     with refused(ClusterError) as raised:
-        crypto.connected(crypto.Address(address)).__enter__()
+        cluster.connected(cluster.Address(address)).__enter__()
     assert raised.value.where == address
 
 
 @pytest.mark.slow  # a cluster of its own
 def test_workers_that_end_one_after_the_other_at_one_share_are_named():
-    with crypto.on_this_machine(1) as engine:
+    with cluster.on_this_machine(1) as engine:
         crew = engine.pool([lambda: Job("deadly", {})])
         from tests.crypto.cluster_plugins import Deadly
 

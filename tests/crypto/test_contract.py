@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from taciturn.crypto import Capacity, EncryptedAnswer, EncryptedVector, Mask
+from taciturn.crypto.base import Capacity, EncryptedAnswer, EncryptedVector, Mask
 from taciturn.errors import CryptoError
 from taciturn.rng import KeyedEntropy, SystemEntropy
 from tests.crypto.schemes import (

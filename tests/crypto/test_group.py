@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taciturn.crypto import ELEMENT_BYTES, ORDER, Scalar, hashed, raised, require_elements
+from taciturn.crypto.group import ELEMENT_BYTES, ORDER, Scalar, hashed, raised, require_elements
 from taciturn.errors import CryptoError
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kstest
 
-from taciturn.crypto.bfv import STANDARD, Flood, Grid, Multiplier, Seal, lowered
+from taciturn.crypto.bfv.modular import Flood, Grid, Multiplier, lowered
+from taciturn.crypto.bfv.parameters import STANDARD
+from taciturn.crypto.bfv.seal import Seal
 from taciturn.rng import KeyedEntropy
 
 PRIMES = Seal(STANDARD, 1 << 50).primes[:-1]

@@ -11,24 +11,21 @@ import pytest
 from scipy.stats import kstest
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.crypto import ClearSlots, EncryptedAnswer, EncryptedVector, SlotScheme
-from taciturn.crypto.bfv import (
+from taciturn.crypto.base import EncryptedAnswer, EncryptedVector, SlotScheme
+from taciturn.crypto.bfv.modular import Flood, Grid, Multipliers
+from taciturn.crypto.bfv.parameters import (
     DEGREE,
     NARROW,
     NARROW_MODULI,
-    BfvSlots,
-    ByteReader,
-    Flood,
-    Grid,
-    Multipliers,
-    NarrowSecretKey,
-    NarrowSlots,
-    Transform,
     flood_half,
     narrow_modulus,
     narrow_right_bits,
     slot_noise,
 )
+from taciturn.crypto.bfv.seal import ByteReader
+from taciturn.crypto.bfv.slots import BfvSlots, NarrowSecretKey, NarrowSlots
+from taciturn.crypto.bfv.transform import Transform
+from taciturn.crypto.clear import ClearSlots
 from taciturn.errors import CryptoError
 from taciturn.rng import KeyedEntropy, SystemEntropy
 from tests.crypto.bfv_noise import Opened, first_primes

@@ -10,16 +10,9 @@ import numpy as np
 import pytest
 from gmpy2 import mpz
 
-from taciturn.crypto import (
-    Capacity,
-    EncryptedAnswer,
-    EncryptedVector,
-    PaillierScheme,
-    PaillierSecretKey,
-    Trapdoor,
-    generate_for_tests,
-    suitable,
-)
+from taciturn.crypto.base import Capacity, EncryptedAnswer, EncryptedVector
+from taciturn.crypto.paillier import PaillierScheme, PaillierSecretKey, generate_for_tests
+from taciturn.crypto.trapdoor import Trapdoor, suitable
 from taciturn.errors import CryptoError
 from taciturn.rng import KeyedEntropy, SystemEntropy
 from tests.crypto.schemes import SMALL, answered, exchange, ints, oracle

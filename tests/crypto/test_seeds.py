@@ -5,19 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taciturn.crypto.bfv import (
-    DEGREE,
-    SLOT_MODULUS,
-    SLOTS,
-    STANDARD,
-    BfvParameters,
-    KeySeeds,
-    Seal,
-    centred_binomial,
-    products,
-    ternary,
-    uniform_half,
-)
+from taciturn.crypto.bfv.modular import products
+from taciturn.crypto.bfv.parameters import DEGREE, SLOT_MODULUS, SLOTS, STANDARD, BfvParameters
+from taciturn.crypto.bfv.seal import Seal
+from taciturn.crypto.bfv.seeds import KeySeeds, centred_binomial, ternary, uniform_half
 from taciturn.errors import CryptoError
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
-from taciturn.crypto import ExchangeKey, KeyIdentity, fingerprint, verify
+from taciturn.crypto.signatures import ExchangeKey, KeyIdentity, fingerprint, verify
 from taciturn.errors import CryptoError
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused

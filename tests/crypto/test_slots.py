@@ -10,33 +10,25 @@ import pytest
 from scipy.stats import ks_2samp, kstest
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.crypto import (
-    ClearSlots,
-    EncryptedAnswer,
-    EncryptedVector,
-    SlotPublicKey,
-    SlotScheme,
-    looks_prime,
-)
-from taciturn.crypto.bfv import (
+from taciturn.crypto.base import EncryptedAnswer, EncryptedVector, SlotPublicKey, SlotScheme
+from taciturn.crypto.bfv.modular import Grid, block_sums
+from taciturn.crypto.bfv.parameters import (
     DEGREE,
     LEAST_FAILURE_BITS,
     MARGIN,
     SLOT_MODULUS,
     SLOTS,
-    BfvSlots,
-    BfvSlotSecretKey,
-    ByteReader,
-    Grid,
-    SlotEncoder,
-    block_sums,
     flood_half,
     slot_failure_bits,
     slot_leak_bits,
     slot_noise,
 )
+from taciturn.crypto.bfv.seal import ByteReader
+from taciturn.crypto.bfv.slots import BfvSlots, BfvSlotSecretKey, SlotEncoder
+from taciturn.crypto.clear import ClearSlots
+from taciturn.crypto.trapdoor import looks_prime
 from taciturn.errors import CryptoError
-from taciturn.protocol import MOST_WAVES
+from taciturn.protocol.mutual import MOST_WAVES
 from taciturn.rng import Entropy, KeyedEntropy, SystemEntropy
 from tests.crypto.bfv_noise import Opened, first_primes, kept_primes
 from tests.expected import refused

@@ -10,16 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taciturn.arrays import IntArray
-from taciturn.crypto import (
-    Capacity,
-    ClearScheme,
-    EncryptedVector,
-    PaillierScheme,
-    Scheme,
-    TableSize,
-    Wrapping,
-)
-from taciturn.crypto.bfv import DEGREE, BfvScheme, Tiling
+from taciturn.crypto.base import Capacity, EncryptedVector, Scheme, TableSize, Wrapping
+from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.crypto.bfv.layout import Tiling
+from taciturn.crypto.bfv.parameters import DEGREE
+from taciturn.crypto.clear import ClearScheme
+from taciturn.crypto.paillier import PaillierScheme
 from taciturn.errors import CryptoError
 from taciturn.rng import Entropy, KeyedEntropy, SystemEntropy
 from tests.crypto.schemes import key_pair, transposed_product

@@ -9,21 +9,18 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.crypto import TableSize, Wrapping
-from taciturn.crypto.bfv import (
+from taciturn.crypto.base import TableSize, Wrapping
+from taciturn.crypto.bfv.keys import BfvScheme, BfvSecretKey
+from taciturn.crypto.bfv.layout import Tiling
+from taciturn.crypto.bfv.parameters import (
     DEGREE,
     LEAST_FAILURE_BITS,
     LEAST_LEAK_BITS,
     STANDARD,
-    BfvScheme,
-    BfvSecretKey,
-    ByteReader,
-    Seal,
-    TableWorker,
-    TileRows,
-    Tiling,
     flood_half,
 )
+from taciturn.crypto.bfv.seal import ByteReader, Seal
+from taciturn.crypto.bfv.tables import TableWorker, TileRows
 from taciturn.errors import CryptoError
 from taciturn.rng import SystemEntropy
 from tests.crypto.bfv_noise import Opened, first_primes

@@ -12,21 +12,13 @@ import pytest
 from scipy.stats import kstest, spearmanr
 
 from taciturn.arrays import FloatArray, IntArray, WordArray
-from taciturn.crypto import EncryptedAnswer, EncryptedVector, TableSize, Wrapping
-from taciturn.crypto.bfv import (
-    MOST_SHARE_ERROR,
-    SHARED,
-    BfvPublicKey,
-    BfvScheme,
-    BfvSecretKey,
-    ByteReader,
-    KeySeeds,
-    PublicHalf,
-    Seal,
-    Tiling,
-    rounded_fractions,
-    ternary,
-)
+from taciturn.crypto.base import EncryptedAnswer, EncryptedVector, TableSize, Wrapping
+from taciturn.crypto.bfv.keys import BfvPublicKey, BfvScheme, BfvSecretKey
+from taciturn.crypto.bfv.layout import Tiling
+from taciturn.crypto.bfv.modular import rounded_fractions
+from taciturn.crypto.bfv.parameters import MOST_SHARE_ERROR, SHARED
+from taciturn.crypto.bfv.seal import ByteReader, Seal
+from taciturn.crypto.bfv.seeds import KeySeeds, PublicHalf, ternary
 from taciturn.errors import CryptoError
 from taciturn.rng import KeyedEntropy, SystemEntropy
 from tests.crypto.bfv_noise import Opened, kept_primes

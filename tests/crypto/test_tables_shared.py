@@ -12,8 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taciturn.crypto import TableSize, Wrapping
-from taciturn.crypto.bfv import DEGREE, BfvScheme, LocalEngine, TileRows
+from taciturn.crypto.base import TableSize, Wrapping
+from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.crypto.bfv.parameters import DEGREE
+from taciturn.crypto.bfv.tables import TileRows
+from taciturn.crypto.bfv.workers import LocalEngine
 from taciturn.errors import CryptoError
 from taciturn.memmap import create
 from taciturn.rng import SystemEntropy

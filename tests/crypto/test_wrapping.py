@@ -8,8 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taciturn.arrays import IntArray
-from taciturn.crypto import Capacity, PaillierPublicKey, Wrapping
-from taciturn.crypto.bfv import LEAST_FAILURE_BITS, LEAST_LEAK_BITS, STANDARD, require_fit
+from taciturn.crypto.base import Capacity, Wrapping
+from taciturn.crypto.bfv.parameters import (
+    LEAST_FAILURE_BITS,
+    LEAST_LEAK_BITS,
+    STANDARD,
+    require_fit,
+)
+from taciturn.crypto.paillier import PaillierPublicKey
 from taciturn.errors import CryptoError
 from taciturn.rng import Entropy, KeyedEntropy, SystemEntropy
 from tests.crypto.schemes import SCHEMES, key_pair

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from taciturn.dashboard import Address, DashboardState, open_server
+from taciturn.dashboard.dashboard_state import DashboardState
+from taciturn.dashboard.server import Address, open_server
 from taciturn.errors import ConfigError
 from tests.dashboard.clients import served
 from tests.expected import refused

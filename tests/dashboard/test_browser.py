@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from taciturn.dashboard import BobDashboardState, DashboardState, open_server
+from taciturn.dashboard.dashboard_state import BobDashboardState, DashboardState
+from taciturn.dashboard.server import open_server
 from taciturn.errors import PeerAbsent
-from taciturn.protocol import Progress
-from taciturn.results import (
+from taciturn.protocol.events import Progress
+from taciturn.results.parties import (
     CurvePoint,
     GrowingTable,
     LedgerPlanned,

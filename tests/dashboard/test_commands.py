@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from taciturn.__main__ import run
-from taciturn.cli import watched_bar, watched_side
-from taciturn.dashboard import Address, new_token
+from taciturn.cli.dashboard import watched_bar, watched_side
+from taciturn.dashboard.server import Address, new_token
 from taciturn.errors import StateError
-from taciturn.party import PartyConfig
-from taciturn.protocol import Progress
-from taciturn.results import GrowingTable
+from taciturn.party.config import PartyConfig
+from taciturn.protocol.events import Progress
+from taciturn.results.parties import GrowingTable
 from tests.dashboard.clients import Reader
 from tests.party.sides import write_config
 from tests.test_two_machines import free_port

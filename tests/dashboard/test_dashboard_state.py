@@ -12,14 +12,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.dashboard import MOST_LINES, BobDashboardState, DashboardState
-from taciturn.engine import Callbacks
+from taciturn.dashboard.dashboard_state import MOST_LINES, BobDashboardState, DashboardState
+from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import ConnectionLost, PrivacyError
-from taciturn.numerics import evaluate
-from taciturn.party import MetricsPublisher
-from taciturn.privacy import Statement
-from taciturn.protocol import Aligning, Event, HeldOutSeen, Progress, SimulatedStep
-from taciturn.results import (
+from taciturn.numerics.metrics import evaluate
+from taciturn.party.telemetry import MetricsPublisher
+from taciturn.privacy.events import Statement
+from taciturn.protocol.events import Aligning, Event, HeldOutSeen, Progress, SimulatedStep
+from taciturn.results.parties import (
     CurvePoint,
     GrowingTable,
     LedgerPlanned,

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import re
 
-from taciturn.dashboard import dashboard_page as page
+from taciturn.dashboard.server import page
 
 TEXT = page().body.decode()
 

@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from taciturn.dashboard import EVENT_SECONDS, Address, DashboardState, Server
-from taciturn.dashboard import dashboard_page as page
-from taciturn.engine import noop
-from taciturn.protocol import Progress
+from taciturn.dashboard.dashboard_state import DashboardState
+from taciturn.dashboard.server import EVENT_SECONDS, Address, Server, page
+from taciturn.engine.callbacks import noop
+from taciturn.protocol.events import Progress
 from tests.dashboard.clients import Reader, get, said, served
 from tests.modules import module_of
 from tests.waiting import wait_until

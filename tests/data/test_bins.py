@@ -12,7 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taciturn.data import DEFAULTS, BinnedRule, Preparation, PrepareSettings, fit
+from taciturn.data.fitting import PrepareSettings
+from taciturn.data.prepare import Preparation, fit
+from taciturn.data.rules import BinnedRule
+from taciturn.data.user_table import DEFAULTS
 from taciturn.errors import ConfigError
 from tests.expected import refused
 

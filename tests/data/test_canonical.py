@@ -8,8 +8,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.data import Layout, digest, written
-from taciturn.data import canonical_frame as canonical
+from taciturn.data.datasets import Layout, canonical, digest, written
 from taciturn.errors import ColumnError, LabelValueError
 from tests.expected import refused
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.data import Dialect, TableSource, TextColumns, converted, read_frame
+from taciturn.data.csv_files import Dialect, TextColumns, converted
+from taciturn.data.source import TableSource, read_frame
 from taciturn.errors import ColumnError, FileError
 from tests.expected import refused
 from tests.modules import module_of

@@ -11,17 +11,11 @@ import polars as pl
 import pytest
 from sklearn.datasets import load_breast_cancer, load_digits
 
-from taciturn.data import (
-    RawData,
-    RowIds,
-    VerticalData,
-    digest,
-    load,
-    prepare_vertical,
-    random_partition,
-    read_frame,
-)
-from taciturn.data import canonical_frame as canonical
+from taciturn.data.datasets import canonical, digest, load
+from taciturn.data.ids import RowIds
+from taciturn.data.prepare import RawData
+from taciturn.data.source import read_frame
+from taciturn.data.split import VerticalData, prepare_vertical, random_partition
 from taciturn.errors import DatasetUnavailable
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused

@@ -8,10 +8,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from taciturn.data import DEFAULTS, TableSource, fit
+from taciturn.data.prepare import fit
+from taciturn.data.source import TableSource
+from taciturn.data.user_table import DEFAULTS
 from taciturn.errors import ColumnError, ConfigError
-from taciturn.party import AgreementFile, PartyConfig
-from taciturn.settings import Agreement, Settings
+from taciturn.party.agreement_file import AgreementFile
+from taciturn.party.config import PartyConfig
+from taciturn.settings.agreement import Agreement
+from taciturn.settings.schema import Settings
 from tests.expected import refused
 
 HOSTILE = {

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.data import RowIds, row_name
+from taciturn.data.ids import RowIds, row_name
 from taciturn.errors import RowIdError, RowOrderError, ShapeError
 from tests.expected import refused
 from tests.modules import module_of

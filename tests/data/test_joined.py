@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import taciturn
-from taciturn.data import join_tables
+from taciturn.data.joined import join_tables
 from taciturn.errors import ConfigError, DataError
 
 BOB = pl.DataFrame({"id": ["03", "01", "02"], "age": [30, 10, 20], "label": [1, 0, 1]})

@@ -12,7 +12,11 @@ from sklearn.metrics import roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from taciturn.data import DEFAULTS, Dialect, Normalisation, Preparation, TableSource, fit
+from taciturn.data.csv_files import Dialect
+from taciturn.data.ids import Normalisation
+from taciturn.data.prepare import Preparation, fit
+from taciturn.data.source import TableSource
+from taciturn.data.user_table import DEFAULTS
 from tests.messy_tables import STYLES, Pair, messy_pair, with_duplicates
 
 ROWS = 3000

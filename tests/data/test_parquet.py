@@ -10,20 +10,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.data import (
-    DEFAULTS,
-    ChosenRows,
-    ParquetTable,
-    RowIds,
-    TableSource,
-    UserTable,
-    fit,
-    fit_and_prepare,
-    is_parquet,
-    prepared_table,
-    read_frame,
-    user_rows,
-)
+from taciturn.data.ids import RowIds
+from taciturn.data.parquet import ParquetTable, is_parquet
+from taciturn.data.prepare import ChosenRows, fit, fit_and_prepare, prepared_table
+from taciturn.data.source import TableSource, read_frame
+from taciturn.data.user_table import DEFAULTS, UserTable, user_rows
 from taciturn.errors import ColumnError, FileError
 from taciturn.memmap import BLOCK_ROWS, Scratch
 from tests.expected import refused

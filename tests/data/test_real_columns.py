@@ -20,25 +20,14 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from taciturn.data import (
-    DEFAULTS,
-    KINDS,
-    BinnedRule,
-    CategoricalRule,
-    FeatureTable,
-    LabelTable,
-    NumericRule,
-    Preparation,
-    PrepareSettings,
-    Reading,
-    RowIds,
-    Transform,
-    fit,
-    fit_transform,
-    label_name_notes,
-    leakage_notes,
-    winsor_bounds,
-)
+from taciturn.data.column_parsing import Reading
+from taciturn.data.fitting import PrepareSettings
+from taciturn.data.ids import RowIds
+from taciturn.data.prepare import Preparation, fit
+from taciturn.data.rules import BinnedRule, CategoricalRule, NumericRule
+from taciturn.data.tables import FeatureTable, LabelTable, label_name_notes, leakage_notes
+from taciturn.data.transforms import KINDS, Transform, fit_transform, winsor_bounds
+from taciturn.data.user_table import DEFAULTS
 from taciturn.errors import ColumnError, ConfigError, TableError
 from taciturn.setting_syntax import COMMAND_LINE
 from tests.expected import refused

@@ -13,23 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taciturn.data import (
-    DEFAULTS,
-    ChosenRows,
-    Columns,
-    Dialect,
-    DistinctIds,
-    Normalisation,
-    NumericRule,
-    ParquetTable,
-    Preparation,
-    PrepareSettings,
-    RowIds,
-    TableSource,
-    converted,
-    fit,
-    fit_and_prepare,
-)
+from taciturn.data.csv_files import Dialect, converted
+from taciturn.data.fitting import PrepareSettings
+from taciturn.data.ids import DistinctIds, Normalisation, RowIds
+from taciturn.data.parquet import Columns, ParquetTable
+from taciturn.data.prepare import ChosenRows, Preparation, fit, fit_and_prepare
+from taciturn.data.rules import NumericRule
+from taciturn.data.source import TableSource
+from taciturn.data.user_table import DEFAULTS
 from taciturn.errors import ColumnError, RowIdError
 from tests.expected import refused
 

@@ -12,7 +12,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from taciturn.data import Connection, DatabaseQuery, Dialect, RowIds, TableSource
+from taciturn.data.csv_files import Dialect
+from taciturn.data.database import Connection, DatabaseQuery
+from taciturn.data.ids import RowIds
+from taciturn.data.source import TableSource
 from taciturn.errors import ColumnError, ConfigError, DataError, FileError, RowIdError
 from tests.expected import refused
 from tests.jobs.serve.postgres import postgres

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.data import (
+from taciturn.data.prepare import RawData
+from taciturn.data.split import (
     ColumnSplit,
-    LabelTable,
     Partition,
-    RawData,
     deal,
     prepare_vertical,
     random_partition,
     split_columns,
-    user_data,
 )
+from taciturn.data.tables import LabelTable
+from taciturn.data.user_table import user_data
 from taciturn.errors import ColumnError, ConfigError, LabelValueError, ShapeError
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused

@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from taciturn.data import FeatureTable, LabelTable, RowIds, is_pandas, matrix_of, width_notes
+from taciturn.data.frames import is_pandas, matrix_of
+from taciturn.data.ids import RowIds
+from taciturn.data.tables import FeatureTable, LabelTable, width_notes
 from taciturn.errors import (
     ColumnError,
     ConfigError,

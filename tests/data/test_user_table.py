@@ -7,7 +7,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from taciturn.data import DEFAULTS, LabelEncoding, UserTable, fit, user_data
+from taciturn.data.prepare import fit
+from taciturn.data.user_table import DEFAULTS, LabelEncoding, UserTable, user_data
 from taciturn.errors import (
     ColumnError,
     ConfigError,

@@ -18,9 +18,9 @@ import numpy as np
 import pytest
 
 from taciturn.__main__ import run
-from taciturn.crypto import ClearScheme
-from taciturn.data import RowIds
-from taciturn.doctor import (
+from taciturn.crypto.clear import ClearScheme
+from taciturn.data.ids import RowIds
+from taciturn.doctor.machine import (
     NEEDED,
     OLDEST_PYTHON,
     TESTED_PYTHONS,
@@ -28,16 +28,16 @@ from taciturn.doctor import (
     check_datasets,
     check_memory,
     check_packages,
-    check_party,
     check_platform,
     check_processor,
     check_python,
     check_scheme,
 )
-from taciturn.party import AlignedRows
-from taciturn.party.consent import ConsentStore
-from taciturn.results import Finding, Level
-from taciturn.transport import make_certificates
+from taciturn.doctor.party import check_party
+from taciturn.party.consent.store import ConsentStore
+from taciturn.party.tables import AlignedRows
+from taciturn.results.doctor import Finding, Level
+from taciturn.transport.certs import make_certificates
 from tests.party.sides import write_config, write_tables
 from tests.system import small_disk
 from tests.transport.parties import Authority

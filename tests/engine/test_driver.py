@@ -6,18 +6,12 @@ from typing import Any
 
 import pytest
 
-from taciturn.engine import Driver
+from taciturn.engine.driver import Driver
 from taciturn.errors import LocalProtocolError, MalformedFrame, RemoteProtocolError
-from taciturn.protocol import (
-    Event,
-    Hello,
-    PartialScores,
-    Program,
-    Progress,
-    decode,
-    encode,
-    send,
-)
+from taciturn.protocol.codec import decode, encode
+from taciturn.protocol.events import Event, Progress
+from taciturn.protocol.messages import Hello, PartialScores
+from taciturn.protocol.steps import Program, send
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
 from tests.party.talks import alice, bob, residues, scores

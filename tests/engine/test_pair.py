@@ -8,20 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.engine import run_pair
+from taciturn.engine.pair import run_pair
 from taciturn.errors import Deadlock, RemoteProtocolError
-from taciturn.protocol import (
-    EncryptedResidues,
-    Event,
-    Hello,
-    PartialScores,
-    Program,
-    Progress,
-    emit,
-    encode,
-    receive,
-    send,
-)
+from taciturn.protocol.codec import encode
+from taciturn.protocol.events import Event, Progress
+from taciturn.protocol.messages import EncryptedResidues, Hello, PartialScores
+from taciturn.protocol.steps import Program, emit, receive, send
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
 from tests.party.talks import TURNS, alice, bob, residues, scores

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from taciturn.engine import Recorder, Transcript, run_pair
-from taciturn.engine import replay_program as replay
+from taciturn.engine.pair import run_pair
+from taciturn.engine.transcript import Recorder, Transcript, replay
 from taciturn.errors import TranscriptError
-from taciturn.protocol import Event
+from taciturn.protocol.events import Event
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
 from tests.party.talks import TURNS, alice, bob

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from taciturn.engine import MAGIC, MAX_HEADER, Transcript, TranscriptFile
+from taciturn.engine.transcript import MAGIC, MAX_HEADER, Transcript, TranscriptFile
 from taciturn.errors import OutputError, TranscriptError
-from taciturn.protocol import Role
+from taciturn.protocol.messages import Role
 from taciturn.version import FORMAT_VERSION
 from tests.expected import refused
 

@@ -13,15 +13,15 @@ from sklearn.metrics import (
     mean_squared_error,
 )
 
-from taciturn.data import LabelTable
+from taciturn.data.tables import LabelTable
 from taciturn.errors import ConfigError, LabelValueError
-from taciturn.families import FAMILIES, family
-from taciturn.numerics import (
+from taciturn.families.registry import FAMILIES, family
+from taciturn.numerics.likelihood import response_likelihood
+from taciturn.numerics.regression_metrics import (
     RegressionMetrics,
     evaluate_labels,
     labels_loss,
     most_loss,
-    response_likelihood,
 )
 from tests.expected import refused
 

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from taciturn import errors
-from taciturn.engine import Callbacks
+from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import TaciturnError
-from taciturn.party import PartyConfig, open_endpoint
-from taciturn.transport import Endpoints
+from taciturn.party.config import PartyConfig
+from taciturn.party.endpoints import open_endpoint
+from taciturn.transport.channel import Endpoints
 from tests.party.sides import Party, scoring
 from tests.party.sides import training as trained
 from tests.party.wires import HookedEndpoint, Hooks

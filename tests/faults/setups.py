@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from taciturn.engine import Callbacks
-from taciturn.party import PartyConfig
-from taciturn.party.consent import LabelBudget, ScoreBudget
+from taciturn.engine.callbacks import Callbacks
+from taciturn.party.config import PartyConfig
+from taciturn.party.consent.budget import ScoreBudget
+from taciturn.party.consent.label_budget import LabelBudget
 from tests.faults.processes import Work, study, training
 from tests.party import studies
 from tests.party.sides import (

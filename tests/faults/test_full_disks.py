@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from taciturn.errors import OutputError
-from taciturn.party import PartyConfig
-from taciturn.party.consent import ScoreBudget
+from taciturn.party.config import PartyConfig
+from taciturn.party.consent.budget import ScoreBudget
 from tests.faults.setups import pair_is_same, train_on, two_parties
 from tests.faults.trials import Tally, judged
 from tests.jobs.align.test_sides import elements_in_files  # noqa: F401 - a fixture

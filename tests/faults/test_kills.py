@@ -11,13 +11,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.engine import Transcript
+from taciturn.engine.transcript import Transcript
 from taciturn.errors import TaciturnError
-from taciturn.model import ModelShare, whole_model
-from taciturn.numerics import TableSchedule
-from taciturn.party import PartyConfig
-from taciturn.party.consent import ScoreBudget
-from taciturn.protocol import decode
+from taciturn.model.share import ModelShare
+from taciturn.model.whole import whole_model
+from taciturn.numerics.table_schedule import TableSchedule
+from taciturn.party.config import PartyConfig
+from taciturn.party.consent.budget import ScoreBudget
+from taciturn.protocol.codec import decode
 from tests.faults.processes import PartyProcess, prediction, run_with_kills, training
 from tests.faults.setups import SETUPS, Setup
 from tests.faults.trials import Tally, judged

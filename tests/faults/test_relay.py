@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.party import PartyConfig, open_endpoint
+from taciturn.party.config import PartyConfig
+from taciturn.party.endpoints import open_endpoint
 from tests.faults.processes import training
 from tests.faults.setups import pair_is_same, two_parties
 from tests.faults.trials import Tally, judged

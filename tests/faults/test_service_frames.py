@@ -23,11 +23,15 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from taciturn.engine import noop
+from taciturn.engine.callbacks import noop
 from taciturn.errors import PeerAbsent
-from taciturn.jobs.serve import REASONS, FeatureSide, ScoreRequest, ServeSide, Verdict
-from taciturn.party import open_endpoint
-from taciturn.transport import Endpoints
+from taciturn.jobs.serve.alice import FeatureSide
+from taciturn.jobs.serve.batcher import ScoreRequest
+from taciturn.jobs.serve.http.requests import REASONS
+from taciturn.jobs.serve.rounds import Verdict
+from taciturn.jobs.serve.side import ServeSide
+from taciturn.party.endpoints import open_endpoint
+from taciturn.transport.channel import Endpoints
 from tests.jobs.predict.test_sides import trained
 from tests.jobs.serve.services import Running, furnish, started
 from tests.jobs.serve.sides import Stand, alice_side, runs, serve_settings

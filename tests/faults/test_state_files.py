@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.engine import Transcript
+from taciturn.engine.transcript import Transcript
 from taciturn.errors import FileError
 from tests.faults.damage import DAMAGES, damage
 from tests.faults.setups import pair_is_same, state_of, train_on

@@ -9,8 +9,11 @@ import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray
-from taciturn.data import DEFAULTS, INTERCEPT, Preparation, PrepareSettings, RawData, fit
-from taciturn.model import ModelShare
+from taciturn.data.fitting import PrepareSettings
+from taciturn.data.prepare import Preparation, RawData, fit
+from taciturn.data.tables import INTERCEPT
+from taciturn.data.user_table import DEFAULTS
+from taciturn.model.share import ModelShare
 from taciturn.rng import KeyedEntropy
 
 

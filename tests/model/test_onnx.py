@@ -16,21 +16,17 @@ from hypothesis import strategies as st
 
 from taciturn.__main__ import run
 from taciturn.arrays import FloatArray
-from taciturn.data import DEFAULTS, CategoricalRule, NumericRule, Preparation, fit, load
+from taciturn.data.datasets import load
+from taciturn.data.prepare import Preparation, fit
+from taciturn.data.rules import CategoricalRule, NumericRule
+from taciturn.data.user_table import DEFAULTS
 from taciturn.errors import ConfigError
-from taciturn.jobs.scorecard import model_card as card
-from taciturn.model import (
-    ModelPart,
-    ModelShare,
-    WholeModel,
-    input_names,
-    own_part,
-    own_to_onnx,
-    to_sklearn,
-    whole_model,
-    whole_to_onnx,
-)
-from taciturn.numerics import sigmoid
+from taciturn.jobs.scorecard.card import card
+from taciturn.model.onnx import own_to_onnx, whole_to_onnx
+from taciturn.model.share import ModelShare
+from taciturn.model.sklearn import to_sklearn
+from taciturn.model.whole import ModelPart, WholeModel, input_names, own_part, whole_model
+from taciturn.numerics.logistic import sigmoid
 from tests.expected import refused
 from tests.model.models import SHAPES, WAYS, feeds, halves, pair_of, people, share_of, strange
 

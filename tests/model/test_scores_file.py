@@ -7,9 +7,11 @@ import json
 import numpy as np
 import pytest
 
-from taciturn.data import DEFAULTS, fit
+from taciturn.data.prepare import fit
+from taciturn.data.user_table import DEFAULTS
 from taciturn.errors import FileError
-from taciturn.model import ScoredRows, StoredScores, archive_model, scores_path
+from taciturn.model.scores_file import ScoredRows, StoredScores, scores_path
+from taciturn.model.share import archive_model
 from tests.model.models import people, share_of
 
 

@@ -16,11 +16,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.data import DEFAULTS, NumericRule, Preparation, fit
+from taciturn.data.prepare import Preparation, fit
+from taciturn.data.rules import NumericRule
+from taciturn.data.user_table import DEFAULTS
 from taciturn.errors import FileError, OutputError
 from taciturn.files import canonical_json, write_private
-from taciturn.jobs.scorecard import model_card as card
-from taciturn.model import ModelShare, own_part, own_to_onnx
+from taciturn.jobs.scorecard.card import card
+from taciturn.model.onnx import own_to_onnx
+from taciturn.model.share import ModelShare
+from taciturn.model.whole import own_part
 from taciturn.version import __version__
 from tests.expected import refused
 

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.errors import ConfigError, ShapeError
-from taciturn.numerics import batch_count
-from taciturn.numerics import cut_batches as batches
+from taciturn.numerics.logistic import batch_count, batches
 from tests.expected import refused
 
 

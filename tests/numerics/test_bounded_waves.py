@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from taciturn.data import LabelTable
-from taciturn.numerics import (
+from taciturn.data.tables import LabelTable
+from taciturn.numerics.bounded_waves import (
     CAP,
     WAVE_ERROR,
     BoundedWaves,
@@ -16,9 +16,9 @@ from taciturn.numerics import (
     SharedWaves,
     base_loss,
     capped_loss,
-    half_range,
     loss_waves,
 )
+from taciturn.numerics.periodic_sigmoid import half_range
 from taciturn.rng import KeyedEntropy
 
 BINARY = LabelTable.from_data(np.array([1, 0], dtype=np.int8))

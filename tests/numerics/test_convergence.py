@@ -10,22 +10,21 @@ import polars as pl
 import pytest
 
 import taciturn
-from taciturn.data import LabelTable
-from taciturn.families import FAMILIES
-from taciturn.numerics import (
+from taciturn.data.tables import LabelTable
+from taciturn.families.registry import FAMILIES
+from taciturn.numerics.convergence import (
     ENOUGH_PASSES,
     MOST_LOSS,
     MOST_ROW_CHANGE,
     Opened,
     RowChanges,
-    SubspaceSolver,
-    Whitening,
     assess_convergence,
-    optimum,
-    response_likelihood,
     tolerance,
-    weighted_likelihood,
 )
+from taciturn.numerics.likelihood import response_likelihood, weighted_likelihood
+from taciturn.numerics.subspace import SubspaceSolver
+from taciturn.numerics.whitening import Whitening
+from taciturn.numerics.whole_table import optimum
 
 
 def test_a_search_that_settles_has_converged():

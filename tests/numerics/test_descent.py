@@ -16,16 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taciturn.errors import ConfigError
-from taciturn.numerics import (
-    BoundedTable,
-    DescentSolver,
-    label_likelihood,
-    optimum,
-    parties_with_columns,
-    penalised_loss,
-    row_bound,
-    weighted_likelihood,
-)
+from taciturn.numerics.descent import BoundedTable, DescentSolver, parties_with_columns, row_bound
+from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
+from taciturn.numerics.whole_table import optimum, penalised_loss
 from tests.expected import refused
 
 L2 = 0.05

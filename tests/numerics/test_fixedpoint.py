@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from taciturn.errors import ConfigError, DataError, InfiniteValueError, MissingValueError
-from taciturn.numerics import FixedPoint, magnitude_bits
+from taciturn.numerics.fixedpoint import FixedPoint, magnitude_bits
 from tests.expected import refused
 
 VALUES = arrays(

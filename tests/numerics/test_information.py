@@ -9,8 +9,15 @@ import numpy as np
 import pytest
 
 from taciturn.errors import ConfigError
-from taciturn.numerics import Scale, covariance, errors_of, row_information, sigmoid, wald
-from taciturn.numerics import information_matrix as information
+from taciturn.numerics.logistic import sigmoid
+from taciturn.numerics.scorecard import (
+    Scale,
+    covariance,
+    errors_of,
+    information,
+    row_information,
+    wald,
+)
 
 
 @pytest.fixture(scope="module")

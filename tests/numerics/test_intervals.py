@@ -11,7 +11,8 @@ from scipy.stats import binom, binomtest, rankdata
 
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError, DataError
-from taciturn.numerics import auc_interval, clopper_pearson, evaluate, wilson
+from taciturn.numerics.intervals import auc_interval, clopper_pearson, wilson
+from taciturn.numerics.metrics import evaluate
 from tests.expected import refused
 
 

@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 from scipy.special import expit
 
 from taciturn.errors import ShapeError
-from taciturn.numerics import (
+from taciturn.numerics.likelihood import (
     corrected_loss,
     corrected_residue,
     debiased_loss,
     debiased_residue,
-    log_loss,
-    residue,
 )
+from taciturn.numerics.logistic import log_loss, residue
 
 EPSILONS = [0.01, 0.1, 1.0, 3.0, 10.0]
 FINITE = st.floats(-1e6, 1e6)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import IntArray
-from taciturn_audit import kernel, nearest_residues, reduce_basis
+from taciturn_audit.lattice import kernel, nearest_residues, reduce_basis
 
 
 def knapsack(rows: int, columns: int, seed: int) -> IntArray:

@@ -11,15 +11,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from taciturn.errors import ShapeError
-from taciturn.numerics import (
+from taciturn.numerics.likelihood import (
     clip_scores,
     corrected_likelihood,
     corrected_loss,
     corrected_residue,
-    log_loss,
     weighted_likelihood,
-    weighted_residue,
 )
+from taciturn.numerics.logistic import log_loss, weighted_residue
 
 KINDS = {
     "plain": partial(weighted_likelihood, class_weight=None),

@@ -16,7 +16,8 @@ from sklearn.calibration import calibration_curve
 from sklearn.linear_model import LogisticRegression
 
 from taciturn.errors import ConfigError, DataError, LabelValueError, MissingValueError, ShapeError
-from taciturn.numerics import (
+from taciturn.numerics.logistic import sigmoid
+from taciturn.numerics.metrics import (
     accuracy,
     added_auc,
     auc,
@@ -27,9 +28,8 @@ from taciturn.numerics import (
     ks,
     log_odds_shift,
     pr_auc,
-    sigmoid,
 )
-from taciturn.results import record_of
+from taciturn.results.serialise import record_of
 from tests.expected import refused
 
 

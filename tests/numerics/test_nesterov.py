@@ -9,16 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.numerics import (
-    UNIT_BITS,
-    Whitening,
-    fit_on_schedule,
-    label_likelihood,
-    momentum,
-    optimum,
-    penalised_loss,
-    weighted_likelihood,
-)
+from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
+from taciturn.numerics.shared_fraction import UNIT_BITS, momentum
+from taciturn.numerics.whitening import Whitening
+from taciturn.numerics.whole_table import fit_on_schedule, optimum, penalised_loss
 
 ROWS = 60
 

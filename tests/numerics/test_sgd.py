@@ -7,8 +7,7 @@ import pytest
 
 from taciturn.arrays import FloatArray
 from taciturn.errors import ShapeError
-from taciturn.numerics import LearningRate, Penalty, log_loss, train_centralised
-from taciturn.numerics import cut_batches as batches
+from taciturn.numerics.logistic import LearningRate, Penalty, batches, log_loss, train_centralised
 from tests.expected import refused
 
 ROWS, COLUMNS = 200, 4

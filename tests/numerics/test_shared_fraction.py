@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.numerics import UNIT_BITS, Carried, Momentum, SharedFraction, Widening
+from taciturn.numerics.shared_fraction import UNIT_BITS, Carried, Momentum, SharedFraction, Widening
 
 BITS = 59
 RING = st.integers(0, 2**BITS - 1)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taciturn.numerics import RangeCount, half_range
+from taciturn.numerics.periodic_sigmoid import half_range
+from taciturn.numerics.shared_fraction import RangeCount
 from taciturn.rng import KeyedEntropy
 
 BITS = 18

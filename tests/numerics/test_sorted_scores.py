@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 from sklearn import metrics as oracle
 
 from taciturn.errors import ConfigError
-from taciturn.numerics import (
-    Bands,
+from taciturn.numerics.bands import Bands
+from taciturn.numerics.logistic import sigmoid
+from taciturn.numerics.metrics import ks
+from taciturn.numerics.sorted_scores import (
     Costs,
     SortedScores,
     cheapest,
     chosen,
     cutoff,
-    ks,
+    cutoffs,
+    gains,
     ks_point,
     roc_points,
-    sigmoid,
 )
-from taciturn.numerics import gains_table as gains
-from taciturn.numerics import threshold_cutoffs as cutoffs
 from tests.expected import refused
 
 # Few distinct scores, so that there are ties.

@@ -11,23 +11,19 @@ from hypothesis import strategies as st
 
 from taciturn.arrays import EVERY_ROW, FloatArray, LabelArray
 from taciturn.errors import OutputError
-from taciturn.families import FAMILIES
+from taciturn.families.registry import FAMILIES
 from taciturn.memmap import BLOCK_ROWS, MEMORY, Scratch
-from taciturn.numerics import (
-    ITERATIONS,
-    OUTER_ITERATIONS,
-    SAFE_STEPS,
-    DescentSolver,
+from taciturn.numerics.descent import DescentSolver
+from taciturn.numerics.likelihood import (
     Likelihood,
     RowLikelihood,
-    SubspaceSolver,
-    Whitening,
     corrected_likelihood,
     label_likelihood,
-    optimum,
-    penalised_loss,
     weighted_likelihood,
 )
+from taciturn.numerics.subspace import ITERATIONS, OUTER_ITERATIONS, SAFE_STEPS, SubspaceSolver
+from taciturn.numerics.whitening import Whitening
+from taciturn.numerics.whole_table import optimum, penalised_loss
 from taciturn.parallel import one_thread
 from tests.expected import refused
 

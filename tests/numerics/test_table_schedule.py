@@ -10,16 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.numerics import (
-    TableSchedule,
-    Whitening,
-    fit_on_schedule,
-    label_likelihood,
-    optimum,
-    penalised_loss,
-    training_means,
-    weighted_likelihood,
-)
+from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
+from taciturn.numerics.table_schedule import TableSchedule
+from taciturn.numerics.whitening import Whitening, training_means
+from taciturn.numerics.whole_table import fit_on_schedule, optimum, penalised_loss
 
 
 @given(st.integers(1, 3_000_000), st.integers(0, 200), st.integers(1, 60))

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.errors import ShapeError
-from taciturn.numerics import chosen, even_odds, ks, threshold_at
+from taciturn.numerics.metrics import ks
+from taciturn.numerics.sorted_scores import chosen, even_odds, threshold_at
 
 rows = st.lists(
     st.tuples(st.floats(-30, 30, allow_subnormal=False), st.integers(0, 1)), min_size=2, max_size=30

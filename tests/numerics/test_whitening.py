@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.errors import ConfigError, ShapeError
-from taciturn.numerics import MOST_COLUMNS, Whitening, training_means
+from taciturn.numerics.whitening import MOST_COLUMNS, Whitening, training_means
 from tests.expected import refused
 
 TABLES = st.tuples(

@@ -10,19 +10,16 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 
 from taciturn.arrays import EVERY_ROW, FloatArray, LabelArray
-from taciturn.numerics import (
-    Fit,
+from taciturn.numerics.likelihood import (
     Likelihood,
     RowLikelihood,
     clip_scores,
     corrected_likelihood,
-    fit_in_clear,
     label_likelihood,
-    log_loss,
-    optimum,
-    penalised_loss,
     weighted_likelihood,
 )
+from taciturn.numerics.logistic import log_loss
+from taciturn.numerics.whole_table import Fit, fit_in_clear, optimum, penalised_loss
 
 PASSES = 12
 

@@ -11,9 +11,10 @@ import pytest
 
 from taciturn.__main__ import run
 from taciturn.errors import ConfigError
-from taciturn.numerics import sigmoid
-from taciturn.protocol import Scales, shared_sigmoid
-from taciturn.report import render_markdown as render
+from taciturn.numerics.logistic import sigmoid
+from taciturn.protocol.mutual_table import shared_sigmoid
+from taciturn.protocol.scales import Scales
+from taciturn.report.markdown import render
 from taciturn_paper import against_spu
 from taciturn_paper.against_spu import Cheetah, Contender, Lap, Ours, Problem, figures, walk
 from taciturn_paper.report.benchmarks import bench_page, comparison

@@ -14,18 +14,12 @@ import pytest
 
 from taciturn.__main__ import run
 from taciturn.errors import OutputError
-from taciturn.privacy import (
-    MECHANISMS,
-    VARIANTS,
-    Additive,
-    AdditiveNoise,
-    BatchDesign,
-    PrintedFactor,
-    draw_batch,
-    price,
-    printed_label_price,
-)
-from taciturn.privacy import draw_noise as draw
+from taciturn.privacy.additive import Additive
+from taciturn.privacy.batch_response import BatchDesign, draw_batch
+from taciturn.privacy.events import AdditiveNoise, PrintedFactor, price, printed_label_price
+from taciturn.privacy.multiplicative import VARIANTS
+from taciturn.privacy.noise import draw
+from taciturn.privacy.registry import MECHANISMS
 from taciturn.rng import KeyedEntropy
 from taciturn_paper import distributions as subject
 from taciturn_paper.claims import B1, B2, EPSILONS

@@ -8,9 +8,9 @@ import pytest
 
 import taciturn
 from taciturn.errors import ConfigError
-from taciturn.privacy import ResidueMechanism, mechanism
-from taciturn.protocol import Terms
-from taciturn.protocol import agree_terms as agree
+from taciturn.privacy.base import ResidueMechanism
+from taciturn.privacy.registry import mechanism
+from taciturn.protocol.terms import Terms, agree
 from taciturn.rng import KeyedEntropy
 from taciturn_paper.cleartext import train_side_by_side, train_with_noise
 from taciturn_paper.utility import Cell, Rows, judge

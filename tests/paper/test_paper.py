@@ -15,7 +15,10 @@ from rich.console import Console
 import taciturn
 from taciturn.__main__ import run
 from taciturn.errors import OutputError
-from taciturn.report import Block, render_html, render_markdown, render_terminal
+from taciturn.report.blocks import Block
+from taciturn.report.html import render as render_html
+from taciturn.report.markdown import render as render_markdown
+from taciturn.report.terminal import render as render_terminal
 from taciturn.setting_syntax import COMMAND_LINE
 from taciturn_paper import curves, mult, paper, table3
 from taciturn_paper.report import tables

@@ -9,13 +9,15 @@ import pytest
 from rich.console import Console
 
 import taciturn
-from taciturn.privacy import GradientMechanism, Ledger, ResidueMechanism, mechanism
-from taciturn.protocol import agree_terms as agree
-from taciturn.protocol import seed_of
-from taciturn.protocol.bob import released_labels
-from taciturn.report import Block
-from taciturn.report import render_terminal as render
-from taciturn.settings import Settings
+from taciturn.privacy.base import GradientMechanism, ResidueMechanism
+from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.registry import mechanism
+from taciturn.protocol.batches import seed_of
+from taciturn.protocol.bob.inputs import released_labels
+from taciturn.protocol.terms import agree
+from taciturn.report.blocks import Block
+from taciturn.report.terminal import render
+from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy, arrange, load_raw
 from taciturn_paper import labels, leaks, learning, matrix
 from taciturn_paper.cleartext import train_with_gradients, train_with_noise

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from taciturn.numerics import Metrics
-from taciturn.report import render_markdown as render
-from taciturn.settings import SolverName
+from taciturn.numerics.metrics import Metrics
+from taciturn.report.markdown import render
+from taciturn.settings.schema import SolverName
 from taciturn_paper import solvers
 from taciturn_paper.report.benchmarks import bench_page, solver_tables
 from taciturn_paper.sides import LINKS, Course, Effort, Link, measure

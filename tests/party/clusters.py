@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from taciturn.transport import make_certificates
+from taciturn.transport.certs import make_certificates
 from tests.system import free_port
 from tests.waiting import wait_until
 

@@ -14,18 +14,26 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.engine import SILENT, Callbacks, Observer, Transcript, noop, run_pair, run_star
-from taciturn.jobs import Job, run_party
-from taciturn.jobs.predict import PredictJob
-from taciturn.jobs.train import DryRunJob, TrainJob, TrainSide, training_job
-from taciturn.model import ModelShare, WholeModel, whole_model
+from taciturn.engine.callbacks import SILENT, Callbacks, Observer, noop
+from taciturn.engine.pair import run_pair, run_star
+from taciturn.engine.transcript import Transcript
+from taciturn.jobs.base import Job, run_party
+from taciturn.jobs.predict.job import PredictJob
+from taciturn.jobs.train.job import DryRunJob, TrainJob, TrainSide, training_job
+from taciturn.model.share import ModelShare
+from taciturn.model.whole import WholeModel, whole_model
 from taciturn.parallel import one_thread
-from taciturn.party import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, PartyConfig, open_endpoint
-from taciturn.protocol import Event, PartyResult, WeightShare
-from taciturn.results import record_of
+from taciturn.party.config import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, PartyConfig
+from taciturn.party.endpoints import open_endpoint
+from taciturn.protocol.events import Event
+from taciturn.protocol.outcome import WeightShare
+from taciturn.protocol.party import PartyResult
+from taciturn.results.serialise import record_of
 from taciturn.rng import KeyedEntropy
-from taciturn.settings import WHOLE_TABLE_ONLY
-from taciturn.transport import Endpoint, Endpoints, make_certificates, show_certificate
+from taciturn.settings.schema import WHOLE_TABLE_ONLY
+from taciturn.transport.certs import make_certificates
+from taciturn.transport.channel import Endpoint, Endpoints
+from taciturn.transport.tls import show_certificate
 from tests.party.wires import Wire
 from tests.system import free_port
 from tests.waiting import HANG

@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from taciturn.engine import run_pair
-from taciturn.jobs.study import StudyJob, StudySide
-from taciturn.model import ModelShare
+from taciturn.engine.pair import run_pair
+from taciturn.jobs.study.job import StudyJob, StudySide
+from taciturn.model.share import ModelShare
 from taciturn.parallel import one_thread
-from taciturn.party import Journal, PartyConfig, model_share, state_key
+from taciturn.party.config import PartyConfig
+from taciturn.party.journal import Journal
+from taciturn.party.model_file import model_share
+from taciturn.party.state_store import state_key
 from taciturn.rng import KeyedEntropy
 from tests.party.sides import NEWTON, Ends, run_both, write_config, write_tables
 from tests.party.wires import Wire

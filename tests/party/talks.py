@@ -7,19 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from taciturn.crypto import EncryptedVector
-from taciturn.protocol import (
-    Boundary,
-    EncryptedResidues,
-    PartialScores,
-    Program,
-    Progress,
-    TrainingState,
-    emit,
-    receive,
-    send,
-)
-from taciturn.protocol import gather as together
+from taciturn.crypto.base import EncryptedVector
+from taciturn.protocol.events import Boundary, Progress
+from taciturn.protocol.messages import EncryptedResidues, PartialScores
+from taciturn.protocol.state import TrainingState
+from taciturn.protocol.steps import Program, emit, receive, send
+from taciturn.protocol.steps import gather as together
 from taciturn.rng import Entropy
 
 TURNS = 3

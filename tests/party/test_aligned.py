@@ -10,15 +10,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.data import RowIds
+from taciturn.data.ids import RowIds
 from taciturn.errors import ColumnError, FileError, RowIdError
-from taciturn.party import (
-    AlignedRows,
-    PartyConfig,
-    PartyTables,
-    load_tables,
-    require_room,
-)
+from taciturn.party.config import PartyConfig
+from taciturn.party.tables import AlignedRows, PartyTables, load_tables, require_room
 from tests.expected import refused
 from tests.party.sides import write_config
 from tests.party.test_tables import ROWS, bobs

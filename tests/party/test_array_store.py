@@ -13,7 +13,8 @@ import pytest
 
 from taciturn.errors import StateError
 from taciturn.memmap import BLOCK_ROWS, Scratch
-from taciturn.party import EncryptedArrayStore, Journal, state_key
+from taciturn.party.journal import Journal
+from taciturn.party.state_store import EncryptedArrayStore, state_key
 from tests.expected import refused
 from tests.modules import module_of
 from tests.party.sides import (

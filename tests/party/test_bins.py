@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from taciturn.errors import AgreementError
-from taciturn.jobs.train import TrainJob
-from taciturn.model import ModelShare
-from taciturn.party import PartyConfig
+from taciturn.jobs.train.job import TrainJob
+from taciturn.model.share import ModelShare
+from taciturn.party.config import PartyConfig
 from tests.expected import refused
 from tests.jobs.predict.test_sides import ROLES, answers, expected, in_threads, question, write_new
 from tests.party.sides import NEWTON, run_both, write_config, write_tables

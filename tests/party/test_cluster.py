@@ -17,13 +17,16 @@ import pytest
 import yaml
 
 import taciturn
-from taciturn.crypto import Address, TableSize, Wrapping, connected
-from taciturn.crypto.bfv import DEGREE, BfvScheme
+from taciturn.crypto.base import TableSize, Wrapping
+from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.crypto.bfv.parameters import DEGREE
+from taciturn.crypto.cluster import Address, connected
 from taciturn.errors import ClusterError, ConfigError
 from taciturn.memmap import create
-from taciturn.party import BROKEN, PartyConfig
+from taciturn.party.config import PartyConfig
+from taciturn.party.link import BROKEN
 from taciturn.rng import SystemEntropy
-from taciturn.transport import make_certificates
+from taciturn.transport.certs import make_certificates
 from taciturn.version import __version__
 from tests.expected import refused
 from tests.modules import module_of

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from taciturn.errors import ConfigError, PeerStopped
-from taciturn.jobs.train import TrainingPlan
-from taciturn.party import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, PartyConfig
-from taciturn.results import Outlook, record_of
+from taciturn.jobs.train.plan import TrainingPlan
+from taciturn.party.config import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, PartyConfig
+from taciturn.results.cost_preview import Outlook
+from taciturn.results.serialise import record_of
 from tests.party.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
 from tests.seldom import seldom
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.errors import OutputError, StateError
-from taciturn.party import MAGIC, EncryptedLog
+from taciturn.party.encrypted_log import MAGIC, EncryptedLog
 from tests.expected import refused
 from tests.modules import module_of
 from tests.system import small_disk

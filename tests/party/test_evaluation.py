@@ -11,10 +11,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.jobs.train import FinishedTraining, PartyRun, TrainSide
-from taciturn.model import ModelShare
-from taciturn.party import EncryptedArrayStore, Meeting, PartyConfig, load_tables
-from taciturn.results import read
+from taciturn.jobs.train.job import TrainSide
+from taciturn.jobs.train.result import PartyRun
+from taciturn.jobs.train.task import FinishedTraining
+from taciturn.model.share import ModelShare
+from taciturn.party.config import PartyConfig
+from taciturn.party.session import Meeting
+from taciturn.party.state_store import EncryptedArrayStore
+from taciturn.party.tables import load_tables
+from taciturn.results.serialise import read
 from tests.modules import module_of
 from tests.party.sides import NEWTON, run_both, write_tables
 from tests.party.sides import set_up as agree

@@ -18,21 +18,14 @@ from taciturn.errors import (
     RemoteProtocolError,
     StateError,
 )
-from taciturn.party import (
-    DRY_RUN,
-    UNKNOWN,
-    VERSION,
-    Checkpoint,
-    EncryptedLog,
-    Journal,
-    Link,
-    Meta,
-    Pace,
-    Past,
-    Patience,
-)
+from taciturn.jobs.train.declaration import DRY_RUN
+from taciturn.party.encrypted_log import EncryptedLog
+from taciturn.party.journal import UNKNOWN, Checkpoint, Journal, Meta, Past
+from taciturn.party.link import VERSION, Link, Pace, Patience
 from tests.expected import refused
 from tests.modules import module_of
+from tests.party.openings import opening as opening_of
+from tests.party.openings import training_link
 from tests.party.sides import in_threads
 from tests.party.wires import HookedEndpoint, Hooks, Wire
 from tests.waiting import HANG
@@ -45,7 +38,7 @@ A, B = b"a" * 16, b"b" * 16
 def link(wire: Wire, *, serves: bool, nonce: bytes, past: Past | None = None, **more: Any) -> Link:
     start = past or Past(Meta({}, b"", nonce))
     patience = more.pop("patience", PATIENT)
-    return Link(wire.endpoint(serves=serves), None, start, patience=patience, **more)
+    return training_link(wire.endpoint(serves=serves), None, start, patience=patience, **more)
 
 
 def both(alice: Callable[[], Any], bob: Callable[[], Any]) -> list[Any]:
@@ -100,7 +93,7 @@ def test_a_restarted_side_sends_again_what_was_not_confirmed_as_it_was(tmp_path)
     assert past is not None
     wire = Wire()
     bob_past = Past(Meta({}, b"", B), peer=A)
-    alice = Link(wire.endpoint(serves=False), again, past, patience=PATIENT)
+    alice = training_link(wire.endpoint(serves=False), again, past, patience=PATIENT)
     bob = link(wire, serves=True, nonce=B, past=bob_past)
     assert both(alice.connect, bob.receive)[1] == b"the mask was used"
     assert alice.counts == (1, 0)
@@ -136,7 +129,7 @@ def test_what_is_noted_is_on_the_disk_before_anything_leaves(tmp_path, monkeypat
     # Cut between the first two frames that Alice receives: she opens again before she sends any.
     wire = Wire(lambda number: number == 4)
     endpoint = HookedEndpoint(wire.endpoint(serves=False), Hooks(sending=leaves))
-    alice = Link(endpoint, journal, past, patience=PATIENT)
+    alice = training_link(endpoint, journal, past, patience=PATIENT)
     bob = link(wire, serves=True, nonce=B)
 
     first = threading.Event()
@@ -211,7 +204,7 @@ def raw(wire: Wire, *frames: bytes) -> Any:
 def opening(
     version: int = VERSION, purpose: int = 1, known: bytes = UNKNOWN, received: int = 0
 ) -> bytes:
-    return struct.pack("<BBB16s16sQ16s", 1, version, purpose, A, known, received, A)
+    return opening_of(purpose, A, known, received, version=version)
 
 
 @pytest.mark.parametrize(
@@ -222,8 +215,8 @@ def opening(
         ([b"garbage" * 20], MalformedFrame, ""),
         ([opening(version=99)], AgreementError, "99"),
         # Openings of another version may be shorter, and are still told apart by it.
-        ([opening(version=1)[:-16]], AgreementError, "1"),
-        ([opening(purpose=9)], AgreementError, ""),
+        ([opening(version=1)[:-40]], AgreementError, "1"),
+        ([opening(purpose=3)], AgreementError, ""),
         ([opening(received=1)], StateError, ""),
         ([opening(), b""], MalformedFrame, ""),
         ([opening(), b"\x09" * 30], MalformedFrame, ""),

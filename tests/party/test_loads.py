@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from taciturn.results import ResultFolder, run_folders
+from taciturn.results.folder import ResultFolder, run_folders
 from tests.party.sides import MECHANISMS, write_certificates, write_config, write_tables
 from tests.seldom import seldom
 from tests.system import free_port

@@ -6,10 +6,11 @@ import time
 
 import pytest
 
-from taciturn.engine import noop
-from taciturn.party import Figures, Log, Traffic
-from taciturn.protocol import Progress
-from taciturn.results import record_of
+from taciturn.engine.callbacks import noop
+from taciturn.party.link import Traffic
+from taciturn.party.log import Figures, Log
+from taciturn.protocol.events import Progress
+from taciturn.results.serialise import record_of
 
 
 def test_what_remains_is_told_once_there_is_a_pace_and_until_the_end(monkeypatch):

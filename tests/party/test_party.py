@@ -15,7 +15,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.engine import Callbacks, Transcript
+from taciturn.engine.callbacks import Callbacks
+from taciturn.engine.transcript import Transcript
 from taciturn.errors import (
     AgreementError,
     BudgetExceeded,
@@ -28,29 +29,22 @@ from taciturn.errors import (
     StateError,
     TaciturnError,
 )
-from taciturn.jobs.train import JournaledTraining, TrainJob, party_blocks
-from taciturn.model import ModelShare, listed_models
-from taciturn.numerics import log_loss
-from taciturn.party import (
-    KEY_BYTES,
-    VERSION,
-    EncryptedLog,
-    Log,
-    PartyConfig,
-    StateFolderInUse,
-    key_place,
-    tellable,
-)
-from taciturn.party.consent import LabelBudget, ScoreBudget
-
-# private: where a key is made if the file names no place
+from taciturn.jobs.train.job import JournaledTraining, TrainJob
+from taciturn.jobs.train.report import party_blocks
+from taciturn.model.share import ModelShare, listed_models
+from taciturn.numerics.logistic import log_loss
+from taciturn.party.config import PartyConfig
+from taciturn.party.consent.budget import ScoreBudget
+from taciturn.party.consent.label_budget import LabelBudget
+from taciturn.party.encrypted_log import KEY_BYTES, EncryptedLog
+from taciturn.party.link import VERSION
+from taciturn.party.log import Log
+from taciturn.party.session import tellable
+from taciturn.party.state_store import StateFolderInUse, key_place
 from taciturn.party.used_paths import default_key_file
-from taciturn.protocol import (
-    Event,
-    PeerTable,
-    Progress,
-)
-from taciturn.transport import VERSION as WIRE_VERSION
+from taciturn.protocol.events import Event, Progress
+from taciturn.protocol.handshake import PeerTable
+from taciturn.transport.limits import VERSION as WIRE_VERSION
 from taciturn.version import FORMAT_VERSION
 from tests.expected import refused
 from tests.modules import module_of

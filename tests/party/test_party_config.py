@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from taciturn.errors import AgreementError, BudgetExceeded, ConfigError
-from taciturn.jobs.train import TrainJob, TrainSide
-from taciturn.party import PartyConfig, terms_for
-from taciturn.privacy import OPENING_ROWS
-from taciturn.settings import DEFAULT_MECHANISM
+from taciturn.jobs.train.job import TrainJob, TrainSide
+from taciturn.party.config import PartyConfig
+from taciturn.party.training_inputs import terms_for
+from taciturn.privacy.openings import OPENING_ROWS
+from taciturn.settings.schema import DEFAULT_MECHANISM
 from tests.expected import refused
 from tests.party.sides import write_config, write_tables
 

@@ -18,13 +18,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.data import fit_and_prepare, user_rows
-from taciturn.engine import Callbacks
+from taciturn.data.prepare import fit_and_prepare
+from taciturn.data.user_table import user_rows
+from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import FileError
 from taciturn.files import exclusive_lock
-from taciturn.jobs.train import JournaledTraining
-from taciturn.model import ModelShare
-from taciturn.party import PartyConfig, PartyTables, PreparedCache, load_tables
+from taciturn.jobs.train.job import JournaledTraining
+from taciturn.model.share import ModelShare
+from taciturn.party.config import PartyConfig
+from taciturn.party.tables import PartyTables, PreparedCache, load_tables
 from tests.expected import refused
 from tests.modules import module_of
 from tests.party.sides import run_both, write_config, write_tables

@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from taciturn.errors import OutputError, PeerStopped
-from taciturn.party import METRICS, LinkSeen, MetricsPublisher, Standing
-from taciturn.party import prometheus_text as exposition
-from taciturn.results import CurvePoint, LinkChanged, Setup
+from taciturn.party.telemetry import METRICS, LinkSeen, MetricsPublisher, Standing, exposition
+from taciturn.results.parties import CurvePoint, LinkChanged, Setup
 from tests.modules import module_of
 from tests.party.sides import run_both, set_up, write_tables
 from tests.party.wires import Wire

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from taciturn.engine import Callbacks
+from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import (
     AgreementError,
     BudgetExceeded,
@@ -27,10 +27,11 @@ from taciturn.errors import (
     TaciturnError,
     TransportError,
 )
-from taciturn.jobs.train import forget_label_stops
-from taciturn.party import VERSION, PartyConfig
-from taciturn.party.consent import MOST_STOPS, LabelStops
+from taciturn.jobs.train.command import forget_label_stops
+from taciturn.party.config import PartyConfig
+from taciturn.party.consent.label_stops import MOST_STOPS, LabelStops
 from tests.expected import refused
+from tests.party.openings import opening
 from tests.party.sides import (
     MECHANISMS,
     ROLES,
@@ -64,12 +65,12 @@ def ended(
     """How a side ends, and what a peer receives that opens a link and then only listens."""
     wire, frames = Wire(), list[bytes]()
     purpose = TRAINING if act is training else DRY_RUN
-    opening = struct.pack("<BBB16s16sQ16s", 1, VERSION, purpose, b"p" * 16, bytes(16), 0, b"d" * 16)
+    first = opening(purpose, b"p" * 16, drawn=b"d" * 16)
 
     def listen() -> None:
         try:
             channel = wire.endpoint(serves=role == "alice").connect(HANG)
-            channel.send(opening)
+            channel.send(first)
             while True:
                 frames.append(channel.receive(HANG))
         except TransportError:

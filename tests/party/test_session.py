@@ -9,10 +9,17 @@ from typing import Any
 
 import pytest
 
-from taciturn.engine import Callbacks
+from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import AgreementError, OutputError, PeerStopped, StateError
-from taciturn.party import ALIGNMENT, Meeting, Meta, PartyConfig, Past, PeerSession, RunHooks
-from taciturn.protocol import BudgetSpent, Event, Program, Progress, encode, receive
+from taciturn.jobs.align.declaration import ALIGNMENT
+from taciturn.party.config import PartyConfig
+from taciturn.party.journal import Meta, Past
+from taciturn.party.resume import RunHooks
+from taciturn.party.session import Meeting, PeerSession
+from taciturn.protocol.codec import encode
+from taciturn.protocol.events import Event, Progress
+from taciturn.protocol.messages import BudgetSpent
+from taciturn.protocol.steps import Program, receive
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
 from tests.party.sides import write_config

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from taciturn.errors import PeerAbsent, StateError, TaciturnError
-from taciturn.jobs import run_party
-from taciturn.jobs.predict import PredictJob
-from taciturn.model import ModelShare, listed_models
-from taciturn.party import PartyConfig
+from taciturn.jobs.base import run_party
+from taciturn.jobs.predict.job import PredictJob
+from taciturn.model.share import ModelShare, listed_models
+from taciturn.party.config import PartyConfig
 from tests.party.sides import (
     MECHANISMS,
     ROLES,

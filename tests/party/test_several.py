@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from taciturn.crypto import KeyIdentity
-from taciturn.engine import Callbacks
+from taciturn.crypto.signatures import KeyIdentity
+from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import (
     AgreementError,
     PeerAbsent,
@@ -21,10 +21,12 @@ from taciturn.errors import (
     PeerStopped,
     TaciturnError,
 )
-from taciturn.party import PartyConfig
-from taciturn.protocol import Endorsement, PublicBytes, decode, encode
+from taciturn.party.config import PartyConfig
+from taciturn.protocol.codec import decode, encode
+from taciturn.protocol.messages import Endorsement, PublicBytes
 from taciturn.rng import KeyedEntropy
-from taciturn.transport import Channel, Endpoints, make_certificates
+from taciturn.transport.certs import make_certificates
+from taciturn.transport.channel import Channel, Endpoints
 from tests.certificates import issue_again
 from tests.party.sides import Act, Company, records, training
 from tests.party.wires import HookedEndpoint, Hooks, changing

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from taciturn.errors import OutputError, StateError
-from taciturn.party import PartyConfig, state_key
+from taciturn.party.config import PartyConfig
+from taciturn.party.state_store import state_key
 from tests.expected import refused
 from tests.party.sides import write_config
 

@@ -17,8 +17,8 @@ import pytest
 
 from taciturn.__main__ import run
 from taciturn.arrays import BoolArray, FloatArray, IntArray
-from taciturn.data import RowIds, fold_numbers
-from taciturn.engine import Callbacks, noop
+from taciturn.data.ids import RowIds, fold_numbers
+from taciturn.engine.callbacks import Callbacks, noop
 from taciturn.errors import (
     AgreementError,
     BudgetExceeded,
@@ -29,18 +29,24 @@ from taciturn.errors import (
     ShapeError,
     TaciturnError,
 )
-from taciturn.jobs import run_party
-from taciturn.jobs.predict import PredictJob
-from taciturn.jobs.study import StudyJob, StudyRun, studied_model, use_model
-from taciturn.jobs.train import TrainingPlan, training_job
-from taciturn.model import ModelShare, whole_model
-from taciturn.party import PartyConfig, load_tables
-from taciturn.party.consent import Charge, LabelBudget, ScoreBudget
-from taciturn.protocol import Event
-from taciturn.results import from_record
+from taciturn.jobs.base import run_party
+from taciturn.jobs.predict.job import PredictJob
+from taciturn.jobs.study.job import StudyJob
+from taciturn.jobs.study.result import StudyRun
+from taciturn.jobs.study.use import studied_model, use_model
+from taciturn.jobs.train.job import training_job
+from taciturn.jobs.train.plan import TrainingPlan
+from taciturn.model.share import ModelShare
+from taciturn.model.whole import whole_model
+from taciturn.party.config import PartyConfig
+from taciturn.party.consent.budget import Charge, ScoreBudget
+from taciturn.party.consent.label_budget import LabelBudget
+from taciturn.party.tables import load_tables
+from taciturn.protocol.events import Event
+from taciturn.results.folder import from_record
 from taciturn.rng import KeyedEntropy
-from taciturn.settings import Study
-from taciturn.transport import Endpoints
+from taciturn.settings.study import Study
+from taciturn.transport.channel import Endpoints
 from tests.expected import all_refused, refused
 from tests.party.sides import MECHANISMS, Company, alone, role_of
 from tests.party.studies import (

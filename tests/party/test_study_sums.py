@@ -11,14 +11,18 @@ import numpy as np
 import pytest
 
 import taciturn
-from taciturn.engine import Callbacks, run_pair
+from taciturn.engine.callbacks import Callbacks
+from taciturn.engine.pair import run_pair
 from taciturn.errors import AgreementError, ConfigError
-from taciturn.jobs.study import StudiedSetting, StudyTable, StudyTraining
-from taciturn.numerics import capped_loss
+from taciturn.jobs.study.plan import StudyTraining
+from taciturn.jobs.study.result import StudiedSetting, StudyTable
+from taciturn.numerics.bounded_waves import capped_loss
 from taciturn.parallel import one_thread
-from taciturn.party import PartyConfig
-from taciturn.protocol import Message, OpenedSums, decode, noisy_shares
-from taciturn.settings import Point, Study
+from taciturn.party.config import PartyConfig
+from taciturn.protocol.codec import decode
+from taciturn.protocol.messages import Message, OpenedSums
+from taciturn.protocol.row_sums import noisy_shares
+from taciturn.settings.study import Point, Study
 from tests.expected import all_refused, refused
 from tests.party.studies import ROLES, entropy_of, run_study, study_of, write_study
 from tests.party.test_study import Killed, Killer
@@ -256,8 +260,8 @@ def simulated() -> Any:
 def test_a_simulated_study_ranks_by_the_same_sums(simulated):
     from sklearn.linear_model import LogisticRegression
 
-    from taciturn.data import fold_numbers
-    from taciturn.settings import Settings
+    from taciturn.data.ids import fold_numbers
+    from taciturn.settings.schema import Settings
     from taciturn.simulation import RunEntropy, arrange, load_raw
 
     first, last = simulated.study.settings

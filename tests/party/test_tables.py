@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taciturn.data import RowIds, held_out_rows
+from taciturn.data.ids import RowIds, held_out_rows
 from taciturn.errors import (
     ColumnError,
     LabelValueError,
@@ -23,7 +23,8 @@ from taciturn.errors import (
     ShapeError,
     TableError,
 )
-from taciturn.party import PartyConfig, PartyTables, load_tables
+from taciturn.party.config import PartyConfig
+from taciturn.party.tables import PartyTables, load_tables
 from tests.expected import refused
 from tests.party.sides import write_config
 

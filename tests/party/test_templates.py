@@ -7,16 +7,10 @@ import tomllib
 import pytest
 
 from taciturn.errors import ConfigError, OutputError
-from taciturn.party import (
-    ACCEPTED_EXPOSURE,
-    ACCEPTED_LEAK,
-    PartyConfig,
-    Trial,
-    template,
-    write_templates,
-)
-from taciturn.privacy import MECHANISMS
-from taciturn.protocol import Role
+from taciturn.party.config import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, PartyConfig
+from taciturn.party.templates import Trial, template, write_templates
+from taciturn.privacy.registry import MECHANISMS
+from taciturn.protocol.messages import Role
 from tests.expected import refused
 
 ROLES: tuple[Role, Role] = ("alice", "bob")

@@ -9,19 +9,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.engine import Callbacks
+from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import RemoteProtocolError
-from taciturn.jobs.scorecard import model_card as card
-from taciturn.jobs.train import party_blocks
-from taciturn.model import ModelShare
-from taciturn.party import PartyConfig
-from taciturn.party.consent import LabelBudget
-from taciturn.privacy import NoisyAccuracy, Released
-from taciturn.protocol import Event, HeldOutQuality, QualityTold, Signal
-from taciturn.protocol.alice import AliceInputs, hear
+from taciturn.jobs.scorecard.card import card
+from taciturn.jobs.train.report import party_blocks
+from taciturn.model.share import ModelShare
+from taciturn.party.config import PartyConfig
+from taciturn.party.consent.label_budget import LabelBudget
+from taciturn.privacy.base import Released
+from taciturn.privacy.events import NoisyAccuracy
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.party import hear
+from taciturn.protocol.events import Event
+from taciturn.protocol.messages import HeldOutQuality
+from taciturn.protocol.observations import QualityTold, Signal
 from taciturn.rng import KeyedEntropy
-from taciturn_audit import RecordedSession
-from taciturn_audit.views import AliceView
+from taciturn_audit.recording import RecordedSession
+from taciturn_audit.views.alice_view import AliceView
 from tests.expected import refused
 from tests.party.sides import (
     MECHANISMS,

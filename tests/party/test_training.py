@@ -18,38 +18,37 @@ import polars as pl
 import pytest
 
 from taciturn.arrays import IntArray
-from taciturn.crypto import ClearScheme, Scheme
-from taciturn.crypto.bfv import BfvScheme
-from taciturn.engine import Callbacks
+from taciturn.crypto.base import Scheme
+from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.crypto.clear import ClearScheme
+from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import ConfigError, PeerStopped
-from taciturn.jobs import ResumableSide, run_party
-from taciturn.jobs.align import AlignJob
-from taciturn.jobs.train import TrainJob, TrainSide
-from taciturn.model import own_part, own_to_onnx, to_sklearn, whole_to_onnx
-from taciturn.numerics import (
-    UNMEASURED,
-    auc,
-    label_likelihood,
-    optimum,
-    penalised_loss,
-    weighted_likelihood,
-)
-from taciturn.party import CheckpointPolicy, PartyConfig
-from taciturn.privacy import EncryptedMechanism
-from taciturn.protocol import (
+from taciturn.jobs.align.job import AlignJob
+from taciturn.jobs.base import run_party
+from taciturn.jobs.resumable import ResumableSide
+from taciturn.jobs.train.job import TrainJob, TrainSide
+from taciturn.model.onnx import own_to_onnx, whole_to_onnx
+from taciturn.model.sklearn import to_sklearn
+from taciturn.model.whole import own_part
+from taciturn.numerics.convergence import UNMEASURED
+from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
+from taciturn.numerics.metrics import auc
+from taciturn.numerics.whole_table import optimum, penalised_loss
+from taciturn.party.config import PartyConfig
+from taciturn.party.resume import CheckpointPolicy
+from taciturn.privacy.base import EncryptedMechanism
+from taciturn.protocol.alice.sealed import own_scores
+from taciturn.protocol.codec import decode, kind_of
+from taciturn.protocol.events import PartDone, Progress
+from taciturn.protocol.messages import (
     Endorsement,
     Endorsements,
     Introduction,
-    PartDone,
     PartialScores,
-    Progress,
     Roster,
-    decode,
-    kind_of,
 )
-from taciturn.protocol.alice import own_scores
 from taciturn.rng import KeyedEntropy
-from taciturn.transport import Endpoints
+from taciturn.transport.channel import Endpoints
 from tests.expected import refused
 from tests.modules import module_of
 from tests.party.hosts import Side, all_end, all_run, processes

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from taciturn.party import BROKEN
+from taciturn.party.link import BROKEN
 from tests.party.hosts import Hosts, Side, all_end, all_run, processes, two_hosts
 from tests.party.sides import TWO_ALICES, Company
 from tests.party.test_training import AGREEMENTS, ONE, require_auc_of_scikit_learn, seldom

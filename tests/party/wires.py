@@ -11,7 +11,7 @@ from taciturn.errors import ConnectionLost, PeerAbsent, PeerSilent
 
 # private: wires count and cut frames by their kinds
 from taciturn.party.link import _DATA, _HEAD
-from taciturn.transport import Channel, Endpoint
+from taciturn.transport.channel import Channel, Endpoint
 
 _CLOSED = object()
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import binomtest, chisquare
 
 from taciturn.arrays import FloatArray, IntArray, WordArray
-from taciturn.privacy import LaplaceDraws
+from taciturn.privacy.noise import LaplaceDraws
 
 FALSE_ALARM = 1e-6
 # Below this many expected counts the chi-square approximation is poor: cells are joined.

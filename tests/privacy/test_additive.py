@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from scipy.stats import dlaplace, laplace
 
 from taciturn.arrays import BoolArray, FloatArray
-from taciturn.privacy import Additive, AdditiveNoise, divisor, price
+from taciturn.privacy.additive import Additive
+from taciturn.privacy.events import AdditiveNoise, price
+from taciturn.privacy.noise import divisor
 from taciturn.rng import KeyedEntropy
 
 BITS = 8

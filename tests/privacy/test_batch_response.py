@@ -14,15 +14,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taciturn.errors import ConfigError
-from taciturn.privacy import (
+from taciturn.privacy.batch_response import (
     BatchDesign,
     HiddenBatch,
     acceptance,
     conditioning,
     design,
     draw_batch,
-    response_flips,
 )
+from taciturn.privacy.noise import response_flips
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
 from tests.modules import module_of

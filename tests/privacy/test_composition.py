@@ -14,8 +14,8 @@ from scipy.optimize import brentq
 from scipy.stats import binom, dlaplace
 
 from taciturn.arrays import FloatArray
-from taciturn.privacy import (
-    Additive,
+from taciturn.privacy.additive import Additive
+from taciturn.privacy.events import (
     AdditiveNoise,
     HiddenBatchGradient,
     MeanOneFactor,
@@ -23,9 +23,9 @@ from taciturn.privacy import (
     OneSidedFactor,
     PrintedFactor,
     PrivacyEvent,
-    label_epsilon,
     price,
 )
+from taciturn.privacy.ledger import label_epsilon
 
 DELTAS = [1e-9, 1e-6, 1e-3, 0.1]
 

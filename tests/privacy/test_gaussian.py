@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from taciturn.privacy import delta_of, deviation
-from taciturn.privacy import draw_gaussian as draw
+from taciturn.privacy.model_release import delta_of, deviation, draw
 from taciturn.rng import KeyedEntropy
 from tests.privacy.odds import fits
 

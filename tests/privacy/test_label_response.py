@@ -10,25 +10,19 @@ import numpy as np
 import pytest
 
 import taciturn
-from taciturn.data import LabelTable
-from taciturn.engine import run_pair
+from taciturn.data.tables import LabelTable
+from taciturn.engine.pair import run_pair
 from taciturn.errors import BudgetExceeded, PrivacyError
-from taciturn.privacy import (
-    MECHANISMS,
-    FlippedLabelGradient,
-    FlippedLabels,
-    LabelResponse,
-    Ledger,
-    Mechanism,
-    Unprotected,
-    accepted_settings,
-    mechanism,
-    mechanism_class,
-    response_flips,
-)
-from taciturn.protocol.bob import released_labels
+from taciturn.privacy.base import Mechanism
+from taciturn.privacy.events import FlippedLabelGradient, LabelResponse
+from taciturn.privacy.label_response import FlippedLabels
+from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.noise import response_flips
+from taciturn.privacy.registry import MECHANISMS, accepted_settings, mechanism, mechanism_class
+from taciturn.privacy.unprotected import Unprotected
+from taciturn.protocol.bob.inputs import released_labels
 from taciturn.rng import KeyedEntropy
-from taciturn.settings import Protection
+from taciturn.settings.schema import Protection
 from tests.expected import refused
 from tests.modules import module_of
 from tests.privacy.odds import fits, happens

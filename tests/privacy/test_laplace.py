@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import dlaplace
 from scipy.stats import laplace as reals
 
-from taciturn.privacy import (
+from taciturn.privacy.noise import (
     ON_INTEGERS,
     ON_REALS,
     log_at_least,

@@ -14,12 +14,10 @@ from hypothesis import strategies as st
 
 from taciturn.arrays import EVERY_ROW
 from taciturn.errors import BudgetExceeded, ConfigError, PrivacyError
-from taciturn.privacy import (
-    DEFAULT_DELTA,
+from taciturn.privacy.events import (
     AdditiveNoise,
     BatchResponse,
     HiddenBatchGradient,
-    Ledger,
     MeanOneFactor,
     NonPrivate,
     OneSidedFactor,
@@ -27,10 +25,10 @@ from taciturn.privacy import (
     PrintedFactor,
     PrivacyEvent,
     Statement,
-    label_epsilon,
     price,
 )
-from taciturn.results import record_of
+from taciturn.privacy.ledger import DEFAULT_DELTA, Ledger, label_epsilon
+from taciturn.results.serialise import record_of
 from tests.expected import refused
 
 # the record's contract: scripts read these keys.

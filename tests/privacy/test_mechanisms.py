@@ -14,21 +14,16 @@ import pytest
 
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError
-from taciturn.privacy import (
-    EVENTS,
-    MECHANISMS,
-    EncryptedMechanism,
-    Ledger,
-    Released,
-    mechanism,
-    mechanism_class,
-    price,
-)
-from taciturn.privacy import draw_noise as draw
-from taciturn.protocol.alice import TRAININGS as ALICE
-from taciturn.protocol.bob import TRAININGS as BOB
+from taciturn.privacy.base import EncryptedMechanism, Released
+from taciturn.privacy.events import EVENTS, price
+from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.noise import draw
+from taciturn.privacy.registry import MECHANISMS, mechanism, mechanism_class
+from taciturn.protocol.alice.party import TRAININGS as ALICE
+from taciturn.protocol.bob.party import TRAININGS as BOB
 from taciturn.rng import KeyedEntropy
-from taciturn.settings import Agreement, Settings
+from taciturn.settings.agreement import Agreement
+from taciturn.settings.schema import Settings
 from tests.expected import refused
 from tests.privacy.odds import FALSE_ALARM, fits, happens
 from tests.protocol.parties import agreement

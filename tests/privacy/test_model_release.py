@@ -11,11 +11,14 @@ import pytest
 
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError
-from taciturn.numerics import BoundedTable, DescentSolver, label_likelihood, weighted_likelihood
-from taciturn.privacy import Ledger, ModelRelease, NoisyModel, label_epsilon, rounding_error
-from taciturn.protocol import Scales
+from taciturn.numerics.descent import BoundedTable, DescentSolver
+from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
+from taciturn.privacy.events import NoisyModel
+from taciturn.privacy.ledger import Ledger, label_epsilon
+from taciturn.privacy.model_release import ModelRelease, rounding_error
+from taciturn.protocol.scales import Scales
 from taciturn.rng import Entropy, KeyedEntropy
-from taciturn_audit import epsilon_lower_bound
+from taciturn_audit.epsilon_bound import epsilon_lower_bound
 
 EVENT = NoisyModel(1.0, 1e-6)
 RELEASE = ModelRelease(EVENT, 1000, 10, 5, 1, passes=4, row_bits=24, weight_bits=36)

@@ -11,14 +11,10 @@ import pytest
 from scipy.stats import dlaplace
 
 from taciturn.arrays import BoolArray, FloatArray, IntArray
-from taciturn.privacy import (
-    VARIANTS,
-    Multiplicative,
-    divisor,
-)
-from taciturn.privacy import draw_noise as draw
+from taciturn.privacy.multiplicative import VARIANTS, Multiplicative
+from taciturn.privacy.noise import divisor, draw
 from taciturn.rng import KeyedEntropy
-from taciturn.settings import Variant
+from taciturn.settings.schema import Variant
 from tests.privacy.odds import draws_of, happens, pushed_forward
 
 BITS = 8

@@ -12,7 +12,7 @@ from scipy.stats import dlaplace, kstest, laplace
 
 from taciturn.arrays import FloatArray, WordArray
 from taciturn.errors import ConfigError
-from taciturn.privacy import (
+from taciturn.privacy.noise import (
     SMALLEST_DIVISOR,
     UNIT_BITS,
     LaplaceDraws,
@@ -20,10 +20,10 @@ from taciturn.privacy import (
     bernoulli_exp,
     continuous_laplace,
     divisor,
+    draw,
     geometric,
     scale,
 )
-from taciturn.privacy import draw_noise as draw
 from taciturn.rng import KeyedEntropy, SystemEntropy
 from tests.expected import refused
 from tests.modules import module_of

@@ -13,26 +13,23 @@ from hypothesis import strategies as st
 
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError, PrivacyError
-from taciturn.privacy import (
+from taciturn.privacy.events import (
     EVENTS,
-    VARIANTS,
     AdditiveNoise,
     BatchResponse,
     HiddenBatchGradient,
-    MeanOne,
     MeanOneFactor,
-    Multiplicative,
     MultiplicativeNoise,
     NonPrivate,
     OneSidedFactor,
     Price,
-    Printed,
     PrintedFactor,
     PrivacyEvent,
-    divisor,
     price,
     printed_label_price,
 )
+from taciturn.privacy.multiplicative import VARIANTS, MeanOne, Multiplicative, Printed
+from taciturn.privacy.noise import divisor
 from tests.expected import refused
 
 EPSILONS = (0.01, 0.1, 1.0, 10.0)

@@ -7,13 +7,8 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
-from taciturn.privacy import (
-    EVENTS,
-    AdditiveNoise,
-    NonPrivate,
-    PrivacyEvent,
-    Released,
-)
+from taciturn.privacy.base import Released
+from taciturn.privacy.events import EVENTS, AdditiveNoise, NonPrivate, PrivacyEvent
 
 
 @pytest.mark.parametrize("value", [(314159, 271828), "314159", np.array([314159.0])])

@@ -8,9 +8,10 @@ import math
 import numpy as np
 import pytest
 
-from taciturn.numerics import accuracy, auc
-from taciturn.privacy import STEPS, NoisyAccuracy, NonPrivate, divisor, price, release, scale
-from taciturn.privacy import read_told_quality as told_quality
+from taciturn.numerics.metrics import accuracy, auc
+from taciturn.privacy.events import NoisyAccuracy, NonPrivate, price
+from taciturn.privacy.noise import divisor, scale
+from taciturn.privacy.quality_release import STEPS, release, told_quality
 from taciturn.rng import KeyedEntropy
 
 SCORES = np.array([2.5, 1.1, 0.7, 0.2, -0.1, -0.6, -0.9, -1.4, -2.0, -3.1])

@@ -8,9 +8,10 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from taciturn.crypto import EncryptedAnswer, EncryptedVector
-from taciturn.privacy import Released
-from taciturn.protocol import Emit, Hello, Message, Persist, Program, PublicBytes, Receive, Send
+from taciturn.crypto.base import EncryptedAnswer, EncryptedVector
+from taciturn.privacy.base import Released
+from taciturn.protocol.messages import Hello, Message, PublicBytes
+from taciturn.protocol.steps import Emit, Persist, Program, Receive, Send
 from taciturn.rng import KeyedEntropy
 
 R = TypeVar("R")

@@ -9,29 +9,28 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from taciturn.arrays import FloatArray, IndexArray
-from taciturn.crypto import ClearScheme, Scheme
-from taciturn.data import FeatureTable, LabelTable
-from taciturn.engine import Driver
-from taciturn.numerics import FixedPoint, LearningRate, Penalty, train_centralised
-from taciturn.privacy import Ledger, Mechanism
-from taciturn.privacy import mechanism as mechanism_of
-from taciturn.protocol import (
-    BatchPlan,
-    BobTrained,
-    Message,
-    Program,
-    Terms,
-    Trained,
-    decode,
-    encode,
-    seed_of,
-)
-from taciturn.protocol.alice import TRAININGS as ALICES
-from taciturn.protocol.alice import AliceInputs
-from taciturn.protocol.bob import TRAININGS as BOBS
-from taciturn.protocol.bob import BobInputs
+from taciturn.crypto.base import Scheme
+from taciturn.crypto.clear import ClearScheme
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.engine.driver import Driver
+from taciturn.numerics.fixedpoint import FixedPoint
+from taciturn.numerics.logistic import LearningRate, Penalty, train_centralised
+from taciturn.privacy.base import Mechanism
+from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.registry import mechanism as mechanism_of
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.party import TRAININGS as ALICES
+from taciturn.protocol.batches import BatchPlan, seed_of
+from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.party import TRAININGS as BOBS
+from taciturn.protocol.codec import decode, encode
+from taciturn.protocol.messages import Message
+from taciturn.protocol.outcome import BobTrained, Trained
+from taciturn.protocol.steps import Program
+from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
-from taciturn.settings import Agreement, Newton, Sgd
+from taciturn.settings.agreement import Agreement
+from taciturn.settings.schema import Newton, Sgd
 
 R = TypeVar("R")
 

@@ -9,37 +9,32 @@ from typing import Any, TypeVar
 import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.crypto import ClearScheme, KeyIdentity, Scheme, fingerprint
-from taciturn.data import FeatureTable
-from taciturn.engine import Recorder, StarTap, Transcript, noop, run_star
-from taciturn.numerics import centring_offset
-from taciturn.privacy import Ledger
-from taciturn.privacy import mechanism as mechanism_of
-from taciturn.protocol import (
-    ONLY,
-    BobTrained,
-    Boundary,
-    Emit,
-    Event,
-    HeldOut,
-    Message,
-    PartyResult,
-    Persist,
-    Program,
-    Progress,
-    Role,
-    Terms,
-    Trained,
-    TrainingState,
-    WeightShare,
-    decode,
-)
-from taciturn.protocol.alice import TRAININGS as ALICES
-from taciturn.protocol.alice import AliceInputs, alice_program
-from taciturn.protocol.bob import TRAININGS as BOBS
-from taciturn.protocol.bob import BobInputs, bob_program, released_labels
+from taciturn.crypto.base import Scheme
+from taciturn.crypto.clear import ClearScheme
+from taciturn.crypto.signatures import KeyIdentity, fingerprint
+from taciturn.data.tables import FeatureTable
+from taciturn.engine.callbacks import noop
+from taciturn.engine.pair import StarTap, run_star
+from taciturn.engine.transcript import Recorder, Transcript
+from taciturn.numerics.whitening import centring_offset
+from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.registry import mechanism as mechanism_of
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.party import TRAININGS as ALICES
+from taciturn.protocol.alice.party import alice_program
+from taciturn.protocol.bob.inputs import BobInputs, released_labels
+from taciturn.protocol.bob.party import TRAININGS as BOBS
+from taciturn.protocol.bob.party import bob_program
+from taciturn.protocol.codec import decode
+from taciturn.protocol.events import Boundary, Event, Progress
+from taciturn.protocol.messages import Message, Role
+from taciturn.protocol.outcome import BobTrained, HeldOut, Trained, WeightShare
+from taciturn.protocol.party import PartyResult
+from taciturn.protocol.state import TrainingState
+from taciturn.protocol.steps import ONLY, Emit, Persist, Program
+from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
-from taciturn.settings import Agreement
+from taciturn.settings.agreement import Agreement
 from tests.protocol.hostile import stepped
 from tests.protocol.parties import BOB, Tables
 

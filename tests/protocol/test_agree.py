@@ -7,17 +7,20 @@ from typing import Any
 import pytest
 
 from taciturn.errors import BudgetExceeded, ConfigError
-from taciturn.jobs.train import simulate_training
-from taciturn.privacy import MECHANISMS, OPENING_ROWS, design
-from taciturn.protocol import AGREED, MOST_WAVES, Columns, TablePlan, require_used
-from taciturn.protocol import agree_terms as agree
-from taciturn.settings import (
+from taciturn.jobs.train.simulation import simulate_training
+from taciturn.privacy.batch_response import design
+from taciturn.privacy.openings import OPENING_ROWS
+from taciturn.privacy.registry import MECHANISMS
+from taciturn.protocol.mutual import MOST_WAVES, Columns
+from taciturn.protocol.mutual_table import TablePlan
+from taciturn.protocol.terms import AGREED, agree, require_used
+from taciturn.settings.agreement import Agreement
+from taciturn.settings.schema import (
     DATASET_DEFAULTS,
     DEFAULT_MECHANISM,
     DEFAULT_PASSES,
     WHOLE_TABLE,
     WHOLE_TABLE_ONLY,
-    Agreement,
     Newton,
     Settings,
 )

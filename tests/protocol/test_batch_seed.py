@@ -5,19 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taciturn.engine import run_pair
+from taciturn.engine.pair import run_pair
 from taciturn.errors import RemoteProtocolError
-from taciturn.protocol import (
-    BatchCommitment,
-    BatchShare,
-    PublicBytes,
-    commitment,
-    draw_share,
-    joint_seed,
-    seed_of,
-)
-from taciturn.protocol.alice import agree_seed
-from taciturn.protocol.bob import agree_seed as bobs_agree_seed
+from taciturn.protocol.alice.opening import agree_seed
+from taciturn.protocol.batches import commitment, draw_share, joint_seed, seed_of
+from taciturn.protocol.bob.opening import agree_seed as bobs_agree_seed
+from taciturn.protocol.messages import BatchCommitment, BatchShare, PublicBytes
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
 from tests.protocol.parties import ALICE, BOB, ByHand, Tables, agreement, alice_program

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.errors import ConfigError
-from taciturn.protocol import BatchPlan
+from taciturn.protocol.batches import BatchPlan
 from tests.expected import refused
 
 seeds = st.binary(min_size=32, max_size=32)

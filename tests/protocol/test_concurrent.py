@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from taciturn.engine import Driver, Outlet, run_star
+from taciturn.engine.driver import Driver, Outlet
+from taciturn.engine.pair import run_star
 from taciturn.errors import Deadlock, LocalProtocolError, RemoteProtocolError
-from taciturn.protocol import (
-    BudgetSpent,
-    Hello,
-    KeyOffer,
-    Program,
-    PublicBytes,
-    encode,
-    persist,
-    receive,
-    send,
-    with_peer,
-)
-from taciturn.protocol import gather as together
+from taciturn.protocol.codec import encode
+from taciturn.protocol.messages import BudgetSpent, Hello, KeyOffer, PublicBytes
+from taciturn.protocol.steps import Program, persist, receive, send, with_peer
+from taciturn.protocol.steps import gather as together
 from tests.expected import refused
 
 

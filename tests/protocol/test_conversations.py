@@ -18,10 +18,14 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import FloatArray
-from taciturn.crypto import ClearScheme, EncryptedVector, PaillierScheme, Scheme
-from taciturn.crypto.bfv import BfvScheme
-from taciturn.data import LabelTable
-from taciturn.engine import Driver, replay_program, run_star
+from taciturn.crypto.base import EncryptedVector, Scheme
+from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.crypto.clear import ClearScheme
+from taciturn.crypto.paillier import PaillierScheme
+from taciturn.data.tables import LabelTable
+from taciturn.engine.driver import Driver
+from taciturn.engine.pair import run_star
+from taciturn.engine.transcript import replay as replay_program
 from taciturn.errors import (
     AgreementError,
     CryptoError,
@@ -30,25 +34,22 @@ from taciturn.errors import (
     StateError,
     TranscriptError,
 )
-from taciturn.numerics import (
-    UNIT_BITS,
-    centring_offset,
-    fit_in_clear,
-    label_likelihood,
-    optimum,
-    penalised_loss,
-)
-from taciturn.privacy import OPENING_ROWS, BatchDesign
-from taciturn.protocol import (
-    ONLY,
-    SHARED_ROOM,
+from taciturn.numerics.likelihood import label_likelihood
+from taciturn.numerics.shared_fraction import UNIT_BITS
+from taciturn.numerics.whitening import centring_offset
+from taciturn.numerics.whole_table import fit_in_clear, optimum, penalised_loss
+from taciturn.privacy.batch_response import BatchDesign
+from taciturn.privacy.openings import OPENING_ROWS
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.party import TRAININGS, alice_program
+from taciturn.protocol.alice.whitened import WhitenedTable
+from taciturn.protocol.codec import encode, field_codecs, kind_of
+from taciturn.protocol.events import Progress
+from taciturn.protocol.messages import (
     BatchCommitment,
     BatchShare,
-    BobTrained,
     CarryShares,
-    Columns,
     EncryptedResidues,
-    HeldOut,
     Hello,
     HiddenBatchOffer,
     KeyOffer,
@@ -57,12 +58,9 @@ from taciturn.protocol import (
     MaskedScores,
     Message,
     NoisyResidues,
-    Observation,
     OpenedSums,
-    OwnTable,
     PartialScores,
     Phases,
-    Progress,
     RealResidues,
     ResidueShares,
     RevealedGradient,
@@ -74,17 +72,16 @@ from taciturn.protocol import (
     Segments,
     SharedProduct,
     SharedVector,
-    TablePlan,
-    Trained,
-    TrainingState,
-    encode,
-    field_codecs,
-    kind_of,
-    whitened_bits,
 )
-from taciturn.protocol.alice import TRAININGS, AliceInputs, WhitenedTable, alice_program
+from taciturn.protocol.mutual import Columns
+from taciturn.protocol.mutual_table import OwnTable, TablePlan, whitened_bits
+from taciturn.protocol.observations import Observation
+from taciturn.protocol.outcome import BobTrained, HeldOut, Trained
+from taciturn.protocol.scales import SHARED_ROOM
+from taciturn.protocol.state import TrainingState
+from taciturn.protocol.steps import ONLY
 from taciturn.rng import KeyedEntropy
-from taciturn.settings import Agreement
+from taciturn.settings.agreement import Agreement
 from tests.expected import refused
 from tests.protocol.hostile import altered, faults, instead, only
 from tests.protocol.parties import (

@@ -11,18 +11,17 @@ import numpy as np
 import pytest
 
 from taciturn import check
-from taciturn.engine import OpenedScores, column_exposure, run_pair
+from taciturn.engine.exposure import OpenedScores, column_exposure
+from taciturn.engine.pair import run_pair
 from taciturn.errors import CryptoError
-from taciturn.protocol import (
-    HeldOut,
-    PartialScores,
-    Role,
-    SealedScores,
-    decode,
-)
-from taciturn.protocol.alice import AliceInputs, alice_program
-from taciturn.protocol.bob import BobInputs, bob_program
-from taciturn.results import ColumnExposure
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.party import alice_program
+from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.party import bob_program
+from taciturn.protocol.codec import decode
+from taciturn.protocol.messages import PartialScores, Role, SealedScores
+from taciturn.protocol.outcome import HeldOut
+from taciturn.results.cost_preview import ColumnExposure
 from tests.deviating import (
     Scored,
     Setup,

@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taciturn.engine import Driver
+from taciturn.engine.driver import Driver
 from taciturn.errors import CryptoError, MalformedFrame, ProtocolError, StateError
-from taciturn.party import Link, Meta, Past
-from taciturn.protocol import PROTOCOL_VERSION, Hello, decode, encode, wire_form
+from taciturn.party.journal import Meta, Past
+from taciturn.party.link import Link
+from taciturn.protocol.codec import decode, encode
+from taciturn.protocol.handshake import PROTOCOL_VERSION, wire_form
+from taciturn.protocol.messages import Hello
 from tests.party.wires import Wire
 from tests.protocol.hostile import Mutator
 from tests.protocol.parties import Tables, agreement, alice_program, bob_program
@@ -63,7 +66,7 @@ def sessions(count: int, seed: int) -> int:
         b"\x01\x01\x01" + b"a" * 16 + bytes(16) + bytes(8),
     ]
     for _ in range(count):
-        link = Link(Wire().endpoint(serves=True), None, Past(Meta({}, b"", b"b" * 16)))
+        link = Link(Wire().endpoint(serves=True), None, Past(Meta({}, b"", b"b" * 16)), purpose=1)
         try:
             heard += link._data(mutate(seeds)) is not None
             link._accept(mutate(seeds))

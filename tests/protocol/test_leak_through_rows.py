@@ -16,14 +16,18 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.data import LabelTable
-from taciturn.numerics import sigmoid
-from taciturn.privacy import Additive, LaplaceDraws, Released, ResidueMechanism, Stock, divisor
-from taciturn.privacy import mechanism as mechanism_of
-from taciturn.protocol import NoisyResidues, RealResidues, ResiduesSeen, seed_of
-from taciturn.protocol.bob import train
+from taciturn.data.tables import LabelTable
+from taciturn.numerics.logistic import sigmoid
+from taciturn.privacy.additive import Additive
+from taciturn.privacy.base import Released, ResidueMechanism
+from taciturn.privacy.noise import LaplaceDraws, Stock, divisor
+from taciturn.privacy.registry import mechanism as mechanism_of
+from taciturn.protocol.batches import seed_of
+from taciturn.protocol.bob.train_residues import train
+from taciturn.protocol.messages import NoisyResidues, RealResidues
+from taciturn.protocol.observations import ResiduesSeen
 from taciturn.rng import Entropy, KeyedEntropy
-from taciturn.settings import Agreement
+from taciturn.settings.agreement import Agreement
 from tests.modules import module_of
 from tests.protocol.parties import ALICE, BOB, Tables, agreement, plan_of
 from tests.protocol.stars import StarTalk, talk

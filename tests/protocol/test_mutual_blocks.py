@@ -9,17 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.crypto import ClearScheme, Scheme
-from taciturn.crypto.bfv import BfvScheme
-from taciturn.numerics import (
-    TableSchedule,
-    fit_on_schedule,
-    label_likelihood,
-    optimum,
-    penalised_loss,
-    weighted_likelihood,
-)
-from taciturn.protocol import Progress, SharedVector, block_order, seed_of
+from taciturn.crypto.base import Scheme
+from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.crypto.clear import ClearScheme
+from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
+from taciturn.numerics.table_schedule import TableSchedule
+from taciturn.numerics.whole_table import fit_on_schedule, optimum, penalised_loss
+from taciturn.protocol.batches import block_order, seed_of
+from taciturn.protocol.events import Progress
+from taciturn.protocol.messages import SharedVector
 from tests.protocol.parties import BOB, Tables
 from tests.protocol.stars import Star, StarTalk, converse, entropy_of
 from tests.protocol.test_conversations import BLOCKS, agreed

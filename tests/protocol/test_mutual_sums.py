@@ -11,35 +11,29 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from taciturn.crypto import ClearScheme, Scheme
-from taciturn.crypto.bfv import BfvScheme
-from taciturn.data import FeatureTable, LabelTable
-from taciturn.engine import run_pair
-from taciturn.numerics import (
-    RangeCount,
-    SharedFraction,
-    fit_on_schedule,
-    half_range,
-    label_likelihood,
-    weighted_likelihood,
-)
-from taciturn.privacy import OPENING_ROWS, row_noise
-from taciturn.protocol import (
-    BobTrained,
+from taciturn.crypto.base import Scheme
+from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.crypto.clear import ClearScheme
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.engine.pair import run_pair
+from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
+from taciturn.numerics.periodic_sigmoid import half_range
+from taciturn.numerics.shared_fraction import RangeCount, SharedFraction
+from taciturn.numerics.whole_table import fit_on_schedule
+from taciturn.privacy.openings import OPENING_ROWS, row_noise
+from taciturn.protocol.codec import decode
+from taciturn.protocol.messages import (
     CarryShares,
-    Columns,
     LossShares,
-    OpenedFigures,
     OpenedSums,
     ResidueShares,
     Role,
     Segments,
-    SharedSums,
-    SumsPlan,
-    TablePlan,
-    Terms,
-    decode,
 )
+from taciturn.protocol.mutual import Columns, OpenedFigures, SharedSums, SumsPlan
+from taciturn.protocol.mutual_table import TablePlan
+from taciturn.protocol.outcome import BobTrained
+from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from tests.protocol.parties import ALICE, Tables
 from tests.protocol.stars import Star, StarTalk, converse

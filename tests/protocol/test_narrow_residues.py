@@ -9,27 +9,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.crypto import ClearScheme, Scheme
-from taciturn.crypto.bfv import DEGREE, BfvScheme
-from taciturn.numerics import (
-    Carried,
-    Widening,
-    fit_on_schedule,
-    label_likelihood,
-    weighted_likelihood,
-)
-from taciturn.privacy import OPENING_ROWS
-from taciturn.protocol import (
+from taciturn.crypto.base import Scheme
+from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.crypto.bfv.parameters import DEGREE
+from taciturn.crypto.clear import ClearScheme
+from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
+from taciturn.numerics.shared_fraction import Carried, Widening
+from taciturn.numerics.whole_table import fit_on_schedule
+from taciturn.privacy.openings import OPENING_ROWS
+from taciturn.protocol.messages import (
     CarryShares,
-    Columns,
     LossShares,
     Phases,
     ResidueShares,
     Segments,
     SharedVector,
-    TablePlan,
-    Terms,
 )
+from taciturn.protocol.mutual import Columns
+from taciturn.protocol.mutual_table import TablePlan
+from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from tests.protocol.parties import Tables
 from tests.protocol.stars import Star, StarTalk, converse

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from taciturn.crypto import ClearScheme
-from taciturn.engine import OpenedScores, disclosure_of
-from taciturn.privacy import OPENING_ROWS
-from taciturn.protocol import Terms
+from taciturn.crypto.clear import ClearScheme
+from taciturn.engine.exposure import OpenedScores
+from taciturn.engine.exposure import disclosure_text as disclosure_of
+from taciturn.privacy.openings import OPENING_ROWS
+from taciturn.protocol.terms import Terms
 from tests.protocol.test_conversations import agreed
 
 SCHEME = ClearScheme()

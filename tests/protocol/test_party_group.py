@@ -12,27 +12,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.crypto import KeyIdentity
-from taciturn.engine import Driver, run_star
+from taciturn.crypto.signatures import KeyIdentity
+from taciturn.engine.driver import Driver
+from taciturn.engine.pair import run_star
 from taciturn.errors import AgreementError, LocalProtocolError, RemoteProtocolError
-from taciturn.protocol import (
+from taciturn.protocol.alice.opening import join_group
+from taciturn.protocol.bob.opening import form_group
+from taciturn.protocol.codec import decode, encode, kind_of
+from taciturn.protocol.messages import (
     Endorsement,
     Endorsements,
     Hello,
     Introduction,
-    Members,
     Message,
-    PairwiseMasks,
-    Program,
     PublicBytes,
     Roster,
-    ZeroSum,
-    decode,
-    encode,
-    kind_of,
 )
-from taciturn.protocol.alice import join_group
-from taciturn.protocol.bob import form_group
+from taciturn.protocol.party_group import Members, PairwiseMasks, ZeroSum
+from taciturn.protocol.steps import Program
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
 from tests.protocol.hostile import altered, only

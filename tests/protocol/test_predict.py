@@ -6,24 +6,17 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import FloatArray
-from taciturn.data import FeatureTable
-from taciturn.engine import run_pair
+from taciturn.data.tables import FeatureTable
+from taciturn.engine.pair import run_pair
 from taciturn.errors import AgreementError, RemoteProtocolError
-from taciturn.numerics import FixedPoint
-from taciturn.protocol import (
-    CHUNK_ROWS,
-    PREDICTION_TERMS,
-    PROTOCOL_VERSION,
-    Hello,
-    Message,
-    PartialScores,
-    Program,
-    Scored,
-    decode,
-    wire_form,
-)
-from taciturn.protocol.alice import RevealedResponder, answer_rows
-from taciturn.protocol.bob import RevealedRequester, ask_rows
+from taciturn.numerics.fixedpoint import FixedPoint
+from taciturn.protocol.alice.scoring import RevealedResponder, answer_rows
+from taciturn.protocol.bob.scoring import RevealedRequester, ask_rows
+from taciturn.protocol.codec import decode
+from taciturn.protocol.handshake import PROTOCOL_VERSION, wire_form
+from taciturn.protocol.messages import Hello, Message, PartialScores
+from taciturn.protocol.prediction import CHUNK_ROWS, PREDICTION_TERMS, Scored
+from taciturn.protocol.steps import Program
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
 from tests.protocol.parties import NOISE, NOISE_KEY, ByHand, Tables, agreement, alice_program

@@ -8,17 +8,16 @@ import numpy as np
 import pytest
 
 from taciturn.errors import StateError
-from taciturn.numerics import FixedPoint, evaluate
-from taciturn.privacy import NonPrivate
-from taciturn.protocol import (
-    EpochVerdict,
-    HeldOutSeen,
-    StopReason,
-    TrainingState,
-    at_scale,
-    kind_of,
-)
-from taciturn.protocol.alice import ScoreNoise, noise_key
+from taciturn.numerics.fixedpoint import FixedPoint
+from taciturn.numerics.metrics import evaluate
+from taciturn.privacy.events import NonPrivate
+from taciturn.protocol.alice.score_noise import ScoreNoise, noise_key
+from taciturn.protocol.codec import kind_of
+from taciturn.protocol.events import HeldOutSeen
+from taciturn.protocol.messages import EpochVerdict
+from taciturn.protocol.outcome import StopReason
+from taciturn.protocol.scores import at_scale
+from taciturn.protocol.state import TrainingState
 from tests.expected import refused
 from tests.protocol.parties import ALICE, agreement
 from tests.protocol.stars import StarTalk, converse

@@ -11,28 +11,22 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import FloatArray
-from taciturn.crypto import ClearScheme, Scheme
-from taciturn.crypto.bfv import BfvScheme
-from taciturn.data import FeatureTable, LabelTable
-from taciturn.engine import run_pair
+from taciturn.crypto.base import Scheme
+from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.crypto.clear import ClearScheme
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.engine.pair import run_pair
 from taciturn.errors import AgreementError, RemoteProtocolError
-from taciturn.numerics import CAP, RowFunctions, capped_loss
-from taciturn.privacy import log_mass, scale
-from taciturn.protocol import (
-    CarryShares,
-    Message,
-    OpenedSums,
-    RowSumPlan,
-    Scales,
-    SharedProduct,
-    Terms,
-    WeightShare,
-    decode,
-    noisy_shares,
-    opened_losses,
-)
-from taciturn.protocol import alice as alices
-from taciturn.protocol import bob as bobs
+from taciturn.numerics.bounded_waves import CAP, RowFunctions, capped_loss
+from taciturn.privacy.noise import log_mass, scale
+from taciturn.protocol.alice import row_sums as alices
+from taciturn.protocol.bob import row_sums as bobs
+from taciturn.protocol.codec import decode
+from taciturn.protocol.messages import CarryShares, Message, OpenedSums, SharedProduct
+from taciturn.protocol.outcome import WeightShare
+from taciturn.protocol.row_sums import RowSumPlan, noisy_shares, opened_losses
+from taciturn.protocol.scales import Scales
+from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from tests.protocol.parties import ALICE, BOB
 from tests.protocol.test_conversations import agreed

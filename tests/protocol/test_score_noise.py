@@ -10,34 +10,35 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.crypto import ClearSecretKey, Scheme
-from taciturn.crypto.bfv import BfvScheme, BfvSecretKey
-from taciturn.data import FeatureTable, RowIds
-from taciturn.engine import run_pair
-from taciturn.numerics import FixedPoint, centring_offset
-from taciturn.privacy import Ledger
-from taciturn.privacy import mechanism as mechanism_of
-from taciturn.protocol import HeldOut, PartyResult, Terms, whitened_rows
-from taciturn.protocol.alice import (
-    AliceInputs,
+from taciturn.crypto.base import Scheme
+from taciturn.crypto.bfv.keys import BfvScheme, BfvSecretKey
+from taciturn.crypto.clear import ClearSecretKey
+from taciturn.data.ids import RowIds
+from taciturn.data.tables import FeatureTable
+from taciturn.engine.pair import run_pair
+from taciturn.numerics.fixedpoint import FixedPoint
+from taciturn.numerics.whitening import centring_offset
+from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.registry import mechanism as mechanism_of
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.party import alice_program
+from taciturn.protocol.alice.score_noise import ScoreNoise, noise_key
+from taciturn.protocol.alice.scoring import (
     MutualResponder,
     RevealedResponder,
-    ScoreNoise,
     SealedResponder,
-    alice_program,
     answer_rows,
-    noise_key,
     score_responder,
 )
-from taciturn.protocol.bob import (
-    BobInputs,
-    MutualRequester,
-    ask_rows,
-    bob_program,
-    score_requester,
-)
+from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.party import bob_program
+from taciturn.protocol.bob.scoring import MutualRequester, ask_rows, score_requester
+from taciturn.protocol.outcome import HeldOut
+from taciturn.protocol.party import PartyResult
+from taciturn.protocol.prediction import whitened_rows
+from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
-from taciturn.settings import Agreement
+from taciturn.settings.agreement import Agreement
 from tests.protocol.parties import ALICE, BOB, CLEAR, NOISE, NOISE_KEY, Tables, agreement
 from tests.protocol.stars import shared, talk
 from tests.protocol.test_train_table import newton as sealed

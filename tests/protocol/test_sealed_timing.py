@@ -24,24 +24,19 @@ import pytest
 
 from taciturn import rng
 from taciturn.arrays import IntArray, WordArray
-from taciturn.crypto import EncryptedAnswer, TableSize, Wrapping
-from taciturn.crypto.bfv import BfvScheme, BfvSecretKey, Grid
-from taciturn.data import FeatureTable, LabelTable
-from taciturn.engine import Driver
-from taciturn.protocol import (
-    Program,
-    SealedGradient,
-    SealedResidues,
-    TableShape,
-    Terms,
-    decode,
-    encode,
-    kind_of,
-    open_training,
-    receive,
-    send,
-)
-from taciturn.protocol.alice import Keys, agree_seed
+from taciturn.crypto.base import EncryptedAnswer, TableSize, Wrapping
+from taciturn.crypto.bfv.keys import BfvScheme, BfvSecretKey
+from taciturn.crypto.bfv.modular import Grid
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.engine.driver import Driver
+from taciturn.protocol.alice.opening import agree_seed
+from taciturn.protocol.alice.sealed import Keys
+from taciturn.protocol.codec import decode, encode, kind_of
+from taciturn.protocol.handshake import open_training
+from taciturn.protocol.messages import SealedGradient, SealedResidues
+from taciturn.protocol.steps import Program, receive, send
+from taciturn.protocol.table_shape import TableShape
+from taciturn.protocol.terms import Terms
 from taciturn.rng import SystemEntropy
 from tests.modules import module_of
 from tests.protocol.parties import ALICE, Tables, agreement, alice_program, bob_program

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taciturn.crypto.bfv import DEGREE, SLOT_MODULUS, BfvSlots
-from taciturn.protocol import slot_blocks
+from taciturn.crypto.bfv.parameters import DEGREE, SLOT_MODULUS
+from taciturn.crypto.bfv.slots import BfvSlots
+from taciturn.protocol.mutual import slot_blocks
 
 SIZES = [1, 7, 455, 2730, 2731, 4096, 4097, 5000, 8192, 8193, 20_001]
 

@@ -13,12 +13,16 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.engine import Driver, run_star
+from taciturn.engine.driver import Driver
+from taciturn.engine.pair import run_star
 from taciturn.errors import AgreementError, LocalProtocolError
-from taciturn.protocol import ANY_TABLE, NoisyResidues, PeerTable, Program, ZeroSum
-from taciturn.protocol.alice import dry_run as alice_dry_run
-from taciturn.protocol.bob import DirectionScored
-from taciturn.protocol.bob import dry_run as bob_dry_run
+from taciturn.protocol.alice.party import dry_run as alice_dry_run
+from taciturn.protocol.bob.observations import DirectionScored
+from taciturn.protocol.bob.party import dry_run as bob_dry_run
+from taciturn.protocol.handshake import ANY_TABLE, PeerTable
+from taciturn.protocol.messages import NoisyResidues
+from taciturn.protocol.party_group import ZeroSum
+from taciturn.protocol.steps import Program
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
 from tests.protocol.parties import BOB, Tables, agreement

@@ -9,8 +9,8 @@ import pytest
 
 import taciturn
 from taciturn.arrays import IntArray
-from taciturn.engine import run_pair
-from taciturn.numerics import OpenedPasses
+from taciturn.engine.pair import run_pair
+from taciturn.numerics.symmetry import OpenedPasses
 from tests.deviating import SEALED_ALICES, Answers, Setup, answering_alice, symmetry_of
 
 

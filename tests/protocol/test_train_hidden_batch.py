@@ -11,20 +11,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.crypto import ClearScheme, EncryptedAnswer, PaillierScheme, Scheme
-from taciturn.crypto.bfv import BfvScheme
-from taciturn.engine import run_pair
+from taciturn.crypto.base import EncryptedAnswer, Scheme
+from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.crypto.clear import ClearScheme
+from taciturn.crypto.paillier import PaillierScheme
+from taciturn.engine.pair import run_pair
 from taciturn.errors import ConfigError, RemoteProtocolError
-from taciturn.privacy import (
-    BatchDesign,
-    BatchResponse,
-    HiddenBatch,
-    Ledger,
-    Released,
-    draw_batch,
-)
-from taciturn.protocol import (
-    PROTOCOL_VERSION,
+from taciturn.privacy.base import Released
+from taciturn.privacy.batch_response import BatchDesign, HiddenBatch, draw_batch
+from taciturn.privacy.events import BatchResponse
+from taciturn.privacy.ledger import Ledger
+from taciturn.protocol.codec import decode, kind_of
+from taciturn.protocol.handshake import PROTOCOL_VERSION, wire_form
+from taciturn.protocol.messages import (
     EncryptedResidues,
     Hello,
     HiddenBatchOffer,
@@ -35,12 +34,9 @@ from taciturn.protocol import (
     PublicBytes,
     RevealedGradient,
     RowNumbers,
-    Trained,
-    decode,
-    kind_of,
-    wire_form,
 )
-from taciturn.settings import Agreement
+from taciturn.protocol.outcome import Trained
+from taciturn.settings.agreement import Agreement
 from tests.expected import refused
 from tests.protocol.parties import (
     BOB,

@@ -12,24 +12,28 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.data import LabelTable
+from taciturn.data.tables import LabelTable
 from taciturn.errors import PrivacyError, RemoteProtocolError
-from taciturn.privacy import Additive, AdditiveNoise, LaplaceDraws, Released, mechanism, price
-from taciturn.protocol import (
+from taciturn.privacy.additive import Additive
+from taciturn.privacy.base import Released
+from taciturn.privacy.events import AdditiveNoise, price
+from taciturn.privacy.noise import LaplaceDraws
+from taciturn.privacy.registry import mechanism
+from taciturn.protocol.bob.train_residues import train
+from taciturn.protocol.events import Progress
+from taciturn.protocol.messages import (
     BatchCommitment,
     BatchShare,
     BudgetSpent,
     Hello,
     NoisyResidues,
     PartialScores,
-    Progress,
     RealResidues,
-    ResiduesSeen,
-    StopReason,
 )
-from taciturn.protocol.bob import train
+from taciturn.protocol.observations import ResiduesSeen
+from taciturn.protocol.outcome import StopReason
 from taciturn.rng import KeyedEntropy
-from taciturn.settings import Agreement
+from taciturn.settings.agreement import Agreement
 from tests.expected import refused
 from tests.modules import module_of
 from tests.protocol.parties import ByHand, Tables, agreement, centralised, plan_of, same

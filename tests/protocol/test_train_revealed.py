@@ -11,20 +11,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.crypto import EncryptedVector
+from taciturn.crypto.base import EncryptedVector
 from taciturn.errors import CryptoError, PrivacyError
-from taciturn.numerics import FixedPoint, residue
-from taciturn.privacy import MaskedProduct, PrivacyEvent, Released, Unprotected
-from taciturn.protocol import (
+from taciturn.numerics.fixedpoint import FixedPoint
+from taciturn.numerics.logistic import residue
+from taciturn.privacy.base import MaskedProduct, Released
+from taciturn.privacy.events import PrivacyEvent
+from taciturn.privacy.unprotected import Unprotected
+from taciturn.protocol.codec import kind_of
+from taciturn.protocol.messages import (
     EncryptedResidues,
-    GradientSeen,
     Hello,
     MaskedGradient,
     Message,
     RevealedGradient,
     Role,
-    kind_of,
 )
+from taciturn.protocol.observations import GradientSeen
 from taciturn.rng import Entropy
 from tests.expected import refused
 from tests.protocol.parties import ByHand, Tables, agreement, plan_of

@@ -17,50 +17,43 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taciturn.crypto import ClearScheme, Scheme, TableSize
-from taciturn.crypto.bfv import BfvScheme, LocalEngine
-from taciturn.data import LabelTable
-from taciturn.engine import ProgressEstimate, run_pair
-from taciturn.engine import replay_program as replay
+from taciturn.crypto.base import Scheme, TableSize
+from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.crypto.bfv.workers import LocalEngine
+from taciturn.crypto.clear import ClearScheme
+from taciturn.data.tables import LabelTable
+from taciturn.engine.pair import run_pair
+from taciturn.engine.progress import ProgressEstimate
+from taciturn.engine.transcript import replay
 from taciturn.errors import AgreementError, ConfigError, CryptoError
-from taciturn.numerics import (
-    BoundedTable,
-    DescentSolver,
-    SubspaceSolver,
-    Whitening,
-    centring_offset,
-    class_metrics,
-    evaluate,
-    optimum,
-    penalised_loss,
-)
-from taciturn.privacy import ModelRelease, NoisyModel
-from taciturn.protocol import (
-    Advance,
-    BobTrained,
+from taciturn.numerics.descent import BoundedTable, DescentSolver
+from taciturn.numerics.metrics import evaluate
+from taciturn.numerics.regression_metrics import class_metrics
+from taciturn.numerics.subspace import SubspaceSolver
+from taciturn.numerics.whitening import Whitening, centring_offset
+from taciturn.numerics.whole_table import optimum, penalised_loss
+from taciturn.privacy.events import NoisyModel
+from taciturn.privacy.model_release import ModelRelease
+from taciturn.protocol.alice.scoring import SealedResponder, answer_rows
+from taciturn.protocol.bob.scoring import ask_rows, score_requester
+from taciturn.protocol.events import Advance, Event, HeldOutSeen, PartDone
+from taciturn.protocol.messages import (
     EncryptedResidues,
-    Event,
-    HeldOutSeen,
     Hello,
     KeyOffer,
     MaskedGradient,
-    MomentsSeen,
-    Observation,
-    PartDone,
     PartialScores,
     RevealedGradient,
     RevealedShare,
     SealedGradient,
     SealedResidues,
     SealedScores,
-    ShareRevealed,
-    Terms,
-    model_release_of,
 )
-from taciturn.protocol.alice import SealedResponder, answer_rows
-from taciturn.protocol.bob import ask_rows, score_requester
-from taciturn.settings import Agreement
-from taciturn_audit.views import RecallScheme
+from taciturn.protocol.observations import MomentsSeen, Observation, ShareRevealed
+from taciturn.protocol.outcome import BobTrained, model_release_of
+from taciturn.protocol.terms import Terms
+from taciturn.settings.agreement import Agreement
+from taciturn_audit.views.recall import RecallScheme
 from tests.expected import refused
 from tests.protocol.parties import ALICE, BOB, NOISE_KEY, Tables, agreement
 from tests.protocol.stars import Star, StarTalk, converse, shared

@@ -12,40 +12,34 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn import crypto
-from taciturn.crypto import ClearScheme, Scheme, TableSize
-from taciturn.crypto.bfv import BfvScheme, LocalEngine, TileRows
-from taciturn.engine import run_pair
+from taciturn.crypto import cluster
+from taciturn.crypto.base import Scheme, TableSize
+from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.crypto.bfv.tables import TileRows
+from taciturn.crypto.bfv.workers import LocalEngine
+from taciturn.crypto.clear import ClearScheme
+from taciturn.engine.pair import run_pair
 from taciturn.errors import ConfigError, CryptoError, RemoteProtocolError
-from taciturn.numerics import (
-    centring_offset,
-    fit_on_schedule,
-    label_likelihood,
-    optimum,
-    penalised_loss,
-    weighted_likelihood,
-)
-from taciturn.protocol import (
-    Columns,
+from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
+from taciturn.numerics.whitening import centring_offset
+from taciturn.numerics.whole_table import fit_on_schedule, optimum, penalised_loss
+from taciturn.protocol.bob.train_table_mutual import SigmoidRequester
+from taciturn.protocol.events import PartDone
+from taciturn.protocol.messages import (
     GivenShare,
     Hello,
     KeyOffer,
-    Observation,
-    PartDone,
     RevealedShare,
-    Scales,
     SharedProduct,
     SharedVector,
-    ShareRevealed,
-    TablePlan,
-    Terms,
-    Trained,
-    WeightShare,
 )
-
-# private: a Bob who deviates in one method
-from taciturn.protocol.bob.train_table_mutual import SigmoidRequester
-from taciturn.settings import Agreement
+from taciturn.protocol.mutual import Columns
+from taciturn.protocol.mutual_table import TablePlan
+from taciturn.protocol.observations import Observation, ShareRevealed
+from taciturn.protocol.outcome import Trained, WeightShare
+from taciturn.protocol.scales import Scales
+from taciturn.protocol.terms import Terms
+from taciturn.settings.agreement import Agreement
 from tests.expected import refused
 from tests.modules import module_of
 from tests.protocol.hostile import altered, only
@@ -238,7 +232,7 @@ def test_processes_and_a_killed_worker_of_a_cluster_give_the_same_model(tmp_path
     assert run.weights == pytest.approx(expected, abs=1e-8)
     from tests.crypto.cluster_plugins import Recorder
 
-    with crypto.on_this_machine(2) as engine:
+    with cluster.on_this_machine(2) as engine:
         workers = set(engine.workers)
         engine.client.register_plugin(Recorder(tmp_path))
         run = talk(MANY, terms, BfvScheme(engine, part_tiles=2))

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.crypto import ClearScheme
-from taciturn.data import FeatureTable
+from taciturn.crypto.clear import ClearScheme
+from taciturn.data.tables import FeatureTable
 from taciturn.memmap import BLOCK_ROWS, ArrayLocation, Scratch
-from taciturn.numerics import Whitening
-from taciturn.protocol import Terms
-from taciturn.protocol.alice import AliceInputs, WhitenedTable, largest_bits
+from taciturn.numerics.whitening import Whitening
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.whitened import WhitenedTable, largest_bits
+from taciturn.protocol.terms import Terms
 from tests.protocol.parties import ALICE, agreement
 
 ROWS = BLOCK_ROWS + 1000

@@ -7,17 +7,17 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from taciturn.numerics import AddedAuc, CalibrationBin, Metrics
-from taciturn.privacy import Statement
-from taciturn.report import Page
-from taciturn.results import HiddenBatches, Identity, PartyFigures, Skipped, TrainingRun
-from taciturn_audit import weigh
-from taciturn_audit.report import audit_page
-from taciturn_audit.results import (
+from taciturn.numerics.metrics import AddedAuc, CalibrationBin, Metrics
+from taciturn.privacy.events import Statement
+from taciturn.report.blocks import Page
+from taciturn.results.columns import Skipped
+from taciturn.results.parties import Identity, PartyFigures
+from taciturn.results.training import HiddenBatches, TrainingRun
+from taciturn_audit.report.page import audit_page
+from taciturn_audit.results.audit import (
     Accuracy,
     AfterEpochs,
     AttackScore,
-    AuditResult,
     AuditRun,
     Control,
     Evidence,
@@ -25,6 +25,8 @@ from taciturn_audit.results import (
     Membership,
     MessageSeen,
 )
+from taciturn_audit.results.runs import AuditResult
+from taciturn_audit.verdict import weigh
 
 
 def score(name: str, accuracy: float, low: float, high: float, **more: Any) -> AttackScore:

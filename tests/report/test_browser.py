@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, ViewportSize
 
-from taciturn.report import render_html
-from taciturn_audit import conclude
-from taciturn_audit.report import audit_page
+from taciturn.report.html import render as render_html
+from taciturn_audit.report.page import audit_page
+from taciturn_audit.verdict import conclude
 from tests.dashboard.browsers import chromium
 from tests.report.samples import AUDITS
 from tests.waiting import HANG

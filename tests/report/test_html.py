@@ -6,9 +6,10 @@ import re
 
 import pytest
 
-from taciturn.report import Page, Paragraph, coded, render_html
-from taciturn_audit.report import audit_page
-from taciturn_audit.results import AuditResult
+from taciturn.report.blocks import Page, Paragraph, coded
+from taciturn.report.html import render as render_html
+from taciturn_audit.report.page import audit_page
+from taciturn_audit.results.runs import AuditResult
 from tests.report.samples import AUDITS, hostile, leaking, quiet
 from tests.report.samples import page as sample_page
 

@@ -6,21 +6,12 @@ import re
 
 import pytest
 
-from taciturn.report import (
-    Figure,
-    Figures,
-    Page,
-    Paragraph,
-    Section,
-    Span,
-    coded,
-    escape,
-    render_markdown,
-    table,
-)
-from taciturn_audit import Status, conclude
-from taciturn_audit.report import audit_page
-from taciturn_audit.results import AuditResult
+from taciturn.report.blocks import Figure, Figures, Page, Paragraph, Section, Span, coded, table
+from taciturn.report.markdown import escape
+from taciturn.report.markdown import render as render_markdown
+from taciturn_audit.report.page import audit_page
+from taciturn_audit.results.runs import AuditResult
+from taciturn_audit.verdict import Status, conclude
 from tests.report.samples import AUDITS, hostile, leaking, page
 
 

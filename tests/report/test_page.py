@@ -11,29 +11,22 @@ from typing import Any, TypeVar
 import pytest
 
 from taciturn.files import to_json
-from taciturn.report import (
-    SHARED_PEOPLE,
-    Card,
-    Cards,
-    Details,
-    Facts,
-    Heading,
-    Page,
-    Section,
-    Span,
-    render_html,
-    render_markdown,
-)
-from taciturn.results import (
+from taciturn.report.blocks import Card, Cards, Details, Facts, Heading, Page, Section, Span
+from taciturn.report.html import render as render_html
+from taciturn.report.markdown import render as render_markdown
+from taciturn.report.training import SHARED_PEOPLE
+from taciturn.results.columns import (
     BobSeat,
     ColumnControl,
     ColumnFindings,
     ColumnScore,
     conclude_columns,
 )
-from taciturn_audit import Conclusion, Status, conclude, conclude_seat
-from taciturn_audit.report import NOT_ENCRYPTED, audit_blocks, audit_page
-from taciturn_audit.results import AttackScore, AuditResult, AuditRun
+from taciturn_audit.report.audit import NOT_ENCRYPTED, audit_blocks
+from taciturn_audit.report.page import audit_page
+from taciturn_audit.results.audit import AttackScore, AuditRun
+from taciturn_audit.results.runs import AuditResult
+from taciturn_audit.verdict import Conclusion, Status, conclude, conclude_seat
 from tests.report.samples import (
     AUDITS,
     REFUTING,

@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from taciturn_audit import weigh
-from taciturn_audit.report import attacks_svg, epochs_svg
-from taciturn_audit.results import Accuracy, AfterEpochs, Findings
+from taciturn_audit.report.plots import attacks_svg, epochs_svg
+from taciturn_audit.results.audit import Accuracy, AfterEpochs, Findings
+from taciturn_audit.verdict import weigh
 from tests.report.samples import (
     AUDITS,
     controls,

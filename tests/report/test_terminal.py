@@ -9,13 +9,14 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from taciturn.data import Spelling
-from taciturn.jobs.align import AlignmentResult, SharedIds
-from taciturn.jobs.predict import PredictionResult
-from taciturn.jobs.train import DryRun, PartyMetrics, PartyRun, Sizes, party_blocks
-from taciturn.numerics import Symmetry, Threshold
-from taciturn.report import (
-    WIDTH,
+from taciturn.data.ids import Spelling
+from taciturn.jobs.align.result import AlignmentResult, SharedIds
+from taciturn.jobs.predict.result import PredictionResult
+from taciturn.jobs.train.report import party_blocks
+from taciturn.jobs.train.result import DryRun, PartyMetrics, PartyRun, Sizes
+from taciturn.numerics.sorted_scores import Threshold
+from taciturn.numerics.symmetry import Symmetry
+from taciturn.report.blocks import (
     Badge,
     Block,
     Bullets,
@@ -32,27 +33,21 @@ from taciturn.report import (
     Section,
     Span,
     coded,
-    render_html,
-    render_markdown,
     table,
-    training_blocks,
 )
-from taciturn.report import render_terminal as render
-from taciturn.results import (
-    AttackVerdict,
-    CheckFacts,
-    CheckResult,
-    Disclosure,
-    DoctorResult,
-    Estimate,
-    Finding,
-    Outlook,
-    Refusal,
-    Runs,
-    ScoredRow,
-)
-from taciturn_audit.report import audit_blocks, audit_page, demo_blocks
-from taciturn_audit.results import DemoResult
+from taciturn.report.html import render as render_html
+from taciturn.report.markdown import render as render_markdown
+from taciturn.report.terminal import WIDTH, render
+from taciturn.report.training import training_blocks
+from taciturn.results.check import AttackVerdict, CheckFacts, CheckResult
+from taciturn.results.cost_preview import Disclosure, Estimate, Outlook, Refusal
+from taciturn.results.doctor import DoctorResult, Finding
+from taciturn.results.parties import ScoredRow
+from taciturn.results.runs import Runs
+from taciturn_audit.report.audit import audit_blocks
+from taciturn_audit.report.demo import demo_blocks
+from taciturn_audit.report.page import audit_page
+from taciturn_audit.results.runs import DemoResult
 from tests.report.samples import AUDITS, FIGURES, IDENTITY, TRAINING, hybrid, leaking, metrics
 
 EVIL = "[bold]<b>\x1b[31m\u202e"

@@ -21,7 +21,7 @@ import pytest
 from taciturn.__main__ import run
 from taciturn.errors import DataError, OutputError
 from taciturn.files import to_json
-from taciturn.results import (
+from taciturn.results.folder import (
     MANIFEST,
     RESULT,
     DataFacts,
@@ -29,12 +29,12 @@ from taciturn.results import (
     HostFacts,
     Manifest,
     ResultFolder,
-    Runs,
     digest_of,
-    record_of,
     run_folders,
     write_folder,
 )
+from taciturn.results.runs import Runs
+from taciturn.results.serialise import record_of
 from tests.expected import refused
 from tests.modules import module_of
 from tests.report.samples import TRAINING

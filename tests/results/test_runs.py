@@ -8,14 +8,15 @@ from statistics import fmean
 
 import pytest
 
-from taciturn.cli import make_console as console
-from taciturn.numerics import t_interval
-from taciturn.report import render_terminal as render
-from taciturn.report import training_blocks
-from taciturn.results import Runs
-from taciturn_audit import conclude
-from taciturn_audit.report import audit_blocks, evidence_words
-from taciturn_audit.results import AuditResult, AuditRun, Evidence, Membership, mean_findings
+from taciturn.cli.console import console
+from taciturn.numerics.intervals import t_interval
+from taciturn.report.terminal import render
+from taciturn.report.training import training_blocks
+from taciturn.results.runs import Runs
+from taciturn_audit.report.audit import audit_blocks, evidence_words
+from taciturn_audit.results.audit import AuditRun, Evidence, Membership
+from taciturn_audit.results.runs import AuditResult, mean_findings
+from taciturn_audit.verdict import conclude
 from tests.report.samples import (
     TRAINING,
     controls,

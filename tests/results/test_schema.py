@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from taciturn.__main__ import run
-from taciturn.results import from_record, json_schema
+from taciturn.results.folder import from_record, json_schema
 from tests.report.samples import AUDITS
 from tests.seldom import seldom
 

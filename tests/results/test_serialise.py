@@ -15,20 +15,12 @@ from hypothesis import strategies as st
 
 from taciturn.errors import DataError
 from taciturn.files import to_json
-from taciturn.results import (
-    EMPTY,
-    INLINE,
-    OMITTED,
-    Result,
-    Runs,
-    TrainingRun,
-    from_record,
-    key,
-    load,
-    read,
-    record_of,
-)
-from taciturn_audit.results import AttackScore, AuditResult, Control, Evidence
+from taciturn.results.folder import from_record, load
+from taciturn.results.runs import Runs
+from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result, key, read, record_of
+from taciturn.results.training import TrainingRun
+from taciturn_audit.results.audit import AttackScore, Control, Evidence
+from taciturn_audit.results.runs import AuditResult
 from tests.report.samples import AUDITS, TRAINING, leaking_run, several
 
 

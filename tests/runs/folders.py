@@ -7,26 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from taciturn.files import to_json
-from taciturn.jobs.train import DryRun, PartyMetrics, PartyRun, Sizes
-from taciturn.results import (
-    RESULT,
-    CurvePoint,
-    Destination,
-    Disclosure,
-    Estimate,
-    Manifest,
-    Outlook,
-    Result,
-    Runs,
-    write_folder,
-)
-from taciturn_audit.results import (
-    AuditResult,
-    BestAttack,
-    ComparedMechanism,
-    Comparison,
-    DemoResult,
-)
+from taciturn.jobs.train.result import DryRun, PartyMetrics, PartyRun, Sizes
+from taciturn.results.cost_preview import Disclosure, Estimate, Outlook
+from taciturn.results.folder import RESULT, Destination, Manifest, write_folder
+from taciturn.results.parties import CurvePoint
+from taciturn.results.runs import Runs
+from taciturn.results.serialise import Result
+from taciturn_audit.results.compare import BestAttack, ComparedMechanism, Comparison
+from taciturn_audit.results.runs import AuditResult, DemoResult
 from tests.report.samples import FIGURES, IDENTITY, TRAINING, leaking, metrics, quiet
 from tests.results.test_folder import PLAN
 

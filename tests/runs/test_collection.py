@@ -13,9 +13,11 @@ import pytest
 import taciturn
 from taciturn.errors import FileError
 from taciturn.files import to_json
-from taciturn.numerics import class_metrics
-from taciturn.results import RESULT, RunList, Runs, from_record
-from taciturn.runs import ORDERS, RunFilter, collect, named
+from taciturn.numerics.regression_metrics import class_metrics
+from taciturn.results.folder import RESULT, from_record
+from taciturn.results.run_list import RunList
+from taciturn.results.runs import Runs
+from taciturn.runs.collection import ORDERS, RunFilter, collect, named
 from tests.expected import refused
 from tests.report.samples import TRAINING, metrics
 from tests.runs.folders import place, place_all

@@ -10,7 +10,7 @@ import pytest
 
 from taciturn.__main__ import run
 from taciturn.errors import ConfigError, DataError
-from taciturn.results import from_record
+from taciturn.results.folder import from_record
 from tests.results.test_schema import problems
 from tests.runs.folders import RESULTS, place_all
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from taciturn.__main__ import run
-from taciturn.results import REPORT, ResultFolder
-from taciturn.runs import parts_of
-from taciturn_audit import demo
+from taciturn.results.figures import parts_of
+from taciturn.results.folder import REPORT, ResultFolder
+from taciturn_audit.cli import demo
 from tests.bad_input import session_files
 from tests.modules import module_of
 from tests.seldom import seldom

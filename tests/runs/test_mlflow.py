@@ -16,9 +16,10 @@ import pytest
 
 from taciturn.__main__ import run
 from taciturn.errors import ConfigError, PrivacyError
-from taciturn.numerics import class_metrics
-from taciturn.results import MANIFEST, RESULT, ResultFolder
-from taciturn.runs import TrackingUri, export, metric_name, parts_of, record_of_part
+from taciturn.numerics.regression_metrics import class_metrics
+from taciturn.results.figures import parts_of
+from taciturn.results.folder import MANIFEST, RESULT, ResultFolder
+from taciturn.runs.mlflow_export import TrackingUri, export, metric_name, record_of_part
 from tests.expected import refused
 from tests.report.samples import TRAINING
 from tests.results.test_schema import problems

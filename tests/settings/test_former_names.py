@@ -12,10 +12,14 @@ import taciturn
 from taciturn.__main__ import USAGE, run
 from taciturn.errors import ConfigError, DataError
 from taciturn.estimator import VerticalLogisticRegression
-from taciturn.numerics import Threshold
-from taciturn.party import PartyConfig, section_settings
-from taciturn.results import Runs, load, read
-from taciturn.settings import FORMER_NAMES, Agreement, FormerName, Kind, Settings
+from taciturn.numerics.sorted_scores import Threshold
+from taciturn.party.config import PartyConfig, section_settings
+from taciturn.results.folder import load
+from taciturn.results.runs import Runs
+from taciturn.results.serialise import read
+from taciturn.settings.agreement import Agreement
+from taciturn.settings.removed import FORMER_NAMES, FormerName, Kind
+from taciturn.settings.schema import Settings
 from tests.expected import refused
 from tests.party.sides import write_config
 from tests.report.samples import TRAINING

@@ -12,17 +12,16 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from taciturn.errors import ConfigError
-from taciturn.protocol import with_row_defaults
+from taciturn.protocol.terms import with_row_defaults
 from taciturn.setting_syntax import hyphenated
-from taciturn.settings import (
+from taciturn.settings.agreement import Agreement, differences
+from taciturn.settings.schema import (
     DATASET_DEFAULTS,
     DEFAULT_PASSES,
     OWN_DATA_DEFAULTS,
-    Agreement,
     Newton,
     Settings,
     Sgd,
-    differences,
     settings_file,
 )
 from tests.expected import refused

@@ -15,8 +15,8 @@ import pytest
 
 import taciturn
 from taciturn.api import TrainResult
-from taciturn.privacy import MECHANISMS
-from taciturn.settings import Settings
+from taciturn.privacy.registry import MECHANISMS
+from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy, arrange, load_raw
 
 ROWS = 240

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 import taciturn
-from taciturn.data import FeatureTable
-from taciturn.engine import estimate_cost
-from taciturn.numerics import TableSchedule
-from taciturn.protocol import Role, Terms
-from taciturn.protocol import agree_terms as agree
+from taciturn.data.tables import FeatureTable
+from taciturn.engine.estimate import estimate_cost
+from taciturn.numerics.table_schedule import TableSchedule
+from taciturn.protocol.messages import Role
+from taciturn.protocol.terms import Terms, agree
 from taciturn.rng import KeyedEntropy
-from taciturn.settings import Settings
+from taciturn.settings.schema import Settings
 from tests.protocol.parties import Tables
 from tests.protocol.stars import Star, converse
 

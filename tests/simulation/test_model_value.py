@@ -13,10 +13,13 @@ from sklearn.metrics import log_loss, roc_auc_score
 import taciturn
 from taciturn.api import TrainResult
 from taciturn.errors import DivergenceError
-from taciturn.numerics import SEEN_ONCE, AddedAuc, Metrics, class_metrics
-from taciturn.privacy import OPENING_ROWS
-from taciturn.report import worth_facts
-from taciturn.results import TrainingRun, from_record
+from taciturn.numerics.convergence import SEEN_ONCE
+from taciturn.numerics.metrics import AddedAuc, Metrics
+from taciturn.numerics.regression_metrics import class_metrics
+from taciturn.privacy.openings import OPENING_ROWS
+from taciturn.report.training import worth_facts
+from taciturn.results.folder import from_record
+from taciturn.results.training import TrainingRun
 
 BASE: dict[str, Any] = {"mechanism": "none", "scheme": "clear", "seed": 3}
 

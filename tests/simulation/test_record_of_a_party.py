@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from taciturn.engine import Transcript
+from taciturn.engine.transcript import Transcript
 from taciturn.errors import TranscriptError
-from taciturn.jobs.train import RecordedRun
+from taciturn.jobs.train.record import RecordedRun
 from tests.expected import refused
 
 

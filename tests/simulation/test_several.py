@@ -12,13 +12,14 @@ import pytest
 
 import taciturn
 from taciturn.api import TrainResult
-from taciturn.engine import Transcript, column_exposure
-from taciturn.engine import disclosure_of as disclosure
-from taciturn.jobs.train import simulate_training
-from taciturn.protocol.bob import forecast_ledger as forecast
-from taciturn.settings import Settings
+from taciturn.engine.exposure import column_exposure
+from taciturn.engine.exposure import disclosure_text as disclosure
+from taciturn.engine.transcript import Transcript
+from taciturn.jobs.train.simulation import simulate_training
+from taciturn.protocol.bob.forecast import forecast
+from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy, load_raw
-from taciturn_audit import outcome_view
+from taciturn_audit.adversaries import outcome_view
 
 ALICES = [1, 2, 4, 8]
 # Each with how far its weights may be from those of centralised training, whoever has the columns.

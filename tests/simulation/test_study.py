@@ -11,11 +11,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
 import taciturn
-from taciturn.data import fold_numbers
+from taciturn.data.ids import fold_numbers
 from taciturn.errors import ConfigError, ShapeError, TaciturnError
-from taciturn.jobs.study import SimulatedStudy, study_blocks, study_page
-from taciturn.results import from_record
-from taciturn.settings import Settings
+from taciturn.jobs.study.report import study_blocks, study_page
+from taciturn.jobs.study.result import SimulatedStudy
+from taciturn.results.folder import from_record
+from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy, arrange, load_raw
 from tests.expected import refused
 

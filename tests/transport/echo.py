@@ -12,14 +12,11 @@ import threading
 from pathlib import Path
 
 from taciturn.errors import ConnectionLost, MalformedFrame, PeerAbsent, PeerSilent
-from taciturn.transport import (
-    Channel,
-    DialEndpoint,
-    Endpoint,
-    Limits,
-    ServeEndpoint,
-    load_credentials,
-)
+from taciturn.transport.channel import Channel, Endpoint
+from taciturn.transport.dial import DialEndpoint
+from taciturn.transport.limits import Limits
+from taciturn.transport.serve import ServeEndpoint
+from taciturn.transport.tls import load_credentials
 
 LIMITS = Limits(handshake=2.0, drain=2.0, attempts=50.0)
 

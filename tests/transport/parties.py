@@ -15,17 +15,12 @@ from pathlib import Path
 import grpc
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from taciturn.transport import (
-    Credentials,
-    DialEndpoint,
-    GrpcChannel,
-    Issuer,
-    Limits,
-    ServeEndpoint,
-    issue,
-    load_credentials,
-    make_issuer,
-)
+from taciturn.transport.certs import Issuer, issue, make_issuer
+from taciturn.transport.dial import DialEndpoint
+from taciturn.transport.grpc_channel import GrpcChannel
+from taciturn.transport.limits import Limits
+from taciturn.transport.serve import ServeEndpoint
+from taciturn.transport.tls import Credentials, load_credentials
 from tests.waiting import HANG
 
 HOST = "127.0.0.1"

@@ -8,7 +8,9 @@ import pytest
 
 from taciturn.__main__ import run
 from taciturn.errors import ConfigError, OutputError
-from taciturn.transport import check_name, load_credentials, make_certificates
+from taciturn.transport.address import check_name
+from taciturn.transport.certs import make_certificates
+from taciturn.transport.tls import load_credentials
 from tests.expected import refused
 
 

@@ -14,20 +14,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taciturn.errors import ConnectionLost, LocalProtocolError, PeerSilent
-from taciturn.protocol import MAX_FRAME
-from taciturn.transport import (
-    CHUNK,
+from taciturn.protocol.codec import MAX_FRAME
+from taciturn.transport.grpc_channel import (
     METHOD,
     OVERHEAD,
-    READY,
-    WINDOW,
     ByteQueue,
     GrpcChannel,
-    Limits,
-    ServeEndpoint,
     StreamEnded,
     objection,
 )
+from taciturn.transport.limits import CHUNK, READY, WINDOW, Limits
+from taciturn.transport.serve import ServeEndpoint
 from tests.expected import refused
 from tests.modules import module_of
 from tests.system import free_port

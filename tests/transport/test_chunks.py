@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.errors import MalformedFrame
-from taciturn.transport import CHUNK, END, HEADER, LAST, PART, READY, Assembler, split
+from taciturn.transport.limits import CHUNK, END, HEADER, LAST, PART, READY, Assembler, split
 
 
 def opened(limit: int = 4 * CHUNK) -> Assembler:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from taciturn.errors import PeerRefused
-from taciturn.transport import DialEndpoint
+from taciturn.transport.dial import DialEndpoint
 from tests.expected import refused
 from tests.transport.parties import HOST, QUICK, Authority
 from tests.transport.relay import TO_CLIENT, TO_SERVER, Relay, flips

@@ -8,7 +8,10 @@ from contextlib import contextmanager
 import pytest
 
 from taciturn.errors import ConnectionLost, PeerAbsent, PeerRefused, TransportError
-from taciturn.transport import Credentials, DialEndpoint, Hub, objection
+from taciturn.transport.dial import DialEndpoint
+from taciturn.transport.grpc_channel import objection
+from taciturn.transport.serve import Hub
+from taciturn.transport.tls import Credentials
 from tests.expected import refused
 from tests.modules import module_of
 from tests.transport.parties import HOST, QUICK, Authority, in_thread

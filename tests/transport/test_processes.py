@@ -22,14 +22,8 @@ import grpc
 import pytest
 
 from taciturn.errors import ConnectionLost
-from taciturn.transport import (
-    CHUNK,
-    LAST,
-    METHOD,
-    PART,
-    READY,
-    Limits,
-)
+from taciturn.transport.grpc_channel import METHOD
+from taciturn.transport.limits import CHUNK, LAST, PART, READY, Limits
 from tests.expected import refused
 from tests.seldom import seldom
 from tests.transport.parties import (

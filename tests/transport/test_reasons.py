@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 import pytest
 
 from taciturn.errors import PeerAbsent, PeerRefused, TransportError
-from taciturn.transport import (
+from taciturn.transport.address import (
     MUTE,
     NO_ANSWER,
     NO_LISTENER,
     UNKNOWN_NAME,
-    DialEndpoint,
-    Hub,
     names_shown,
     obstacle,
 )
+from taciturn.transport.dial import DialEndpoint
+from taciturn.transport.serve import Hub
 from tests.expected import refused
 from tests.modules import module_of
 from tests.system import free_port

@@ -14,7 +14,12 @@ import grpc
 import pytest
 
 from taciturn.errors import PeerAbsent, PeerRefused, TransportError
-from taciturn.transport import METHOD, Credentials, DialEndpoint, Limits, ServeEndpoint, explain
+from taciturn.transport.corelog import explain
+from taciturn.transport.dial import DialEndpoint
+from taciturn.transport.grpc_channel import METHOD
+from taciturn.transport.limits import Limits
+from taciturn.transport.serve import ServeEndpoint
+from taciturn.transport.tls import Credentials
 from tests.expected import refused
 from tests.transport.parties import (
     HOST,

@@ -10,13 +10,10 @@ from pathlib import Path
 import pytest
 
 from taciturn.__main__ import run
-from taciturn.transport import (
-    Credentials,
-    DialEndpoint,
-    ServeEndpoint,
-    load_credentials,
-    make_certificates,
-)
+from taciturn.transport.certs import make_certificates
+from taciturn.transport.dial import DialEndpoint
+from taciturn.transport.serve import ServeEndpoint
+from taciturn.transport.tls import Credentials, load_credentials
 from tests.certificates import renew
 from tests.transport.parties import HOST, QUICK
 from tests.waiting import HANG

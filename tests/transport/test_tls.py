@@ -19,7 +19,8 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from taciturn.errors import CertificateError
-from taciturn.transport import Credentials, load_credentials, objection
+from taciturn.transport.grpc_channel import objection
+from taciturn.transport.tls import Credentials, load_credentials
 from tests.expected import refused
 from tests.transport.parties import NOW, Authority
 

@@ -24,8 +24,8 @@ from taciturn.data.user_table import DEFAULTS
 from taciturn.engine.callbacks import Announce, noop
 from taciturn.engine.exposure import column_exposure
 from taciturn.errors import ConfigError, counted, rendering_errors_as
-from taciturn.jobs.study import StudyPlan
-from taciturn.jobs.train import TrainingPlan
+from taciturn.jobs.study.plan import StudyPlan
+from taciturn.jobs.train.plan import TrainingPlan
 from taciturn.party.config import PartyConfig
 from taciturn.results.check import CheckResult
 from taciturn.setting_syntax import Hint

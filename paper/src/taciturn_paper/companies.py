@@ -31,7 +31,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.data import datasets
-from taciturn.jobs.study import StudyPlan
+from taciturn.jobs.study.plan import StudyPlan
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import whole_model
 from taciturn.party.config import PartyConfig

@@ -1,4 +1,8 @@
-"""The commands: ours, and those of other packages (entry points of ``taciturn.commands``)."""
+"""The commands: those of the installed jobs, the core's others, and those of other packages.
+
+A job declares its commands (``job_registry``). A package that brings a command without a job has an
+entry point of ``taciturn.commands``.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ import typer
 
 from taciturn import extensions
 from taciturn.cli.help import Command
+from taciturn.job_registry import JobCommand, registry
 
 ABOUT = (
     "Train a logistic regression with a partner without revealing your labels to them, and measure "
@@ -30,22 +35,15 @@ class Entry(NamedTuple):
 # the overview loads none.
 ENTRIES = {
     "demo": Entry(TRY, "", "Train with four protections and attack each of them"),
-    "train": Entry(TRY, "taciturn.cli.simulate", "Simulate a training of both parties here"),
     "compare": Entry(TRY, "", "Compare protections on your table: model quality, leakage, cost"),
-    "study": Entry(TRY, "taciturn.jobs.study.command", "Train one model per combination (grid)"),
     "init": Entry(PARTIES, "taciturn.cli.init", "Write a settings file for each party"),
     "certs": Entry(PARTIES, "taciturn.cli.certs", "Create or show trial certificates"),
     "doctor": Entry(PARTIES, "taciturn.cli.doctor", "Check this machine and a party's file"),
-    "align": Entry(PARTIES, "taciturn.jobs.align.command", "Find the rows that all parties have"),
     "agreement": Entry(
         PARTIES, "taciturn.jobs.agreement.command", "Propose, review and sign an agreement"
     ),
     "check": Entry(PARTIES, "", "Estimate before training what each side could learn"),
-    "party": Entry(PARTIES, "taciturn.jobs.train.command", "Train with the peer, or resume"),
-    "woe": Entry(PARTIES, "taciturn.jobs.woe.command", "Weight of evidence of Alice's columns"),
     "ledger": Entry(PARTIES, "taciturn.cli.doctor", "Show the privacy cost of past trainings"),
-    "predict": Entry(AFTER, "taciturn.jobs.predict.command", "Score new rows with the peer"),
-    "serve": Entry(AFTER, "taciturn.jobs.serve.command", "Serve scores on demand over HTTP"),
     "model": Entry(AFTER, "taciturn.cli.model", "Show, report on, select and export models"),
     "runs": Entry(AFTER, "taciturn.cli.runs", "List and export results written with --out"),
     "audit": Entry(RESEARCH, "", "Run the attacks on a training or a recorded session"),
@@ -53,6 +51,7 @@ ENTRIES = {
     "bench": Entry(RESEARCH, "", "Benchmark the encryption on the paper's table sizes"),
 }
 COMMANDS = {name: entry.module for name, entry in ENTRIES.items() if entry.module}
+"""The core's commands that belong to no job."""
 # What the distribution taciturn-audit adds; where it is not installed, its commands say so.
 _AUDIT = ("audit", "check", "compare", "demo")
 
@@ -60,18 +59,20 @@ _AUDIT = ("audit", "check", "compare", "demo")
 def overview() -> str:
     """The commands by group, without loading any of them."""
     installed = {entry.name: entry for entry in extensions.installed(extensions.COMMANDS)}
-    groups: dict[str, list[tuple[str, str]]] = {}
+    groups: dict[str, list[tuple[str, str]]] = {TRY: [], PARTIES: [], AFTER: [], RESEARCH: []}
     for name, (group, module, summary) in ENTRIES.items():
         if module or name in installed:
             groups.setdefault(group, []).append((name, summary))
     for name, added in installed.items():
         if name not in ENTRIES:
             groups.setdefault("Other packages", []).append((name, added.distribution))
+    for command in job_commands().values():
+        _place(command, groups.setdefault(command.group, []))
     formatter = typer.Context(typer.main.get_command(_bare())).make_formatter()
     formatter.write_usage("taciturn", "COMMAND [OPTIONS]")
     formatter.write_paragraph()
     formatter.write_text(ABOUT)
-    for group, rows in groups.items():
+    for group, rows in ((group, rows) for group, rows in groups.items() if rows):
         with formatter.section(group):
             formatter.write_dl(rows)
     formatter.write_paragraph()
@@ -79,11 +80,42 @@ def overview() -> str:
     return formatter.getvalue()
 
 
+def job_commands() -> dict[str, JobCommand]:
+    """The commands of the installed jobs: one that is shown after another is later."""
+    declared = {name: command for name, (_, command) in registry().commands.items()}
+    placed: dict[str, JobCommand] = {}
+    while declared:
+        ready = [name for name in declared if declared[name].after not in declared]
+        # Two that each come after the other have no order.
+        for name in ready or [*declared]:
+            placed[name] = declared.pop(name)
+    return placed
+
+
+def _place(command: JobCommand, rows: list[tuple[str, str]]) -> None:
+    """Put a command's line below the one that it comes after."""
+    names = [name for name, _ in rows]
+    place = names.index(command.after) + 1 if command.after in names else len(rows)
+    rows.insert(place if command.after else 0, (command.name, command.summary))
+
+
+def _command(name: str) -> Any:  # noqa: ANN401 - a function, or a group of commands
+    if name in COMMANDS:
+        return getattr(import_module(COMMANDS[name]), name)
+    job, command = registry().commands[name]
+    return job.load(command.function)
+
+
+def own_commands() -> tuple[str, ...]:
+    """The names of the core's commands and of those of the installed jobs."""
+    return (*COMMANDS, *job_commands())
+
+
 def app_of(*names: str) -> typer.Typer:
-    """The app with these of our commands."""
+    """The app with these commands of the core, or of jobs."""
     app = _bare()
     for name in names:
-        command = getattr(import_module(COMMANDS[name]), name)
+        command = _command(name)
         if isinstance(command, typer.Typer):
             app.add_typer(command)
         else:
@@ -108,7 +140,7 @@ def _bare() -> typer.Typer:
 @cache
 def whole_app() -> typer.Typer:
     """The app with all commands, those of other packages too."""
-    app = app_of(*COMMANDS)
+    app = app_of(*own_commands())
     added = extensions.listed(extensions.ATTACKS)
     attacks = f"Attacks of other packages: {added}" if added else None
     others = {entry.name: entry for entry in extensions.installed(extensions.COMMANDS)}

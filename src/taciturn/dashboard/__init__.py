@@ -2,7 +2,3 @@
 
 Nothing here knows how a training works: callbacks tell it.
 """
-
-from taciturn.lazy import lazy_names
-
-__getattr__, __dir__ = lazy_names(__name__, __file__)

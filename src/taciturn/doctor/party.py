@@ -30,7 +30,7 @@ from taciturn.errors import (
     rendering_errors_as,
 )
 from taciturn.files import is_private, read_toml
-from taciturn.jobs.train import TrainingPlan
+from taciturn.jobs.train.plan import TrainingPlan
 from taciturn.party.agreement_check import require_begun_in_time, require_fit, require_signed
 from taciturn.party.applied_model import past_exposure
 from taciturn.party.config import PartyConfig

@@ -1,5 +1,1 @@
 """Drives programs: in pairs, from a recording."""
-
-from taciturn.lazy import lazy_names
-
-__getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -1,5 +1,1 @@
 """Arrays in, arrays out: no state and no randomness."""
-
-from taciturn.lazy import lazy_names
-
-__getattr__, __dir__ = lazy_names(__name__, __file__)

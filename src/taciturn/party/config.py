@@ -853,8 +853,10 @@ class PartyConfig:
             )
         for name, section in values.items():
             known = (*SECTIONS, STUDY, *registry().sections)
+            if name not in known and (absent := extensions.absent_section(name, str(path))):
+                raise absent
             if name not in known or not isinstance(section, dict):
-                raise extensions.absent_section(name, str(path)) or ConfigError(
+                raise ConfigError(
                     f"unknown section or setting {name}",
                     setting=name,
                     where=str(path),

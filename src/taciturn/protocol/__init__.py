@@ -1,5 +1,1 @@
 """The conversations, without a wire."""
-
-from taciturn.lazy import lazy_names
-
-__getattr__, __dir__ = lazy_names(__name__, __file__)

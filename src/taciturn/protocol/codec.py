@@ -363,11 +363,11 @@ def messages() -> tuple[type[Message], ...]:
 
 def messages_digest(codes: Iterable[int]) -> bytes:
     """Digest of the wire form of messages: the senders of each, and its fields in their order."""
-    forms = []
+    forms: dict[str, object] = {}
     for code in sorted(codes):
         kind, codecs = _registered(code)
         if kind is not None:
-            forms.append([code, sorted(kind.senders), [codec.name for _, codec in codecs]])
+            forms[str(code)] = [sorted(kind.senders), [codec.name for _, codec in codecs]]
     return hashlib.sha256(canonical_json(forms).encode()).digest()[:DIGEST_BYTES]
 
 

@@ -13,9 +13,5 @@ refuses the stream that comes over it (``grpc_channel.objection``).
 
 import os
 
-from taciturn.lazy import lazy_names
-
 # For the whole process, and those it starts: other users of gRPC there get TLS 1.3 only, too.
 os.environ["GRPC_SSL_CIPHER_SUITES"] = "ECDHE-PSK-CHACHA20-POLY1305"
-
-__getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -11,15 +11,15 @@ import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.data import LabelTable
-from taciturn.jobs.train import simulate_training
+from taciturn.data.tables import LabelTable
+from taciturn.jobs.train.simulation import simulate_training
 from taciturn.rng import KeyedEntropy
-from taciturn.settings import Settings
+from taciturn.settings.schema import Settings
 from taciturn.simulation import load_raw
-from taciturn_audit import alice_view
-from taciturn_audit import judge_guess as judge
-from taciturn_audit.attacks import Attack, LabelGuess
-from taciturn_audit.views import AliceView
+from taciturn_audit.adversaries import alice_view
+from taciturn_audit.attacks.base import Attack, LabelGuess
+from taciturn_audit.judge import judge
+from taciturn_audit.views.alice_view import AliceView
 
 DATASETS = ("breast-cancer", "sklearn-digits")
 # Normal deviates beyond this come once in 90,000 times.

@@ -9,19 +9,13 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from taciturn.engine import ReportProgress
-from taciturn.numerics import sigmoid
-from taciturn.protocol import GradientSeen
-from taciturn_audit import judge_guess as judge
-from taciturn_audit.attacks import (
-    Attack,
-    ExactSolveAttack,
-    LabelGuess,
-    gradients,
-    residue_step,
-    solve,
-)
-from taciturn_audit.views import AliceView, Observations
+from taciturn.engine.callbacks import ReportProgress
+from taciturn.numerics.logistic import sigmoid
+from taciturn.protocol.observations import GradientSeen
+from taciturn_audit.attacks.base import Attack, LabelGuess
+from taciturn_audit.attacks.linear import ExactSolveAttack, gradients, residue_step, solve
+from taciturn_audit.judge import judge
+from taciturn_audit.views.alice_view import AliceView, Observations
 from tests.audit.attacks.evidence import known_run, numbers, run_of
 
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.arrays import IntArray
-from taciturn.jobs.woe import weights_of_evidence
-from taciturn.numerics import auc
-from taciturn_audit.attacks import (
+from taciturn.jobs.woe.weights import weights_of_evidence
+from taciturn.numerics.metrics import auc
+from taciturn_audit.attacks.bin_statistics import (
     UNKNOWN,
     PublishedStatistics,
     certain_labels,

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from taciturn.data import LabelTable
-from taciturn_audit import examine
-from taciturn_audit.attacks import ATTACKS, ExactSolveAttack
-from taciturn_audit.results import AttackScore, Findings
-from taciturn_audit.views import AliceView
+from taciturn.data.tables import LabelTable
+from taciturn_audit.attacks.linear import ExactSolveAttack
+from taciturn_audit.attacks.registry import ATTACKS
+from taciturn_audit.results.audit import AttackScore, Findings
+from taciturn_audit.runner import examine
+from taciturn_audit.views.alice_view import AliceView
 from tests.audit.attacks.evidence import applies, known_run, sits_at_chance
 from tests.audit.views.several import NEWTON, Several, several
 

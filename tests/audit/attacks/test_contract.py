@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.data import LabelTable
-from taciturn_audit import judge_guess as judge
-from taciturn_audit.attacks import ATTACKS, Attack, LabelGuess, ModelOnlyControl, rehearsal_attacks
-from taciturn_audit.views import AliceView
+from taciturn.data.tables import LabelTable
+from taciturn_audit.attacks.base import Attack, LabelGuess, ModelOnlyControl
+from taciturn_audit.attacks.registry import ATTACKS, rehearsal_attacks
+from taciturn_audit.judge import judge
+from taciturn_audit.views.alice_view import AliceView
 from tests.audit.attacks.evidence import applies, known_run, rare_run, sits_at_chance
 from tests.seldom import seldom
 

@@ -7,17 +7,13 @@ import itertools
 import numpy as np
 import pytest
 
-from taciturn_audit import judge_guess as judge
-from taciturn_audit.attacks import (
-    CLUSTERS,
-    GradientDirectionAttack,
-    GradientNormAttack,
-    SignAttack,
-    gradients,
-)
+from taciturn_audit.attacks.gradient_statistics import GradientDirectionAttack, GradientNormAttack
 
 # private: its ties are broken in a way that no public result shows
-from taciturn_audit.attacks.label_enumeration import _preferences
+from taciturn_audit.attacks.label_enumeration import CLUSTERS, _preferences
+from taciturn_audit.attacks.linear import gradients
+from taciturn_audit.attacks.released_residues import SignAttack
+from taciturn_audit.judge import judge
 from tests.audit.attacks.evidence import DATASETS, known_run, rare_run, sits_at_chance
 from tests.seldom import seldom
 

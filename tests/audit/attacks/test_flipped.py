@@ -5,22 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taciturn.data import LabelTable
-from taciturn.privacy import FlippedLabels
+from taciturn.data.tables import LabelTable
+from taciturn.privacy.label_response import FlippedLabels
 from taciturn.simulation import RunEntropy
-from taciturn_audit import examine
-from taciturn_audit.attacks import (
-    Attack,
-    ExactSolveAttack,
-    KnownScoresAttack,
-    LabelGuess,
-    LeastSquaresAttack,
-    SparseAttack,
-    StackingAttack,
-    gradients,
-    largest_gap,
-)
-from taciturn_audit.views import AliceView
+from taciturn_audit.attacks.base import Attack, LabelGuess
+from taciturn_audit.attacks.known_scores import KnownScoresAttack
+from taciturn_audit.attacks.linear import ExactSolveAttack, LeastSquaresAttack, gradients
+from taciturn_audit.attacks.sparse import SparseAttack
+from taciturn_audit.attacks.stacking import StackingAttack, largest_gap
+from taciturn_audit.runner import examine
+from taciturn_audit.views.alice_view import AliceView
 from tests.audit.attacks.evidence import known_run, numbers, sits_at_chance
 from tests.privacy.odds import happens
 from tests.seldom import seldom

@@ -7,21 +7,14 @@ import math
 import numpy as np
 import pytest
 
-from taciturn_audit import judge_guess as judge
-from taciturn_audit.attacks import (
-    KnownScoresAttack,
-    Law,
-    ModelOnlyControl,
-    Search,
-    System,
-    exchangeable,
-    gather,
-    gradients,
-    hear,
-    lone,
-    recover_states,
-)
-from taciturn_audit.views import AliceView
+from taciturn_audit.attacks.base import ModelOnlyControl
+from taciturn_audit.attacks.integer_program import Search, exchangeable
+from taciturn_audit.attacks.known_scores import KnownScoresAttack, recover_states
+from taciturn_audit.attacks.linear import gradients
+from taciturn_audit.attacks.posterior import Law, gather, hear
+from taciturn_audit.attacks.recovery import System, lone
+from taciturn_audit.judge import judge
+from taciturn_audit.views.alice_view import AliceView
 from tests.audit.attacks.evidence import known_run, run_of, sits_at_chance
 from tests.seldom import seldom
 

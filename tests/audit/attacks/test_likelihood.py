@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taciturn.numerics import clopper_pearson, sigmoid
-from taciturn.protocol import ResiduesSeen
-from taciturn_audit import judge_guess as judge
-from taciturn_audit.attacks import SURE, LikelihoodAttack, log_ratios
+from taciturn.numerics.intervals import clopper_pearson
+from taciturn.numerics.logistic import sigmoid
+from taciturn.protocol.observations import ResiduesSeen
+from taciturn_audit.attacks.released_residues import SURE, LikelihoodAttack, log_ratios
+from taciturn_audit.judge import judge
 from tests.audit.attacks.evidence import ALARM, DATASETS, known_run
 from tests.seldom import seldom
 

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taciturn.data import LabelTable
-from taciturn.results import AT_RISK, CLEAR
-from taciturn_audit import attacks, foresee, weigh
-from taciturn_audit.attacks import LabelGuess
-from taciturn_audit.results import AttackScore, Control
+from taciturn.data.tables import LabelTable
+from taciturn.results.check import AT_RISK, CLEAR
+from taciturn_audit import attacks
+from taciturn_audit.attacks.base import LabelGuess
+from taciturn_audit.results.audit import AttackScore, Control
+from taciturn_audit.verdict import foresee, weigh
 
 MODULES = sorted(Path(attacks.__path__[0]).glob("*.py"))
 

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import IndexArray
-from taciturn.jobs.train import simulate_training
-from taciturn.protocol import Event, Progress
-from taciturn.settings import Settings
+from taciturn.jobs.train.simulation import simulate_training
+from taciturn.protocol.events import Event, Progress
+from taciturn.settings.schema import Settings
 from taciturn.simulation import load_raw
-from taciturn_audit import judge_membership, outcome_view
-from taciturn_audit.attacks import guess_membership
-from taciturn_audit.views import AliceView
+from taciturn_audit.adversaries import outcome_view
+from taciturn_audit.attacks.membership import guess_membership
+from taciturn_audit.judge import judge_membership
+from taciturn_audit.views.alice_view import AliceView
 from tests.audit.attacks.evidence import DATASETS, run
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import BoolArray, FloatArray
-from taciturn.numerics import auc
-from taciturn_audit.attacks import LabelGuess, MomentsAttack
+from taciturn.numerics.metrics import auc
+from taciturn_audit.attacks.base import LabelGuess
+from taciturn_audit.attacks.moments import MomentsAttack
 from tests.audit.attacks.evidence import numbers
 from tests.audit.attacks.whole_table import played
 

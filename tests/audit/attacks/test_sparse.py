@@ -8,15 +8,12 @@ from typing import cast
 import numpy as np
 import pytest
 
-from taciturn.protocol import GradientSeen
-from taciturn_audit import judge_guess as judge
-from taciturn_audit.attacks import (
-    ModelOnlyControl,
-    SparseAttack,
-    gradients,
-    recover_sparse,
-)
-from taciturn_audit.views import AliceView, Observations
+from taciturn.protocol.observations import GradientSeen
+from taciturn_audit.attacks.base import ModelOnlyControl
+from taciturn_audit.attacks.linear import gradients
+from taciturn_audit.attacks.sparse import SparseAttack, recover_sparse
+from taciturn_audit.judge import judge
+from taciturn_audit.views.alice_view import AliceView, Observations
 from tests.audit.attacks.evidence import known_run, numbers, run_of, sits_at_chance
 from tests.modules import module_of
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from taciturn.rng import KeyedEntropy
-from taciturn_audit import judge_guess as judge
-from taciturn_audit.attacks import Block, ExactSolveAttack, StackingAttack, gradients
-from taciturn_audit.attacks import StackedSystem as System
+from taciturn_audit.attacks.linear import ExactSolveAttack, gradients
+from taciturn_audit.attacks.stacking import Block, StackingAttack, System
+from taciturn_audit.judge import judge
 from tests.audit.attacks.evidence import known_run, numbers, run_of
 from tests.seldom import seldom
 

@@ -9,10 +9,12 @@ from typing import Any, cast
 import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.numerics import SubspaceSolver, label_likelihood
-from taciturn.privacy import EncryptedMechanism, mechanism
-from taciturn.protocol import MomentsSeen, Signal
-from taciturn_audit.views import AliceView, Observations
+from taciturn.numerics.likelihood import label_likelihood
+from taciturn.numerics.subspace import SubspaceSolver
+from taciturn.privacy.base import EncryptedMechanism
+from taciturn.privacy.registry import mechanism
+from taciturn.protocol.observations import MomentsSeen, Signal
+from taciturn_audit.views.alice_view import AliceView, Observations
 from tests.protocol.parties import agreement
 
 TABLE_BITS = 14

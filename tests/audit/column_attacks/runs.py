@@ -10,15 +10,16 @@ import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray
-from taciturn.jobs.train import Outcome, simulate_training
-from taciturn.protocol.bob import BatchScored, BobObservation, DirectionScored
-from taciturn.results import ColumnScore
+from taciturn.jobs.train.simulation import Outcome, simulate_training
+from taciturn.protocol.bob.observations import BatchScored, BobObservation, DirectionScored
+from taciturn.results.columns import ColumnScore
 from taciturn.rng import KeyedEntropy
-from taciturn.settings import Settings
+from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy, load_raw
-from taciturn_audit import Truth, bob_view, judge_columns
-from taciturn_audit.column_attacks import ColumnAttack, KnownRows
-from taciturn_audit.views import BobView
+from taciturn_audit.column_attacks.base import ColumnAttack, KnownRows
+from taciturn_audit.column_audit import bob_view
+from taciturn_audit.columns import Truth, judge_columns
+from taciturn_audit.views.bob_view import BobView
 
 
 @dataclass(frozen=True)

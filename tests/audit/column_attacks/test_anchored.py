@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from taciturn_audit.column_attacks import Batches, KnownRows, PredictionAttack, Visits, follow
+from taciturn_audit.column_attacks.base import KnownRows
+from taciturn_audit.column_attacks.motion import follow
+from taciturn_audit.column_attacks.regression import PredictionAttack
+from taciturn_audit.column_attacks.scores import Batches, Visits
 from tests.audit.column_attacks.runs import newton, sgd
 from tests.modules import module_of
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn_audit import bin_knowledge
+from taciturn_audit.woe import bin_knowledge
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=2, max_size=60))

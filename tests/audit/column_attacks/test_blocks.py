@@ -15,35 +15,29 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import FloatArray, IndexArray
-from taciturn.crypto import ClearScheme, EncryptedAnswer, EncryptedVector
-from taciturn.data import FeatureTable, LabelTable
-from taciturn.engine import replay_program
-from taciturn.privacy import Ledger, mechanism
-from taciturn.protocol import (
-    CarryShares,
-    Columns,
-    Hello,
-    LossShares,
-    ResidueShares,
-    SharedProduct,
-    TablePlan,
-    Terms,
-    decode,
-    seed_of,
-    slot_blocks,
-)
-from taciturn.protocol.bob import BobInputs, DirectionScored, bob_program
-from taciturn.results import is_above
+from taciturn.crypto.base import EncryptedAnswer, EncryptedVector
+from taciturn.crypto.clear import ClearScheme
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.engine.transcript import replay as replay_program
+from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.registry import mechanism
+from taciturn.protocol.batches import seed_of
+from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.observations import DirectionScored
+from taciturn.protocol.bob.party import bob_program
+from taciturn.protocol.codec import decode
+from taciturn.protocol.messages import CarryShares, Hello, LossShares, ResidueShares, SharedProduct
+from taciturn.protocol.mutual import Columns, slot_blocks
+from taciturn.protocol.mutual_table import TablePlan
+from taciturn.protocol.terms import Terms
+from taciturn.results.columns import is_above
 from taciturn.rng import KeyedEntropy
 from taciturn.simulation import RunEntropy
-from taciturn_audit import Truth, controls, judge_columns
-from taciturn_audit.column_attacks import (
-    ColumnAttack,
-    IntegerColumnsAttack,
-    KnownRows,
-    LatticeAttack,
-)
-from taciturn_audit.views import BobView
+from taciturn_audit.column_attacks.base import ColumnAttack, KnownRows
+from taciturn_audit.column_attacks.integer_columns import IntegerColumnsAttack
+from taciturn_audit.column_attacks.lattice import LatticeAttack
+from taciturn_audit.columns import Truth, controls, judge_columns
+from taciturn_audit.views.bob_view import BobView
 from tests.audit.column_attacks.runs import Run, run
 from tests.modules import module_of
 

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.results import ColumnScore, is_above
+from taciturn.results.columns import ColumnScore, is_above
 from taciturn.rng import KeyedEntropy
-from taciturn_audit import controls, judge_columns
-from taciturn_audit.column_attacks import COLUMN_ATTACKS, Ambiguity, ColumnAttack
-from taciturn_audit.views import BobView
+from taciturn_audit.column_attacks.base import Ambiguity, ColumnAttack
+from taciturn_audit.column_attacks.registry import COLUMN_ATTACKS
+from taciturn_audit.columns import controls, judge_columns
+from taciturn_audit.views.bob_view import BobView
 from tests.audit.column_attacks.runs import Run, newton, of_people, sgd
 
 PASSES, BATCHES = frozenset({"passes"}), frozenset({"passes", "batches"})

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.results import is_above
+from taciturn.results.columns import is_above
 from taciturn.rng import KeyedEntropy
-from taciturn_audit import controls
-from taciturn_audit.column_attacks import DiscreteAttack
-
-# private: the rounding for itself, at its edges
+from taciturn_audit.column_attacks.discrete import DiscreteAttack
+from taciturn_audit.columns import controls
 from tests.audit.attacks.evidence import numbers
 from tests.audit.column_attacks.runs import newton, of_people
 

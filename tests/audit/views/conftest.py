@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from taciturn.data import load
-from taciturn.engine import Transcript
-from taciturn.jobs.train import Outcome, simulate_training
-from taciturn.settings import Settings
-from taciturn_audit import outcome_view
-from taciturn_audit.views import AliceView
+from taciturn.data.datasets import load
+from taciturn.engine.transcript import Transcript
+from taciturn.jobs.train.simulation import Outcome, simulate_training
+from taciturn.settings.schema import Settings
+from taciturn_audit.adversaries import outcome_view
+from taciturn_audit.views.alice_view import AliceView
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
-from taciturn.crypto import scheme
-from taciturn_audit.views import AliceView, BobView, pooled
+from taciturn.crypto.registry import scheme
+from taciturn_audit.views.alice_view import AliceView
+from taciturn_audit.views.bob_view import BobView
+from taciturn_audit.views.coalition import pooled
 from tests.protocol.parties import BOB, Tables, agreement
 from tests.protocol.stars import Star, StarTalk, converse, entropy_of
 

@@ -9,32 +9,31 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.crypto import (
+from taciturn.crypto.base import (
     Capacity,
-    ClearScheme,
     EncryptedAnswer,
     EncryptedVector,
-    PaillierScheme,
     PreparedMatrix,
     PublicKey,
     Wrapping,
 )
-from taciturn.crypto.bfv import BfvScheme
-from taciturn.engine import Header, Recorder, Transcript, TranscriptFile, run_pair
-from taciturn.engine import replay_program as replay
+from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.crypto.clear import ClearScheme
+from taciturn.crypto.paillier import PaillierScheme
+from taciturn.engine.pair import run_pair
+from taciturn.engine.transcript import Header, Recorder, Transcript, TranscriptFile, replay
 from taciturn.errors import CryptoError, LocalProtocolError, TranscriptError
-from taciturn.protocol import (
-    Event,
-    GradientSeen,
-    Observation,
-    RevealedGradient,
-    Terms,
-    kind_of,
-)
-from taciturn.protocol.alice import AliceInputs, train
-from taciturn.protocol.alice import alice_program as whole_session
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.party import alice_program as whole_session
+from taciturn.protocol.alice.train_revealed import train
+from taciturn.protocol.codec import kind_of
+from taciturn.protocol.events import Event
+from taciturn.protocol.messages import RevealedGradient
+from taciturn.protocol.observations import GradientSeen, Observation
+from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
-from taciturn_audit.views import AliceView, RecallScheme
+from taciturn_audit.views.alice_view import AliceView
+from taciturn_audit.views.recall import RecallScheme
 from tests.audit.views.conftest import Run
 from tests.expected import refused
 from tests.protocol.parties import (

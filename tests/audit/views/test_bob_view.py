@@ -8,15 +8,20 @@ from typing import cast
 import numpy as np
 import pytest
 
-from taciturn.crypto import ClearScheme
-from taciturn.crypto.bfv import BfvScheme
-from taciturn.engine import Recorder, run_pair
-from taciturn.engine import replay_program as replay
-from taciturn.jobs.train import programs
-from taciturn.numerics import Whitening
-from taciturn.privacy import Ledger, mechanism
-from taciturn.protocol import ONLY, PartyResult, Persist, Program, Terms
-from taciturn.protocol.bob import BobInputs, BobSignal, bob_program
+from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.crypto.clear import ClearScheme
+from taciturn.engine.pair import run_pair
+from taciturn.engine.transcript import Recorder, replay
+from taciturn.jobs.train.simulation import programs
+from taciturn.numerics.whitening import Whitening
+from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.registry import mechanism
+from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.observations import BobSignal
+from taciturn.protocol.bob.party import bob_program
+from taciturn.protocol.party import PartyResult
+from taciturn.protocol.steps import ONLY, Persist, Program
+from taciturn.protocol.terms import Terms
 from taciturn.simulation import RunEntropy
 from tests.audit.column_attacks.runs import newton, run, sgd
 from tests.protocol.parties import same

@@ -6,24 +6,25 @@ from typing import Any
 
 import pytest
 
-from taciturn.crypto import scheme
-from taciturn.data import load
-from taciturn.engine import replay_program as replay
-from taciturn.jobs.train import Outcome, simulate_training
-from taciturn.privacy import mechanism
-from taciturn.protocol import (
-    Event,
+from taciturn.crypto.registry import scheme
+from taciturn.data.datasets import load
+from taciturn.engine.transcript import replay
+from taciturn.jobs.train.simulation import Outcome, simulate_training
+from taciturn.privacy.registry import mechanism
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.party import alice_program
+from taciturn.protocol.events import Event
+from taciturn.protocol.observations import (
     GradientSeen,
     HiddenBatchSeen,
     Observation,
     ResiduesSeen,
     Signal,
-    Terms,
 )
-from taciturn.protocol.alice import AliceInputs, alice_program
-from taciturn.settings import Settings
-from taciturn_audit import outcome_view
-from taciturn_audit.views import AliceView
+from taciturn.protocol.terms import Terms
+from taciturn.settings.schema import Settings
+from taciturn_audit.adversaries import outcome_view
+from taciturn_audit.views.alice_view import AliceView
 from tests.protocol.parties import same
 
 RUNS: dict[str, dict[str, Any]] = {

@@ -7,12 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from taciturn.data import FeatureTable
-from taciturn.engine import Recorder, Transcript
+from taciturn.data.tables import FeatureTable
+from taciturn.engine.transcript import Recorder, Transcript
 from taciturn.errors import RowOrderError, TranscriptError
-from taciturn.protocol import GradientSeen, HeldOut, MomentsSeen, Observation, ResiduesSeen, Signal
-from taciturn.protocol.bob import BobObservation
-from taciturn_audit.views import pooled
+from taciturn.protocol.bob.observations import BobObservation
+from taciturn.protocol.observations import (
+    GradientSeen,
+    MomentsSeen,
+    Observation,
+    ResiduesSeen,
+    Signal,
+)
+from taciturn.protocol.outcome import HeldOut
+from taciturn_audit.views.coalition import pooled
 from tests.audit.views.several import NEWTON, several
 from tests.expected import refused
 from tests.protocol.parties import Tables, same

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import taciturn.transport  # noqa: F401 - before anybody imports grpc: it says which ciphers
 from taciturn.__main__ import run
-from taciturn.engine import Callbacks
+from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import (
     AgreementError,
     ConfigError,
@@ -26,28 +26,26 @@ from taciturn.errors import (
     PeerStopped,
     SignatureError,
 )
-from taciturn.jobs import ResumableSide
-from taciturn.jobs.agreement import Review, proposal_text, review_page
-from taciturn.jobs.agreement import propose_agreement as propose
-from taciturn.jobs.train import DryRunJob, TrainJob
-from taciturn.model import ModelShare
-from taciturn.party import (
-    AgreementFile,
-    PartyConfig,
-    PartyTables,
-    load_tables,
-    party_terms,
-)
-from taciturn.protocol import Event, Progress
-from taciturn.report import SHARED_PEOPLE, Facts, Section, render_html
-from taciturn.results import CLEAR, from_record
-from taciturn.transport import (
-    DialEndpoint,
-    Hub,
-    KeyPin,
-    load_credentials,
-    show_certificate,
-)
+from taciturn.jobs.agreement.propose import proposal_text, propose
+from taciturn.jobs.agreement.report import review_page
+from taciturn.jobs.agreement.result import Review
+from taciturn.jobs.resumable import ResumableSide
+from taciturn.jobs.train.job import DryRunJob, TrainJob
+from taciturn.model.share import ModelShare
+from taciturn.party.agreement_file import AgreementFile
+from taciturn.party.config import PartyConfig
+from taciturn.party.tables import PartyTables, load_tables
+from taciturn.party.training_inputs import party_terms
+from taciturn.protocol.events import Event, Progress
+from taciturn.report.blocks import Facts, Section
+from taciturn.report.html import render as render_html
+from taciturn.report.training import SHARED_PEOPLE
+from taciturn.results.check import CLEAR
+from taciturn.results.folder import from_record
+from taciturn.transport.dial import DialEndpoint
+from taciturn.transport.grpc_channel import KeyPin
+from taciturn.transport.serve import Hub
+from taciturn.transport.tls import load_credentials, show_certificate
 from tests.certificates import issue_again
 from tests.expected import all_refused, refused
 from tests.modules import module_of
@@ -369,8 +367,8 @@ def test_a_caller_talks_only_to_the_key_that_signed(folder):
 @pytest.fixture(scope="module")
 def reviews(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Review]:
     """Both sides' reviews of one agreement, which Bob has signed."""
-    from taciturn.jobs.agreement import review_agreement as review
-    from taciturn.jobs.agreement import sign_agreement_file as sign_file
+    from taciturn.jobs.agreement.review import review
+    from taciturn.jobs.agreement.sign import sign_file
 
     folder = tmp_path_factory.mktemp("reviews")
     furnish(folder)

@@ -9,8 +9,8 @@ import pytest
 
 from taciturn.__main__ import run
 from taciturn.errors import ConfigError, SignatureError
-from taciturn.jobs.study import StudyJob
-from taciturn.party import PartyConfig
+from taciturn.jobs.study.job import StudyJob
+from taciturn.party.config import PartyConfig
 from tests.expected import refused
 from tests.party.studies import ROLES, run_study, study_of, written
 from tests.tampering import furnish, name_agreement

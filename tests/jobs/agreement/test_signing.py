@@ -20,17 +20,14 @@ from cryptography.hazmat.primitives.serialization import (
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from taciturn.doctor import check_agreement
+from taciturn.doctor.party import check_agreement
 from taciturn.errors import ConfigError, SignatureError
-from taciturn.jobs import run_party
-from taciturn.jobs.agreement import signature_block
-from taciturn.jobs.predict import PredictJob
-from taciturn.jobs.serve import ServeJob
-from taciturn.party import (
-    AgreementFile,
-    PartyConfig,
+from taciturn.jobs.agreement.sign import signature_block
+from taciturn.jobs.base import run_party
+from taciturn.jobs.predict.job import PredictJob
+from taciturn.jobs.serve.job import ServeJob
+from taciturn.party.agreement_check import (
     Verifier,
-    credentials_of,
     peer_fingerprints,
     require_begun_in_time,
     require_in_time,
@@ -38,7 +35,10 @@ from taciturn.party import (
     statement,
     verified,
 )
-from taciturn.results import Level
+from taciturn.party.agreement_file import AgreementFile
+from taciturn.party.config import PartyConfig
+from taciturn.party.credentials import credentials_of
+from taciturn.results.doctor import Level
 from tests.certificates import issue_again, renew
 from tests.expected import refused
 from tests.modules import module_of

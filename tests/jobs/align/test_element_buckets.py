@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.crypto import ELEMENT_BYTES
+from taciturn.crypto.group import ELEMENT_BYTES
 from taciturn.errors import OutputError, RemoteProtocolError
-from taciturn.jobs.align import Alignment, ElementBuckets, common_to
+from taciturn.jobs.align.pairwise import Alignment, ElementBuckets, common_to
 from taciturn.memmap import Scratch
 from tests.expected import refused
 from tests.modules import module_of

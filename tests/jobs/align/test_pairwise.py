@@ -12,9 +12,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from taciturn.crypto import ELEMENT_BYTES, Scalar, hashed, raised
-from taciturn.data import FeatureTable, Normalisation, RowIds
-from taciturn.engine import Driver, run_pair
+from taciturn.crypto.group import ELEMENT_BYTES, Scalar, hashed, raised
+from taciturn.data.ids import Normalisation, RowIds
+from taciturn.data.tables import FeatureTable
+from taciturn.engine.driver import Driver
+from taciturn.engine.pair import run_pair
 from taciturn.errors import (
     AgreementError,
     LocalProtocolError,
@@ -22,31 +24,20 @@ from taciturn.errors import (
     RemoteProtocolError,
     RowIdError,
 )
-from taciturn.jobs.align import (
+from taciturn.jobs.align.messages import AlignmentEnd, AlignmentHello, BlindedIds, TwiceBlinded
+from taciturn.jobs.align.pairwise import (
     MAX_IDS,
     SHARE_BYTES,
     TURN_IDS,
     Alignment,
-    align_ids,
+    align,
     in_order_of_ids,
 )
-from taciturn.jobs.align import align_program as align
+from taciturn.jobs.align.simulation import align_ids
 from taciturn.memmap import MEMORY
-from taciturn.protocol import (
-    MAX_ELEMENTS,
-    AlignmentEnd,
-    AlignmentHello,
-    BlindedIds,
-    GroupElements,
-    Message,
-    PublicBytes,
-    Role,
-    TwiceBlinded,
-    decode,
-    encode,
-    greeting,
-    shake_hands,
-)
+from taciturn.protocol.codec import MAX_ELEMENTS, decode, encode
+from taciturn.protocol.handshake import greeting, shake_hands
+from taciturn.protocol.messages import GroupElements, Message, PublicBytes, Role
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
 from tests.modules import module_of

@@ -17,37 +17,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.api import align as align_tables
-from taciturn.crypto import ELEMENT_BYTES, Scalar
-from taciturn.data import Normalisation, RowIds
-from taciturn.engine import Driver, run_pair, run_star
+from taciturn.crypto.group import ELEMENT_BYTES, Scalar
+from taciturn.data.ids import Normalisation, RowIds
+from taciturn.engine.driver import Driver
+from taciturn.engine.pair import run_pair, run_star
 from taciturn.errors import AgreementError, ConfigError, RemoteProtocolError, RowOrderError
-from taciturn.jobs.align import (
-    AlignedStar,
-    Alignment,
-    Match,
+from taciturn.jobs.align.intersection import (
     Matches,
-    align_lists,
     hear_common,
     match_each,
-    match_ids,
     tell_common,
     terms_among,
 )
-from taciturn.jobs.align import align_program as align
+from taciturn.jobs.align.messages import AlignmentEnd, BlindedIds, CommonToAll, TwiceBlinded
+from taciturn.jobs.align.pairwise import Alignment, Match, align, match_ids
+from taciturn.jobs.align.simulation import AlignedStar, align_lists
 from taciturn.memmap import MEMORY, Scratch
-from taciturn.protocol import (
-    AlignmentEnd,
-    BlindedIds,
-    CommonToAll,
-    GroupElements,
-    Message,
-    Program,
-    PublicBytes,
-    Role,
-    TwiceBlinded,
-    decode,
-    encode,
-)
+from taciturn.protocol.codec import decode, encode
+from taciturn.protocol.messages import GroupElements, Message, PublicBytes, Role
+from taciturn.protocol.steps import Program
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
 from tests.jobs.align.test_pairwise import ids, numbered, shuffled

@@ -10,12 +10,13 @@ from typing import Any
 import polars as pl
 import pytest
 
-from taciturn.data import Normalisation, RowIds
+from taciturn.data.ids import Normalisation, RowIds
 from taciturn.errors import AgreementError, PeerStopped, RowOrderError
-from taciturn.jobs import run_party
-from taciturn.jobs.align import AlignJob
+from taciturn.jobs.align.job import AlignJob
+from taciturn.jobs.base import run_party
 from taciturn.memmap import LEAST_MAPPED_BYTES
-from taciturn.party import AlignedRows, PartyConfig
+from taciturn.party.config import PartyConfig
+from taciturn.party.tables import AlignedRows
 from tests.expected import all_refused
 from tests.jobs.align.test_sides import some
 from tests.modules import module_of

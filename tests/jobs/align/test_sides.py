@@ -18,8 +18,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from taciturn.data import Normalisation, RowIds
-from taciturn.engine import Callbacks
+from taciturn.data.ids import Normalisation, RowIds
+from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import (
     ConfigError,
     ConnectionLost,
@@ -27,35 +27,24 @@ from taciturn.errors import (
     RemoteProtocolError,
     RowOrderError,
 )
-from taciturn.jobs import run_party
-from taciturn.jobs.align import SCRATCH, AlignJob, Alignment
+from taciturn.jobs.align.declaration import ALIGNMENT
+from taciturn.jobs.align.job import SCRATCH, AlignJob
+from taciturn.jobs.align.messages import AlignmentHello, BlindedIds, TwiceBlinded
+from taciturn.jobs.align.pairwise import Alignment
+from taciturn.jobs.base import run_party
 from taciturn.memmap import Scratch
-from taciturn.party import (
-    ALIGNMENT,
-    AlignedRows,
-    Link,
-    Meta,
-    PartyConfig,
-    Past,
-    Trial,
-    run_program,
-    template,
-)
-from taciturn.protocol import (
-    Aligning,
-    AlignmentHello,
-    BlindedIds,
-    Event,
-    GroupElements,
-    Program,
-    PublicBytes,
-    Role,
-    TwiceBlinded,
-    receive,
-    send,
-)
+from taciturn.party.config import PartyConfig
+from taciturn.party.journal import Meta, Past
+from taciturn.party.link import Link
+from taciturn.party.resume import run_program
+from taciturn.party.tables import AlignedRows
+from taciturn.party.templates import Trial, template
+from taciturn.protocol.events import Aligning, Event
+from taciturn.protocol.messages import GroupElements, PublicBytes, Role
+from taciturn.protocol.steps import Program, receive, send
 from taciturn.setting_syntax import COMMAND_LINE
-from taciturn.transport import Endpoint, make_certificates
+from taciturn.transport.certs import make_certificates
+from taciturn.transport.channel import Endpoint
 from tests.expected import all_refused
 from tests.modules import module_of
 from tests.party.sides import Ends, alone, run_both, run_jobs, write_config

@@ -12,8 +12,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.data import DEFAULTS, Dialect, Normalisation, RowIds, TableSource, fit
-from taciturn.engine import Callbacks
+from taciturn.data.csv_files import Dialect
+from taciturn.data.ids import Normalisation, RowIds
+from taciturn.data.prepare import fit
+from taciturn.data.source import TableSource
+from taciturn.data.user_table import DEFAULTS
+from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import (
     AgreementError,
     BudgetExceeded,
@@ -23,19 +27,23 @@ from taciturn.errors import (
     RowIdError,
     RowOrderError,
 )
-from taciturn.jobs import Job
-from taciturn.jobs.predict import Answer, PredictionSide, PredictJob
-from taciturn.model import ModelShare, whole_model
-from taciturn.numerics import chosen
-from taciturn.party import (
-    LISTED_PREDICTION,
-    PREDICTION,
-    AlignedRows,
-    PartyConfig,
-)
-from taciturn.party import read_new_rows as new_rows
-from taciturn.party.consent import Charge, ConsentStore, RowOpening, ScoreBudget
-from taciturn.protocol import Emit, Hello, ScoresDue, Send, wire_form
+from taciturn.jobs.base import Job
+from taciturn.jobs.predict.declaration import LISTED_PREDICTION, PREDICTION
+from taciturn.jobs.predict.job import PredictJob
+from taciturn.jobs.predict.side import Answer, PredictionSide
+from taciturn.model.share import ModelShare
+from taciturn.model.whole import whole_model
+from taciturn.numerics.sorted_scores import chosen
+from taciturn.party.applied_model import new_rows
+from taciturn.party.config import PartyConfig
+from taciturn.party.consent.budget import Charge, ScoreBudget
+from taciturn.party.consent.scored_rows import RowOpening
+from taciturn.party.consent.store import ConsentStore
+from taciturn.party.tables import AlignedRows
+from taciturn.protocol.events import ScoresDue
+from taciturn.protocol.handshake import wire_form
+from taciturn.protocol.messages import Hello
+from taciturn.protocol.steps import Emit, Send
 from taciturn.rng import KeyedEntropy
 from tests.expected import all_refused, refused
 from tests.model.models import share_of

@@ -12,14 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.__main__ import run
-from taciturn.cli import make_console as console
-from taciturn.data import fit
+from taciturn.cli.console import console
+from taciturn.data.prepare import fit
 from taciturn.errors import ColumnError, ConfigError
-from taciturn.jobs.scorecard import model_card as card
-from taciturn.jobs.scorecard import named_coefficients
-from taciturn.model import ModelShare, own_part, to_sklearn, whole_model
-from taciturn.numerics import sigmoid
-from taciturn.report import render_terminal as render
+from taciturn.jobs.scorecard.card import card, named_coefficients
+from taciturn.model.share import ModelShare
+from taciturn.model.sklearn import to_sklearn
+from taciturn.model.whole import own_part, whole_model
+from taciturn.numerics.logistic import sigmoid
+from taciturn.report.terminal import render
 from tests.expected import refused
 from tests.model.models import WAYS, pair_of, people, share_of, strange
 

@@ -10,21 +10,22 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from taciturn.jobs.scorecard import (
+from taciturn.jobs.scorecard.build import judged_rows
+from taciturn.jobs.scorecard.page import model_page
+from taciturn.jobs.scorecard.result import (
     CoefficientTest,
     ColumnEffect,
     ComparedScores,
     EffectLevel,
     ModelReport,
     ScoreScale,
-    judged_rows,
 )
-from taciturn.jobs.scorecard import render_model_page as model_page
-from taciturn.model import ScoredRows
-from taciturn.numerics import Bands, Costs, sigmoid
-from taciturn.numerics import population_stability as stability
-from taciturn.report import Page
-from taciturn.report import render_html as render
+from taciturn.model.scores_file import ScoredRows
+from taciturn.numerics.bands import Bands, stability
+from taciturn.numerics.logistic import sigmoid
+from taciturn.numerics.sorted_scores import Costs
+from taciturn.report.blocks import Page
+from taciturn.report.html import render
 
 MADE = "2026-11-17T12:00:00+00:00"
 HOSTILE = "<script>alert('x')</script>"

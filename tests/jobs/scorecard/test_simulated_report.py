@@ -8,7 +8,7 @@ import statsmodels.api as sm
 
 from taciturn import api
 from taciturn.errors import ConfigError
-from taciturn.results import from_record
+from taciturn.results.folder import from_record
 
 
 @pytest.fixture(scope="module")

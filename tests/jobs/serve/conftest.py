@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from taciturn.jobs.serve import ScoreRequest
+from taciturn.jobs.serve.batcher import ScoreRequest
 from tests.jobs.predict.test_sides import trained
 from tests.jobs.serve.services import Running, furnish, started
 from tests.modules import module_of

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from taciturn.transport import make_certificates
+from taciturn.transport.certs import make_certificates
 from tests.jobs.serve.sides import serve_settings
 from tests.party.hosts import OneHost, Side
 from tests.test_two_machines import free_port
@@ -132,7 +132,7 @@ def furnish(folder: Path, **settings: dict[str, Any]) -> Running:
             **settings.get("bob", {}),
         },
     )
-    from taciturn.jobs.serve import new_token
+    from taciturn.jobs.serve.http.callers import new_token
 
     token = new_token(folder / "callers.toml", "crm")
     here = OneHost({})

@@ -8,7 +8,7 @@ import stat
 import pytest
 
 from taciturn.errors import ConfigError, FileError
-from taciturn.jobs.serve import Callers, new_token
+from taciturn.jobs.serve.http.callers import Callers, new_token
 
 # private: names in a certificate, without a connection
 from taciturn.jobs.serve.http.server import _names

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import uvicorn
 
-from taciturn.jobs.serve import MOST_OPEN, server_settings, tls_context
+from taciturn.jobs.serve.http.server import MOST_OPEN, server_settings, tls_context
 from taciturn_paper.serving import resident
 from tests.jobs.serve.services import Running, Service, furnish, started
 from tests.modules import module_of

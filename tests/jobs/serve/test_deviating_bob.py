@@ -7,22 +7,18 @@ from typing import Any
 import numpy as np
 
 from taciturn.arrays import IntArray
-from taciturn.crypto import EncryptedVector, TableSize
-from taciturn.crypto.bfv import Side, Tiling
-from taciturn.jobs.serve import Round, Verdict
+from taciturn.crypto.base import EncryptedVector, TableSize
+from taciturn.crypto.bfv.layout import Side, Tiling
 
 # private: a Bob who leaves out his own check
-from taciturn.jobs.serve.bob import _without_doubtful
-from taciturn.party import AppliedModel
-from taciturn.protocol import (
-    Program,
-    Scored,
-    SealedScores,
-    SealedWeights,
-    receive,
-    send,
-)
-from taciturn.protocol.bob import Partner, SealedRequester
+from taciturn.jobs.serve.bob import Round, _without_doubtful
+from taciturn.jobs.serve.rounds import Verdict
+from taciturn.party.applied_model import AppliedModel
+from taciturn.protocol.bob.partners import Partner
+from taciturn.protocol.bob.scoring import SealedRequester
+from taciturn.protocol.messages import SealedScores, SealedWeights
+from taciturn.protocol.prediction import Scored
+from taciturn.protocol.steps import Program, receive, send
 from tests.jobs.serve.sides import alice_side, serve_settings, service
 
 

@@ -10,38 +10,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.engine import run_pair
+from taciturn.engine.pair import run_pair
 from taciturn.errors import CryptoError, RemoteProtocolError
-from taciturn.jobs.serve import (
-    MOST_ASKED,
-    RoundRequester,
-    RoundResponder,
-    RowsRequest,
-    Verdict,
-    read_ids,
-    write_ids,
-)
-from taciturn.numerics import FixedPoint, row_transforms
-from taciturn.numerics import products_by_row as row_products
-from taciturn.protocol import (
-    ONLY,
+from taciturn.jobs.serve.alice import RoundResponder, RowsRequest
+from taciturn.jobs.serve.bob import RoundRequester
+from taciturn.jobs.serve.messages import RowsAsked, RowsDue, RowsHeld
+from taciturn.jobs.serve.rounds import MOST_ASKED, Verdict, read_ids, write_ids
+from taciturn.numerics.fixedpoint import FixedPoint
+from taciturn.numerics.logistic import row_products, row_transforms
+from taciturn.protocol.alice.score_noise import ScoreNoise
+from taciturn.protocol.alice.scoring import DueRows, RevealedResponder, SealedResponder
+from taciturn.protocol.bob.scoring import RevealedRequester, score_requester
+from taciturn.protocol.codec import decode
+from taciturn.protocol.messages import (
     Hello,
     Message,
     PartialScores,
-    Program,
     PublicBytes,
     RowNumbers,
-    RowsAsked,
-    RowsDue,
-    RowsHeld,
     SealedScores,
     SealedWeights,
-    Send,
-    ZeroSum,
-    decode,
 )
-from taciturn.protocol.alice import DueRows, RevealedResponder, ScoreNoise, SealedResponder
-from taciturn.protocol.bob import RevealedRequester, score_requester
+from taciturn.protocol.party_group import ZeroSum
+from taciturn.protocol.steps import ONLY, Program, Send
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
 from tests.protocol.hostile import Change, altered, faults, instead, only

@@ -22,8 +22,9 @@ from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from taciturn.errors import CertificateError
-from taciturn.jobs.serve import new_token, tls_context
-from taciturn.transport import (
+from taciturn.jobs.serve.http.callers import new_token
+from taciturn.jobs.serve.http.server import tls_context
+from taciturn.transport.certs import (
     certify,
     make_certificates,
     make_issuer,
@@ -88,7 +89,7 @@ def test_a_wrong_request_is_refused_by_name(service, name):
         assert "score" in first
         error = second["refused"]
     else:
-        from taciturn.jobs.serve import REASONS
+        from taciturn.jobs.serve.http.requests import REASONS
 
         assert reply.status == REASONS[wrong.code].status
         error = reply.json["error"]

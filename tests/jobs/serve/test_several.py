@@ -8,11 +8,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.engine import Callbacks
-from taciturn.jobs.serve import FeatureSide, Verdict, list_name
-from taciturn.party import PartyConfig
-from taciturn.party.consent import ANSWERS, ConsentStore
-from taciturn.transport import Endpoints
+from taciturn.engine.callbacks import Callbacks
+from taciturn.jobs.serve.alice import FeatureSide
+from taciturn.jobs.serve.declaration import ANSWERS
+from taciturn.jobs.serve.rounds import Verdict, list_name
+from taciturn.party.config import PartyConfig
+from taciturn.party.consent.store import ConsentStore
+from taciturn.transport.channel import Endpoints
 from tests.jobs.serve.sides import Stand, alice_side, run_side
 from tests.party.sides import Company, scoring
 from tests.seldom import seldom

@@ -18,18 +18,15 @@ from taciturn.errors import (
     SignatureError,
     StateError,
 )
-from taciturn.jobs.serve import (
-    MOST_FAILURES,
-    FeatureSide,
-    FetchedRows,
-    LabelSide,
-    RowSource,
-    ServedRows,
-    ServeSide,
-    Verdict,
-)
-from taciturn.model import ModelShare
-from taciturn.party import AppliedModel, PartyConfig
+from taciturn.jobs.serve.alice import FeatureSide
+from taciturn.jobs.serve.batcher import MOST_FAILURES
+from taciturn.jobs.serve.bob import LabelSide
+from taciturn.jobs.serve.rounds import Verdict
+from taciturn.jobs.serve.side import ServeSide
+from taciturn.jobs.serve.sources import FetchedRows, RowSource, ServedRows
+from taciturn.model.share import ModelShare
+from taciturn.party.applied_model import AppliedModel
+from taciturn.party.config import PartyConfig
 from tests.expected import all_refused
 from tests.jobs.predict.test_sides import (
     ROLES,

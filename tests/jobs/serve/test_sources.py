@@ -14,11 +14,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.data import PrepareSettings, fit, read_frame
+from taciturn.data.fitting import PrepareSettings
+from taciturn.data.prepare import fit
+from taciturn.data.source import read_frame
 from taciturn.errors import ColumnError, ConfigError, DataError, FileError
-from taciturn.jobs.serve import Preparer, RowSource, TableRows, open_source
-from taciturn.model import ModelShare
-from taciturn.party import PartyConfig
+from taciturn.jobs.serve.sources import Preparer, RowSource, TableRows, open_source
+from taciturn.model.share import ModelShare
+from taciturn.party.config import PartyConfig
 from tests.expected import refused
 from tests.jobs.predict.test_sides import trained
 from tests.jobs.serve.postgres import postgres

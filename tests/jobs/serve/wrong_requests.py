@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from taciturn.jobs.serve import REASONS
+from taciturn.jobs.serve.http.requests import REASONS
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "score.md"
 HEAD = "| code | status | meaning |\n|---|---|---|\n"

@@ -9,12 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.engine import replay_program as replay
-from taciturn.jobs.train import Outcome, simulate_training
-from taciturn.numerics import evaluate
-from taciturn.protocol import HeldOut, Hello, PartyResult, kind_of
-from taciturn.protocol.bob import BobInputs, bob_program
-from taciturn.settings import Settings
+from taciturn.engine.transcript import replay
+from taciturn.jobs.train.simulation import Outcome, simulate_training
+from taciturn.numerics.metrics import evaluate
+from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.party import bob_program
+from taciturn.protocol.codec import kind_of
+from taciturn.protocol.messages import Hello
+from taciturn.protocol.outcome import HeldOut
+from taciturn.protocol.party import PartyResult
+from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy, load_raw
 
 RUNS: dict[str, dict[str, Any]] = {

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.data import PrepareSettings
-from taciturn.jobs.woe import Bins, cut_column, cut_table
+from taciturn.data.fitting import PrepareSettings
+from taciturn.jobs.woe.bins import Bins, cut_column, cut_table
 
 USUAL = PrepareSettings()
 

@@ -12,38 +12,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.crypto import ClearScheme, EncryptedAnswer, EncryptedVector, PaillierScheme
-from taciturn.crypto import PaillierSecretKey as PaillierSecret
-from taciturn.crypto.bfv import BfvScheme
-from taciturn.data import LabelTable, RowIds
-from taciturn.engine import Recorder, Tap, run_pair
-from taciturn.engine import replay_program as replay
+from taciturn.crypto.base import EncryptedAnswer, EncryptedVector
+from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.crypto.clear import ClearScheme
+from taciturn.crypto.paillier import PaillierScheme
+from taciturn.crypto.paillier import PaillierSecretKey as PaillierSecret
+from taciturn.data.ids import RowIds
+from taciturn.data.tables import LabelTable
+from taciturn.engine.driver import Tap
+from taciturn.engine.pair import run_pair
+from taciturn.engine.transcript import Recorder, replay
 from taciturn.errors import AgreementError, ConfigError, RemoteProtocolError
-from taciturn.jobs.woe import (
-    Bins,
-    BinsDue,
-    Counts,
-    DisclosedColumn,
-    FeatureInputs,
-    LabelInputs,
-    SizedColumn,
-    WoeTerms,
-    ask,
-    hidden,
-)
-from taciturn.jobs.woe import answer as alice_answer
-from taciturn.privacy import CiphertextsOnly, Ledger
-from taciturn.protocol import (
-    BinnedColumn,
-    BinSums,
-    Hello,
-    KeyOffer,
-    Message,
-    Role,
-    SealedLabels,
-    decode,
-    kind_of,
-)
+from taciturn.jobs.woe.alice import DisclosedColumn, FeatureInputs, hidden
+from taciturn.jobs.woe.alice import answer as alice_answer
+from taciturn.jobs.woe.bins import Bins
+from taciturn.jobs.woe.bob import LabelInputs, ask
+from taciturn.jobs.woe.messages import BinnedColumn, BinSums, SealedLabels
+from taciturn.jobs.woe.terms import BinsDue, Counts, SizedColumn, WoeTerms
+from taciturn.privacy.events import CiphertextsOnly
+from taciturn.privacy.ledger import Ledger
+from taciturn.protocol.codec import decode, kind_of
+from taciturn.protocol.messages import Hello, KeyOffer, Message, Role
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
 from tests.modules import module_of

@@ -13,24 +13,19 @@ import polars as pl
 import pytest
 
 from taciturn.__main__ import run
-from taciturn.data import DEFAULTS
+from taciturn.data.user_table import DEFAULTS
 from taciturn.errors import (
     AgreementError,
     BudgetExceeded,
     ConfigError,
     PeerStopped,
 )
-from taciturn.jobs.woe import (
-    FeatureSide,
-    WoeJob,
-    WoeOptions,
-    cut_column,
-    default_least,
-    information_value,
-    weights_of_evidence,
-)
-from taciturn.party import PartyConfig, load_tables
-from taciturn.transport import make_certificates
+from taciturn.jobs.woe.bins import cut_column, default_least
+from taciturn.jobs.woe.job import FeatureSide, WoeJob, WoeOptions
+from taciturn.jobs.woe.weights import information_value, weights_of_evidence
+from taciturn.party.config import PartyConfig
+from taciturn.party.tables import load_tables
+from taciturn.transport.certs import make_certificates
 from tests.expected import all_refused, refused
 from tests.party.sides import Ends, run_jobs, write_config, write_tables
 from tests.party.test_loads import COMMAND, NEVER, PAYING, within

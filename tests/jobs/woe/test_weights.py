@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.errors import ConfigError
-from taciturn.jobs.woe import information_value, mutual_bits, weights_of_evidence
+from taciturn.jobs.woe.weights import information_value, mutual_bits, weights_of_evidence
 from tests.expected import refused
 
 

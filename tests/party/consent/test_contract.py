@@ -20,8 +20,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.data import LabelTable, RowIds
-from taciturn.engine import Callbacks
+from taciturn.data.ids import RowIds
+from taciturn.data.tables import LabelTable
+from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import (
     BudgetExceeded,
     FileError,
@@ -30,25 +31,20 @@ from taciturn.errors import (
     StateError,
     TaciturnError,
 )
-from taciturn.jobs.woe import GivenTable, WoeBudget
-from taciturn.party import PartyConfig
-from taciturn.party.consent import (
-    ANSWERS,
-    DAILY,
-    Charge,
-    ConsentStore,
-    Database,
-    LabelBudget,
-    LabelFlipStore,
-    Records,
-    RowCounter,
-    RowOpening,
-    ScoreBudget,
-    ScoreCharge,
-    ServiceBudget,
-)
-from taciturn.privacy import AdditiveNoise, FlippedLabels, LabelResponse, Unprotected
-from taciturn.protocol import Boundary, Event
+from taciturn.jobs.serve.budget import RowCounter, ServiceBudget
+from taciturn.jobs.serve.declaration import ANSWERS, DAILY
+from taciturn.jobs.woe.job import GivenTable, WoeBudget
+from taciturn.party.config import PartyConfig
+from taciturn.party.consent.budget import Charge, ScoreBudget, ScoreCharge
+from taciturn.party.consent.label_budget import LabelBudget
+from taciturn.party.consent.label_flips import LabelFlipStore
+from taciturn.party.consent.records import Database, Records
+from taciturn.party.consent.scored_rows import RowOpening
+from taciturn.party.consent.store import ConsentStore
+from taciturn.privacy.events import AdditiveNoise, LabelResponse
+from taciturn.privacy.label_response import FlippedLabels
+from taciturn.privacy.unprotected import Unprotected
+from taciturn.protocol.events import Boundary, Event
 from taciturn.rng import KeyedEntropy
 from tests.expected import all_refused, refused
 from tests.faults.damage import DAMAGES, damage

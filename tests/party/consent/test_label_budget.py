@@ -12,13 +12,15 @@ import numpy as np
 import pytest
 
 from taciturn.__main__ import run
-from taciturn.data import RowIds
+from taciturn.data.ids import RowIds
 from taciturn.errors import BudgetExceeded, FileError
-from taciturn.jobs.train import TrainingPlan
-from taciturn.party import PartyConfig
-from taciturn.party.consent import Charge, ConsentStore, LabelBudget, LabelCharge, Release
-from taciturn.privacy import AdditiveNoise, LabelResponse, NoisyModel, NonPrivate
-from taciturn.results import LedgerSum
+from taciturn.jobs.train.plan import TrainingPlan
+from taciturn.party.config import PartyConfig
+from taciturn.party.consent.budget import Charge
+from taciturn.party.consent.label_budget import LabelBudget, LabelCharge, Release
+from taciturn.party.consent.store import ConsentStore
+from taciturn.privacy.events import AdditiveNoise, LabelResponse, NoisyModel, NonPrivate
+from taciturn.results.cost_preview import LedgerSum
 from tests.expected import refused
 from tests.party.sides import MECHANISMS, NEWTON, Party, run_both, write_config, write_tables
 

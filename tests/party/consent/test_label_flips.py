@@ -8,12 +8,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taciturn.data import LabelTable
+from taciturn.data.tables import LabelTable
 from taciturn.errors import PrivacyError
-from taciturn.party import PartyConfig
-from taciturn.party.consent import ConsentStore, LabelFlipStore, key_name
-from taciturn.privacy import FlippedLabels, LabelResponse, Ledger, Unprotected
-from taciturn.protocol.bob import released_labels
+from taciturn.party.config import PartyConfig
+from taciturn.party.consent.label_budget import key_name
+from taciturn.party.consent.label_flips import LabelFlipStore
+from taciturn.party.consent.store import ConsentStore
+from taciturn.privacy.events import LabelResponse
+from taciturn.privacy.label_response import FlippedLabels
+from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.unprotected import Unprotected
+from taciturn.protocol.bob.inputs import released_labels
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
 from tests.party.sides import write_config

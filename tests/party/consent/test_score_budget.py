@@ -11,11 +11,14 @@ import numpy as np
 import pytest
 
 from taciturn.__main__ import run
-from taciturn.data import RowIds
+from taciturn.data.ids import RowIds
 from taciturn.errors import BudgetExceeded
-from taciturn.party.consent import Charge, ConsentStore, RowOpening, ScoreBudget, ScoreCharge
-from taciturn.protocol import Boundary
-from taciturn.results import ExposedSession, from_record
+from taciturn.party.consent.budget import Charge, ScoreBudget, ScoreCharge
+from taciturn.party.consent.scored_rows import RowOpening
+from taciturn.party.consent.store import ConsentStore
+from taciturn.protocol.events import Boundary
+from taciturn.results.cost_preview import ExposedSession
+from taciturn.results.folder import from_record
 from tests.expected import refused
 from tests.party.sides import (
     MECHANISMS,

@@ -15,19 +15,13 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.data import RowIds
+from taciturn.data.ids import RowIds
 from taciturn.errors import BudgetExceeded
-from taciturn.party.consent import (
-    ANSWERS,
-    DAILY,
-    Charge,
-    ConsentStore,
-    PartnerBudget,
-    RowCounter,
-    RowOpening,
-    ScoreBudget,
-    ServiceBudget,
-)
+from taciturn.jobs.serve.budget import PartnerBudget, RowCounter, ServiceBudget
+from taciturn.jobs.serve.declaration import ANSWERS, DAILY
+from taciturn.party.consent.budget import Charge, ScoreBudget
+from taciturn.party.consent.scored_rows import RowOpening
+from taciturn.party.consent.store import ConsentStore
 from tests.expected import refused
 from tests.modules import module_of
 

@@ -1,5 +1,1 @@
 """Reports of audits and comparisons."""
-
-from taciturn.lazy import lazy_names
-
-__getattr__, __dir__ = lazy_names(__name__, __file__)

@@ -21,7 +21,7 @@ from taciturn.errors import ConfigError, SignatureError, TaciturnError, renderin
 from taciturn.extras import EXTRAS, is_installed
 from taciturn.jobs.agreement.result import Review
 from taciturn.jobs.agreement.sign import opened_sum, problems, record_of_agreement, signers_so_far
-from taciturn.jobs.train import TrainingPlan
+from taciturn.jobs.train.plan import TrainingPlan
 from taciturn.party.agreement_check import Signer, source_columns
 from taciturn.party.agreement_file import AgreementFile
 from taciturn.party.config import PartyConfig

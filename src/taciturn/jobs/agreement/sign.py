@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from taciturn.errors import BudgetExceeded, OutputError, SignatureError, TaciturnError
 from taciturn.files import exclusive_lock, reporting_write_errors, write_private
 from taciturn.jobs.agreement.result import AgreementRecord, OpenedSum, SideRecord, SignedAgreement
-from taciturn.jobs.train import TrainingPlan
+from taciturn.jobs.train.plan import TrainingPlan
 from taciturn.party.agreement_check import (
     Signer,
     Verifier,

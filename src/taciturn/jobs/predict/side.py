@@ -10,7 +10,9 @@ from dataclasses import dataclass, field, replace
 from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.ids import AS_THEY_ARE, Normalisation
 from taciturn.data.tables import FeatureTable
-from taciturn.jobs.align import IntersectionTask, MatchRequirement, Spread, thread_pool
+from taciturn.jobs.align.intersection import IntersectionTask, MatchRequirement
+from taciturn.jobs.align.job import thread_pool
+from taciturn.jobs.align.pairwise import Spread
 from taciturn.jobs.base import SessionFacts, Side
 from taciturn.jobs.predict.result import PredictionResult
 from taciturn.model.share import ModelShare

@@ -57,7 +57,7 @@ from taciturn.protocol.terms import Terms
 from taciturn.version import __version__
 
 if TYPE_CHECKING:
-    from taciturn.jobs.train import Outcome
+    from taciturn.jobs.train.simulation import Outcome
 
 TRAINING, HELD_OUT, NEW = "training", "held-out", "new"
 NOT_CONVERGED = "The training had not converged: Wald's tests assume that it has."
@@ -287,7 +287,7 @@ def simulated_report(outcome: Outcome, request: ReportRequest) -> ModelReport:
 
 def _scores(outcome: Outcome, bob: FeatureTable, alice: FeatureTable) -> FloatArray:
     # Imported here: the report of a party needs no simulation.
-    from taciturn.jobs.train import joint_scores
+    from taciturn.jobs.train.simulation import joint_scores
 
     weights, grid = (outcome.alice_weights, outcome.bob_weights), outcome.terms.score_grid
     # What is no number becomes one: a model that diverged is worth what its figures say.

@@ -16,6 +16,7 @@ import numpy as np
 from taciturn.arrays import FloatArray, IndexArray
 from taciturn.errors import BudgetExceeded, DataError, RemoteProtocolError
 from taciturn.jobs.base import RunContext
+from taciturn.jobs.serve.budget import PartnerBudget, ServiceBudget
 from taciturn.jobs.serve.messages import RowsAsked, RowsDue, RowsHeld
 from taciturn.jobs.serve.rounds import (
     MOST_ASKED,
@@ -31,7 +32,6 @@ from taciturn.jobs.serve.side import ServeSide
 from taciturn.party.applied_model import AppliedModel
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import ScoreBudget
-from taciturn.party.consent.service_budget import PartnerBudget, ServiceBudget
 from taciturn.party.consent.store import ConsentStore
 from taciturn.party.credentials import identity_of
 from taciturn.party.session import Meeting

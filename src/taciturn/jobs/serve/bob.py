@@ -22,6 +22,7 @@ from taciturn.errors import RemoteProtocolError
 from taciturn.extras import explained
 from taciturn.jobs.base import RunContext
 from taciturn.jobs.serve.batcher import BatchResult, RequestBatcher, ScoreRequest
+from taciturn.jobs.serve.budget import ServiceBudget
 from taciturn.jobs.serve.http.callers import Callers
 from taciturn.jobs.serve.messages import RowsAsked, RowsDue, RowsHeld
 from taciturn.jobs.serve.rounds import ROUNDS, Verdict, block_of, write_ids
@@ -29,7 +30,6 @@ from taciturn.jobs.serve.section import ServeSection
 from taciturn.jobs.serve.side import ServeSide
 from taciturn.party.applied_model import AppliedModel
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.service_budget import ServiceBudget
 from taciturn.party.consent.store import ConsentStore
 from taciturn.party.log import Log
 from taciturn.party.session import Meeting

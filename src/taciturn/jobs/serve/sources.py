@@ -298,8 +298,9 @@ def open_source(config: PartyConfig, model: ModelShare) -> RowSource:
 
 def common_ids(config: PartyConfig) -> frozenset[str] | None:
     """Common ids of both sides by a list; None if any id may be requested."""
-    if config.section(ServeSection).aligned is None:
+    aligned = config.section(ServeSection).aligned
+    if aligned is None:
         return None
-    path = config.path(config.section(ServeSection).aligned)
+    path = config.path(aligned)
     listed = AlignedRows.read(path, config.data.id, f"{config.where}, [serve] aligned")
     return frozenset(listed.common.series.to_list())

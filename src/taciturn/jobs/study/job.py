@@ -51,12 +51,8 @@ from taciturn.jobs.study.plan import StudyModel, StudyPlan, StudyTraining, model
 from taciturn.jobs.study.result import FoldFigures, StudiedSetting, StudyRun, StudyTable, study_rows
 from taciturn.jobs.study.sums import added_shares, judged_by_sum
 from taciturn.jobs.study.use import set_aside_models
-from taciturn.jobs.train import (
-    LINGER_SECONDS,
-    JournaledTraining,
-    require_mechanism,
-)
 from taciturn.jobs.train.declaration import TRAINING
+from taciturn.jobs.train.job import LINGER_SECONDS, JournaledTraining, require_mechanism
 from taciturn.model.share import ModelShare
 from taciturn.numerics.convergence import MOST_LOSS, Opened, assess_convergence
 from taciturn.numerics.regression_metrics import (

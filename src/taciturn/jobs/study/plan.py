@@ -23,7 +23,7 @@ from taciturn.data.ids import RowIds, filled_folds
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.exposure import OpenedScores, disclosure_text
 from taciturn.errors import BudgetExceeded, counted, rendering_errors_as
-from taciturn.jobs.train import TrainingPlan
+from taciturn.jobs.train.plan import TrainingPlan
 from taciturn.memmap import MEMORY, Scratch, row_blocks
 from taciturn.numerics.subspace import MOST_RATIO
 from taciturn.party.config import PartyConfig

@@ -24,7 +24,7 @@ from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import TaciturnError
 from taciturn.families.base import Response
-from taciturn.jobs.train import simulate_search, simulate_training
+from taciturn.jobs.train.simulation import simulate_search, simulate_training
 from taciturn.protocol.terms import SummedLosses
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import Settings

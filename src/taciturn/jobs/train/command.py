@@ -20,7 +20,7 @@ from taciturn.output_paths import PathUse
 
 if TYPE_CHECKING:
     from taciturn.jobs.base import Job
-    from taciturn.jobs.study import StudyRun
+    from taciturn.jobs.study.result import StudyRun
     from taciturn.jobs.train.result import DryRun, PartyRun
     from taciturn.party.config import PartyConfig
 

@@ -202,7 +202,7 @@ def training_job(
             hint=Hint("leave {record} out; train the chosen model alone to record it"),
         )
     # Loaded here: most sessions train one model.
-    from taciturn.jobs.study import StudyJob
+    from taciturn.jobs.study.job import StudyJob
 
     return StudyJob(fresh)
 
@@ -339,7 +339,7 @@ class DryRunJob(Job[DryRun]):
             training: JournaledTraining[Any, Any] = TrainSide(config)
         else:
             # Loaded here: most sessions train one model.
-            from taciturn.jobs.study import StudySide
+            from taciturn.jobs.study.job import StudySide
 
             training = StudySide(config)
         require_begun_in_time(config)

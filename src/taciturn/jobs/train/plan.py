@@ -76,7 +76,7 @@ class TrainingPlan(TrainingInputs):
         tables = tables or load_tables(config.first)
         if config.study is not None:
             # Loaded here: most files train one model.
-            from taciturn.jobs.study import StudyPlan
+            from taciturn.jobs.study.plan import StudyPlan
 
             return StudyPlan.from_study(config, config.study, tables)
         return cls(config, tables, party_terms(config, tables))

@@ -188,15 +188,12 @@ class WoeJob(Job[WoeResult]):
         budget = WoeBudget.from_config(config)
         budget.require()
         raw, rows, terms = _training_rows(config)
-        least = self.options.least(len(rows.ids), config.section(WoeSection).min_rows)
+        section, shared = config.section(WoeSection), self.options.share_names
+        least = self.options.least(len(rows.ids), section.min_rows)
         cut = cut_table(_agreed_columns(config, raw, rows), raw.settings, least, ids=rows.ids)
         if not cut.columns:
             raise no_bins(least)
-        names = (
-            config.section(WoeSection).share_names
-            if self.options.share_names is None
-            else self.options.share_names
-        )
+        names = section.share_names if shared is None else shared
         memory = config.compute.table_memory << 20
         return FeatureSide(terms, rows.ids, cut, least, names, memory, budget)
 

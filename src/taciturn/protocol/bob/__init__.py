@@ -1,5 +1,1 @@
 """Bob's programs: he holds the labels and the key."""
-
-from taciturn.lazy import lazy_names
-
-__getattr__, __dir__ = lazy_names(__name__, __file__)

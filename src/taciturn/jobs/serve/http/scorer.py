@@ -15,6 +15,8 @@ from taciturn.data.csv_files import Dialect
 from taciturn.data.ids import AS_THEY_ARE
 from taciturn.errors import DataError, FileError, OutputError, PeerAbsent
 from taciturn.jobs.serve.batcher import BatchResult, RequestBatcher, ScoreRequest
+from taciturn.jobs.serve.budget import RowCounter, ServiceBudget
+from taciturn.jobs.serve.declaration import DAILY
 from taciturn.jobs.serve.http.callers import Caller
 from taciturn.jobs.serve.http.requests import (
     OF_VERDICTS,
@@ -29,7 +31,6 @@ from taciturn.jobs.serve.sources import FetchedRows, Preparer, RowSource, Served
 from taciturn.numerics.sorted_scores import Threshold
 from taciturn.party.applied_model import AppliedModel, scored_rows
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.service_budget import DAILY, RowCounter, ServiceBudget
 from taciturn.results.serialise import record_of
 
 R = TypeVar("R")

@@ -1,0 +1,198 @@
+"""Measure what each party of one training runs: files, functions, lines and depth of calls.
+
+Run it in a checkout, with its environment::
+
+    .venv/bin/python tools/walk.py [MECHANISM] [--path FILE]
+
+Two parties train over an in-memory wire, on tables that have a number, a text and a date column on
+either side, so that no common capability stays unused. For each party it prints the files crossed
+(those with a function that was called) with all their lines, the functions entered with theirs, and
+the deepest chain of calls. Files of every ``taciturn*`` package count, whichever distribution they
+are in: moving a file to another distribution changes no figure. ``--path`` writes the functions in
+the order in which they are first entered: what a reviewer has to read.
+
+Functions that run while a module is imported are not counted. Declarations such as pydantic models
+and tables of messages are therefore missing from "entered", and present in "crossed".
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import csv
+import sys
+import tempfile
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tests.party import sides  # noqa: E402 - of this checkout, which the line above names
+
+# Chains of calls are compared at one call in so many: walking the stack costs most of the time.
+_SAMPLED = 50
+# Threads with fewer calls, such as those of a pool, are no party.
+_LEAST_CALLS = 500
+
+
+class Function(NamedTuple):
+    """A function by file, qualified name and first line."""
+
+    file: str
+    name: str
+    line: int
+
+
+@dataclass(slots=True)
+class Walk:
+    """What one thread ran: each function in the order of its first call, and the deepest chain."""
+
+    entered: dict[Function, None] = field(default_factory=dict)
+    deepest: tuple[str, ...] = ()
+    calls: int = 0
+
+
+walks: dict[str, Walk] = {}
+
+
+def in_project(file: str) -> bool:
+    """Whether a file belongs to a package ``taciturn*`` of this checkout."""
+    return file.startswith(f"{ROOT}/") and "/src/taciturn" in file
+
+
+def record_call(frame: FrameType, event: str, _: Any) -> None:  # noqa: ANN401 - sys.setprofile's
+    """Record a call of a function of the project: a profile function."""
+    code = frame.f_code
+    if event != "call" or not in_project(code.co_filename):
+        return
+    walk = walks.setdefault(threading.current_thread().name, Walk())
+    walk.calls += 1
+    if code.co_name == "<module>":
+        return
+    name = getattr(code, "co_qualname", code.co_name)
+    walk.entered.setdefault(Function(code.co_filename, name, code.co_firstlineno))
+    if walk.calls % _SAMPLED == 0:
+        chain = call_chain(frame)
+        if len(chain) > len(walk.deepest):
+            walk.deepest = chain
+
+
+def call_chain(frame: FrameType | None) -> tuple[str, ...]:
+    """Functions of the project on the stack of a frame, the outermost first."""
+    chain: list[str] = []
+    while frame is not None:
+        code = frame.f_code
+        if in_project(code.co_filename):
+            name = getattr(code, "co_qualname", code.co_name)
+            chain.append(f"{Path(code.co_filename).stem}.{name}")
+        frame = frame.f_back
+    return tuple(reversed(chain))
+
+
+@cache
+def function_lengths(file: str) -> dict[int, int]:
+    """Lines of each function of a file by its first line, which may be a decorator's."""
+    lengths: dict[int, int] = {}
+    for node in ast.walk(ast.parse(Path(file).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            decorators = [] if isinstance(node, ast.Lambda) else node.decorator_list
+            first = min([node.lineno, *(decorator.lineno for decorator in decorators)])
+            lengths.setdefault(first, (node.end_lineno or node.lineno) - first + 1)
+    return lengths
+
+
+def write_files(folder: Path, mechanism: str) -> None:
+    """Write tables, certificates and files of two parties for one training."""
+    agreement = dict(sides.MECHANISMS[mechanism])
+    if mechanism == "mutual":
+        agreement |= {"reveal": True, "reveal-bob": True}
+    sides.write_tables(folder)
+    for role in ("alice", "bob"):
+        table = folder / f"{role}.csv"
+        with table.open(encoding="utf-8", newline="") as file:
+            header, *rows = csv.reader(file)
+        header += [f"city_{role}", f"since_{role}"]
+        for number, row in enumerate(rows):
+            date = f"{1 + number % 28:02d}.{1 + number % 12:02d}.2024"
+            row += [("Bern", "Basel", "Genf")[number % 3], date]
+        with table.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([header, *rows])
+    sides.write_certificates(folder / "certs")
+    sides.set_up(folder, **agreement)
+
+
+def train(mechanism: str) -> None:
+    """Train once between two parties, and record the calls of each."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "parties"
+        folder.mkdir()
+        write_files(folder, mechanism)
+        threading.setprofile(record_call)
+        try:
+            sides.run_both(folder)
+        finally:
+            threading.setprofile(None)
+
+
+def show(walk: Walk) -> list[str]:
+    """Print a party's figures; returns its path to read, one function a line."""
+    party = party_of(walk)
+    files = {entry.file: len(Path(entry.file).read_text().splitlines()) for entry in walk.entered}
+    # Comprehensions and lambdas are lines of the function around them.
+    functions = {
+        entry: function_lengths(entry.file).get(entry.line, 0)
+        for entry in walk.entered
+        if "<" not in entry.name.rpartition(".")[2]
+    }
+    print(
+        f"{party}: {len(files)} files crossed, {sum(files.values()):,} lines; "
+        f"{len(functions):,} functions entered, {sum(functions.values()):,} lines"
+    )
+    packages: Counter[str] = Counter()
+    for file, count in files.items():
+        packages[package_of(file)] += count
+    listed = ", ".join(f"{package} {count:,}" for package, count in packages.most_common())
+    print(f"  by package: {listed}")
+    print(f"  deepest chain ({len(walk.deepest)}): {' > '.join(walk.deepest)}")
+    return [f"# {party}"] + [
+        f"{entry.file.removeprefix(f'{ROOT}/')}:{entry.line} {entry.name} ({count} lines)"
+        for entry, count in functions.items()
+    ]
+
+
+def party_of(walk: Walk) -> str:
+    """Name of the party that a thread ran: Alice's programs never import Bob's, nor his hers."""
+    bob = any("/protocol/bob/" in entry.file for entry in walk.entered)
+    return "Bob" if bob else "Alice"
+
+
+def package_of(file: str) -> str:
+    """Package of the core that a file is in, or the other distribution's package."""
+    top, *inner = file.rpartition("/src/")[2].split("/")
+    return inner[0].removesuffix(".py") if top == "taciturn" else top
+
+
+def main() -> None:
+    """Print the figures of both parties, and write the path to read."""
+    parser = argparse.ArgumentParser(description="Measure what each party of a training runs.")
+    parser.add_argument("mechanism", nargs="?", default="mutual", choices=sides.MECHANISMS)
+    parser.add_argument("--path", type=Path, help="write the functions entered, in order")
+    arguments = parser.parse_args()
+    train(arguments.mechanism)
+    lines: list[str] = []
+    for walk in sorted(walks.values(), key=party_of):
+        if walk.calls >= _LEAST_CALLS:
+            lines += show(walk)
+    if arguments.path is not None:
+        arguments.path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        print(f"path to read: {arguments.path}")
+
+
+if __name__ == "__main__":
+    main()
