@@ -1071,7 +1071,7 @@ CASES = (
     agreed(command="agreement sign agreement.toml bob.toml --yes", kind=CertificateError),
     agreed(command="agreement propose bob.toml --valid-until soon"),
     agreed(command="agreement propose bob.toml --valid-until 2099-01-01 --valid-days 5"),
-    agreed(command="agreement propose bob.toml --out agreement.toml"),
+    agreed(command="agreement propose bob.toml --out agreement.toml", setting="out"),
 )
 
 

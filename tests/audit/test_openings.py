@@ -53,9 +53,11 @@ class Run:
     outcome: Any
 
     def audit(self, *adversaries: str, further: bool = True) -> OpeningFindings:
-        return OpeningsAudit(
+        findings = OpeningsAudit(
             self.settings, self.outcome, self.entropy, adversaries, further
         ).audit()
+        assert findings is not None
+        return findings
 
 
 @cache

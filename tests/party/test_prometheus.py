@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from taciturn.errors import OutputError, PeerStopped
+from taciturn.errors import ConfigError, OutputError, PeerStopped
 from taciturn.party.telemetry import METRICS, LinkSeen, MetricsPublisher, Standing, exposition
 from taciturn.results.parties import CurvePoint, LinkChanged, Setup
 from tests.modules import module_of
@@ -129,10 +129,12 @@ def test_a_training_leaves_the_file_beside_its_metrics(trained, role, peer):
 def test_a_training_that_fails_says_with_what(tmp_path):
     write_tables(tmp_path, rows=60)
     set_up(tmp_path)
-    (tmp_path / "alice.model.json").mkdir()
+    file = tmp_path / "alice.toml"
+    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    file.write_text("".join(line for line in lines if "accept-column-exposure" not in line))
     ends = run_both(tmp_path)
-    assert isinstance(ends.alice, OutputError)
-    assert one(prom(tmp_path, "alice"), "exit_code") == OutputError.exit_code
+    assert isinstance(ends.alice, ConfigError)
+    assert one(prom(tmp_path, "alice"), "exit_code") == ConfigError.exit_code
     assert one(prom(tmp_path, "alice"), "running") == 0
     assert one(prom(tmp_path, "bob"), "exit_code") in (0, PeerStopped.exit_code)
 

@@ -276,7 +276,9 @@ def test_the_peers_error_says_that_it_is_not_told_why_and_whom_to_ask(folder):
     ends = run_both(folder)
     assert isinstance(ends.bob, LabelValueError)
     assert isinstance(ends.alice, PeerStopped)
+    # exact: it is said that there is a reason, and that it is not told
     assert "Bob's side does not begin" in ends.alice.message
+    # exact: the same
     assert "not told why" in ends.alice.hint
     assert "label" not in str(ends.alice)
     # Nothing was begun that a later run would resume.

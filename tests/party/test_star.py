@@ -678,4 +678,5 @@ def test_a_bob_who_cannot_begin_tells_all_who_are_there(tmp_path):
     ends = star.join()
     for name in NAMES:
         assert isinstance(ends[name], PeerStopped)
+        # exact: no reason is given
         assert "does not begin" in ends[name].message

@@ -117,6 +117,8 @@ CHANGES = {
     "intercept": True,
     "file_digest": "0f" * 32,
     "penalties": [0.25, 0.5],
+    "few_labels": "accepted",
+    "rarest_value": 100,
 }
 
 

@@ -343,6 +343,7 @@ def test_the_defaults_of_a_partys_file():
         "minimum_batch": 8,
         "evaluate": "end",
         "held_out": 0.2,
+        "few_labels": "refused",
         "split_seed": "",
         "share_metrics": "nothing",
         "learning_rate": 0.05,

@@ -22,6 +22,13 @@ from taciturn.results.folder import from_record
 from taciturn.results.training import TrainingRun
 
 BASE: dict[str, Any] = {"mechanism": "none", "scheme": "clear", "seed": 3}
+# After twelve passes, the default, only the optimum tells that the loss has settled.
+CONVERGED: dict[str, Any] = {
+    "solver": "newton",
+    "alice_columns": "half",
+    "intercept": True,
+    "passes": 16,
+}
 
 
 def train(**options: Any) -> TrainResult:
@@ -36,7 +43,7 @@ def worth(result: TrainResult) -> tuple[TrainingRun, Metrics, AddedAuc]:
 
 @pytest.fixture(scope="module")
 def newton():
-    return train(solver="newton", alice_columns="half", intercept=True)
+    return train(**CONVERGED)
 
 
 def test_bob_alone_is_scikit_learns_model_of_his_columns(newton):
@@ -79,7 +86,7 @@ def test_columns_of_noise_add_nothing():
 
 
 def test_a_model_is_compared_with_the_optimum_only_where_that_is_wanted(newton):
-    plain = train(solver="newton", alice_columns="half", intercept=True, compare_optimum=False)
+    plain = train(**CONVERGED, compare_optimum=False)
     run, record = plain.runs.first, plain.to_dict()
     assert (run.centralised, run.optimum, run.max_weight_difference) == (None, None, None)
     assert run.converged

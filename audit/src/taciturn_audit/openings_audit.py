@@ -90,8 +90,8 @@ class OpeningsAudit:
     further: bool = False
     callbacks: Callbacks = SILENT
 
-    def audit(self) -> OpeningFindings:
-        """Run the attacks and judge them."""
+    def audit(self) -> OpeningFindings | None:
+        """Run the attacks and judge them; None where these adversaries have none."""
         judged, skipped = list[OpeningAttack](), list[Skipped]()
         for name, adversary, attack in self._attacks():
             if adversary not in self.adversaries:
@@ -103,6 +103,8 @@ class OpeningsAudit:
                 skipped.append(Skipped(name, str(reason)))
             except TaciturnError as problem:
                 skipped.append(Skipped(name, f"the training was refused: {problem.message}"))
+        if not judged and not skipped:
+            return None
         return conclude_openings(judged, skipped, further=self.further)
 
     def _attacks(self) -> Iterator[tuple[str, str, Callable[[], Iterator[OpeningAttack]]]]:

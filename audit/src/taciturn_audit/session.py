@@ -106,7 +106,7 @@ class Session:
 
     def _openings(
         self, settings: Settings, outcome: Outcome, entropy: RunEntropy
-    ) -> OpeningFindings:
+    ) -> OpeningFindings | None:
         bob = ("bob",) if self.seat in ("bob", "both") else ()
         alice = () if self.seat == "bob" else ("alice",)
         further = self.further_trainings

@@ -134,7 +134,7 @@ class RowNoise:
         """By how much one row moves the sum, and through what.
 
         >>> row_noise("study sum", 8192).moved_text
-        "one row moves it by at most 4 rows (the row's capped loss)"
+        "one row moves it by at most 1 row (the row's capped loss, ..., 16 rows ..."
         """
         moved = self.moved
         text = f"one row moves it by at most {_rows(moved.honest)} ({self.moves})"

@@ -484,13 +484,13 @@ class SharedSums:
             int(entropy.fork(f"noise {at}").integers(values, 1)[0]) - values // 2
             for at, values in enumerate(plan.noise)
         ]
-        opened = zip(self._opened(sums), drawn, strict=True)
+        opened = zip(self._opened_shares(sums), drawn, strict=True)
         given = [(share + more) % plan.modulus for share, more in opened]
         yield from send(OpenedSums(ShareNumbers(np.array(given, dtype=np.int64))))
 
     def read_sums(self, sums: IntArray) -> Program[OpenedFigures]:
         """Receive Alice's shares and add Bob's; nothing where no sum is opened."""
-        plan, own = self.plan, self._opened(sums)
+        plan, own = self.plan, self._opened_shares(sums)
         if not plan.numbers:
             return OpenedFigures()
         given = (yield from receive(OpenedSums)).shares
@@ -505,7 +505,7 @@ class SharedSums:
             opened[-1] // plan.count_unit if plan.counts else None,
         )
 
-    def _opened(self, sums: IntArray) -> list[int]:
+    def _opened_shares(self, sums: IntArray) -> list[int]:
         """This side's shares of the sums that are opened, from those of the losses and the count.
 
         The mean around which the waves of a loss swing cancels in the change.
