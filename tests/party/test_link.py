@@ -6,6 +6,7 @@ import os
 import struct
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from taciturn.errors import (
     AgreementError,
     MalformedFrame,
+    PeerSilent,
     PeerStopped,
     RemoteProtocolError,
     StateError,
@@ -21,7 +23,7 @@ from taciturn.errors import (
 from taciturn.jobs.train.declaration import DRY_RUN
 from taciturn.party.encrypted_log import EncryptedLog
 from taciturn.party.journal import UNKNOWN, Checkpoint, Journal, Meta, Past
-from taciturn.party.link import VERSION, Link, Pace, Patience
+from taciturn.party.link import VERSION, Link, Pace, Patience, SpokenJob
 from tests.expected import refused
 from tests.modules import module_of
 from tests.party.openings import opening as opening_of
@@ -187,6 +189,34 @@ def test_a_session_that_one_side_does_not_know_is_refused(who):
     fresh = Past(Meta({}, b"", B if who == "alice" else A))
     ends = refusals(known, fresh) if who == "alice" else refusals(fresh, known)
     assert all(isinstance(end, StateError) for end in ends)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "named"),
+    [
+        (SpokenJob(1, "elsewhere", bytes(16)), ("elsewhere", "train", "purpose 1")),
+        (replace(SpokenJob.of(1), messages=bytes(16)), ("train", "other messages", "version")),
+        (SpokenJob(200, "elsewhere", bytes(16)), ("the job elsewhere", "a training")),
+    ],
+    ids=["another job", "another version", "a purpose that is not known"],
+)
+def test_another_job_is_refused_before_a_frame_is_sent(theirs, named):
+    wire = Wire()
+    there = raw(wire, opening_of(theirs.purpose, A, job=theirs))
+    bob = link(wire, serves=True, nonce=B)
+    with refused(AgreementError, names=named):
+        bob.receive()
+    assert there.receive(1.0)[:1] == b"\x01"
+    with pytest.raises(PeerSilent):
+        there.receive(0.05)
+
+
+@pytest.mark.parametrize("name", [b"", b"Train", b"a" * 41, b"\xff", b"train\x1b[31m"])
+def test_the_name_of_a_job_is_a_short_word(name):
+    wire = Wire()
+    raw(wire, opening()[: -len("train")] + name)
+    with refused(MalformedFrame):
+        link(wire, serves=True, nonce=B).receive()
 
 
 def test_a_dry_run_does_not_meet_a_training():

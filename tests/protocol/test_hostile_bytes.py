@@ -10,8 +10,9 @@ from taciturn.errors import CryptoError, MalformedFrame, ProtocolError, StateErr
 from taciturn.party.journal import Meta, Past
 from taciturn.party.link import Link
 from taciturn.protocol.codec import decode, encode
-from taciturn.protocol.handshake import PROTOCOL_VERSION, wire_form
+from taciturn.protocol.handshake import wire_form
 from taciturn.protocol.messages import Hello
+from taciturn.version import PROTOCOL_VERSION
 from tests.party.wires import Wire
 from tests.protocol.hostile import Mutator
 from tests.protocol.parties import Tables, agreement, alice_program, bob_program

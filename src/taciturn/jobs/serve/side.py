@@ -34,12 +34,12 @@ from taciturn.party.agreement_check import require_begun_in_time
 from taciturn.party.applied_model import AppliedModel
 from taciturn.party.config import SECTIONS, PartyConfig
 from taciturn.party.session import Meeting, PeerSession
-from taciturn.protocol.handshake import PROTOCOL_VERSION
 from taciturn.protocol.messages import Hello
 from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.steps import Program
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.setting_syntax import hyphenated
+from taciturn.version import PROTOCOL_VERSION
 
 # How long a side looks for the other before it looks whether it is to stop.
 LOOK_SECONDS, LOOK_FOR_SEVERAL_SECONDS = 1.0, 5.0

@@ -45,7 +45,6 @@ from taciturn.party.session import OPENING_SECONDS
 from taciturn.party.state_store import SessionState, boot
 from taciturn.party.tables import PartyTables, PreparedCache, load_tables
 from taciturn.privacy.registry import mechanism_class
-from taciturn.protocol.handshake import PROTOCOL_VERSION
 from taciturn.protocol.party import dry_run
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
@@ -53,7 +52,7 @@ from taciturn.results.parties import Setup
 from taciturn.results.serialise import record_of
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.setting_syntax import Hint
-from taciturn.version import __version__
+from taciturn.version import PROTOCOL_VERSION, __version__
 
 R = TypeVar("R")
 O = TypeVar("O", bound=SessionOutcome)  # noqa: E741 - the outcome

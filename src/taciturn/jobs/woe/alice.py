@@ -48,12 +48,13 @@ from taciturn.jobs.woe.terms import (
 )
 from taciturn.protocol.alice.opening import agree_seed
 from taciturn.protocol.batches import key_seed
-from taciturn.protocol.handshake import PROTOCOL_VERSION, shake_hands
+from taciturn.protocol.handshake import shake_hands
 from taciturn.protocol.messages import Hello, KeyOffer
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
 from taciturn.protocol.table_shape import EncodedTable
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint
+from taciturn.version import PROTOCOL_VERSION
 
 
 @dataclass(frozen=True, slots=True, repr=False)

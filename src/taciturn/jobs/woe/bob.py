@@ -28,11 +28,12 @@ from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.batches import key_seed
 from taciturn.protocol.bob.opening import agree_seed
 from taciturn.protocol.bob.sealed import sized
-from taciturn.protocol.handshake import PROTOCOL_VERSION, shake_hands
+from taciturn.protocol.handshake import shake_hands
 from taciturn.protocol.keyrings import OwnKeys
 from taciturn.protocol.messages import Hello
 from taciturn.protocol.steps import Program, receive, require_turn, send
 from taciturn.rng import Entropy
+from taciturn.version import PROTOCOL_VERSION
 
 
 @dataclass(frozen=True, slots=True, repr=False)
