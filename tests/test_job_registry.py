@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from importlib.metadata import EntryPoint
 from types import ModuleType, SimpleNamespace
@@ -161,13 +160,13 @@ def test_messages_are_decoded_by_the_registered_classes():
 
 
 @pytest.fixture(scope="module")
-def loaded_by_help() -> Iterator[set[str]]:
+def loaded_by_help() -> set[str]:
     code = (
         "import sys; from taciturn.__main__ import run; run(['--help']); "
         "print(*sys.modules, file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    yield set(done.stderr.split())
+    return set(done.stderr.split())
 
 
 def test_the_overview_loads_declarations_and_nothing_else_of_a_job(loaded_by_help):

@@ -41,6 +41,7 @@ from taciturn.errors import ColumnError, ConfigError, DataError, DivergenceError
 from taciturn.jobs.train.simulation import Outcome, raise_if_diverged, simulate_training
 from taciturn.numerics.logistic import sigmoid
 from taciturn.privacy.registry import mechanism_class, require_class_weight_support
+from taciturn.privacy.solvers import resolved
 from taciturn.report.training import convergence_warning
 from taciturn.results.serialise import record_of
 from taciturn.results.training import TrainingRun
@@ -421,7 +422,7 @@ class VerticalLogisticRegression(ClassifierMixin, SimulatedModel):  # type: igno
             "class_weight": self._class_weight(labels),
             "seed": self.seed_,
         }
-        return Settings.from_mapping({**self._given(_OWN_NAMES), **own}).resolved()
+        return resolved(Settings.from_mapping({**self._given(_OWN_NAMES), **own}))
 
     def _class_weight(self, labels: ByteLabels) -> tuple[float, float] | None:
         """Weights of both classes, the larger 1; None where they are equal."""

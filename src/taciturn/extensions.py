@@ -14,8 +14,8 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Never
 
-from taciturn.errors import ConfigError, ExtensionError, TaciturnError
-from taciturn.extras import install_hint, missing_package
+from taciturn.errors import ExtensionError, TaciturnError
+from taciturn.extras import AUDIT, missing_package, not_installed
 
 MECHANISMS, ATTACKS = "taciturn.mechanisms", "taciturn.attacks"
 COMMANDS, FUNCTIONS, RESULTS = "taciturn.commands", "taciturn.functions", "taciturn.results"
@@ -117,35 +117,10 @@ def extension(group: str, name: str, ours: Collection[str]) -> Extension | None:
     return first
 
 
-def function(name: str) -> Callable[..., Any]:
-    """A function from another distribution; a ConfigError names the package to install."""
+def function(name: str, distribution: str = AUDIT) -> Callable[..., Any]:
+    """A function of another distribution; a ConfigError names the one to install."""
     for added in installed(FUNCTIONS):
         if added.name == name:
             loaded: Any = added.load()
             return loaded  # type: ignore[no-any-return]  # whatever the package calls a function
-    raise not_installed(name)
-
-
-def not_installed(name: str) -> ConfigError:
-    """The error for what ``taciturn_audit`` adds, where that is not installed."""
-    return ConfigError(
-        f"{name} is in the distribution taciturn-audit, which is not installed",
-        hint=install_hint("audit"),
-    )
-
-
-# Sections of a party's file that belong to jobs of this project's other distributions.
-_SECTIONS_ELSEWHERE = {"serve": "ops", "woe": "risk"}
-
-
-def absent_section(name: str, file: str) -> ConfigError | None:
-    """The error for a section of a job that is not installed; None for an unknown section."""
-    extra = _SECTIONS_ELSEWHERE.get(name)
-    if extra is None:
-        return None
-    return ConfigError(
-        f"the section [{name}] belongs to the distribution taciturn-{extra}, which is not "
-        "installed",
-        where=f"{file}, [{name}]",
-        hint=f"{install_hint(extra)}; or leave the section out",
-    )
+    raise not_installed(name, distribution)

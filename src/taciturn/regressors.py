@@ -22,6 +22,7 @@ from taciturn.estimator import SimulatedModel, columns_weights, seed_of
 from taciturn.families.base import Family
 from taciturn.families.registry import FAMILIES
 from taciturn.numerics.regression_metrics import null_score
+from taciturn.privacy.solvers import resolved
 from taciturn.settings.schema import DEFAULT_MECHANISM, Settings
 
 # What scikit-learn calls otherwise than the commands do.
@@ -219,7 +220,7 @@ class VerticalRegressor(RegressorMixin, SimulatedModel):  # type: ignore[misc]
             "intercept": bool(self.fit_intercept),
             "seed": self.seed_,
         }
-        return Settings.from_mapping({**self._given(_OWN_NAMES), **own}).resolved()
+        return resolved(Settings.from_mapping({**self._given(_OWN_NAMES), **own}))
 
 
 class VerticalPoissonRegressor(VerticalRegressor):

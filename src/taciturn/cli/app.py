@@ -14,6 +14,7 @@ import typer
 
 from taciturn import extensions
 from taciturn.cli.help import Command
+from taciturn.extras import AUDIT, JOBS_ELSEWHERE, OPS, PAPER, RISK, not_installed
 from taciturn.job_registry import JobCommand, registry
 
 ABOUT = (
@@ -29,40 +30,43 @@ class Entry(NamedTuple):
     group: str
     module: str
     summary: str
+    distribution: str = ""
 
 
 # A command's module is loaded when the command is used: a party that trains loads no other, and
 # the overview loads none.
 ENTRIES = {
-    "demo": Entry(TRY, "", "Train with four protections and attack each of them"),
-    "compare": Entry(TRY, "", "Compare protections on your table: model quality, leakage, cost"),
-    "init": Entry(PARTIES, "taciturn.cli.init", "Write a settings file for each party"),
-    "certs": Entry(PARTIES, "taciturn.cli.certs", "Create or show trial certificates"),
-    "doctor": Entry(PARTIES, "taciturn.cli.doctor", "Check this machine and a party's file"),
+    "demo": Entry(TRY, "", "Train with four protections and attack each of them", AUDIT),
+    "compare": Entry(
+        TRY, "", "Compare protections on your table: model quality, leakage, cost", AUDIT
+    ),
+    "init": Entry(PARTIES, "", "Write a settings file for each party", OPS),
+    "certs": Entry(PARTIES, "", "Create or show trial certificates", OPS),
+    "doctor": Entry(PARTIES, "", "Check this machine and a party's file", OPS),
     "agreement": Entry(
         PARTIES, "taciturn.jobs.agreement.command", "Propose, review and sign an agreement"
     ),
-    "check": Entry(PARTIES, "", "Estimate before training what each side could learn"),
-    "ledger": Entry(PARTIES, "taciturn.cli.doctor", "Show the privacy cost of past trainings"),
+    "check": Entry(PARTIES, "", "Estimate before training what each side could learn", AUDIT),
+    "ledger": Entry(PARTIES, "taciturn.cli.ledger", "Show the privacy cost of past trainings"),
     "model": Entry(AFTER, "taciturn.cli.model", "Show, report on, select and export models"),
-    "runs": Entry(AFTER, "taciturn.cli.runs", "List and export results written with --out"),
-    "audit": Entry(RESEARCH, "", "Run the attacks on a training or a recorded session"),
-    "reproduce": Entry(RESEARCH, "", "Reproduce the paper's tables and figures"),
-    "bench": Entry(RESEARCH, "", "Benchmark the encryption on the paper's table sizes"),
+    "runs": Entry(AFTER, "", "List and export results written with --out", RISK),
+    "audit": Entry(RESEARCH, "", "Run the attacks on a training or a recorded session", AUDIT),
+    "reproduce": Entry(RESEARCH, "", "Reproduce the paper's tables and figures", PAPER),
+    "bench": Entry(RESEARCH, "", "Benchmark the encryption on the paper's table sizes", PAPER),
 }
 COMMANDS = {name: entry.module for name, entry in ENTRIES.items() if entry.module}
 """The core's commands that belong to no job."""
-# What the distribution taciturn-audit adds; where it is not installed, its commands say so.
-_AUDIT = ("audit", "check", "compare", "demo")
+# Commands whose help names the attacks of other packages.
+_ATTACKING = ("audit", "check", "compare")
 
 
 def overview() -> str:
     """The commands by group, without loading any of them."""
     installed = {entry.name: entry for entry in extensions.installed(extensions.COMMANDS)}
     groups: dict[str, list[tuple[str, str]]] = {TRY: [], PARTIES: [], AFTER: [], RESEARCH: []}
-    for name, (group, module, summary) in ENTRIES.items():
-        if module or name in installed:
-            groups.setdefault(group, []).append((name, summary))
+    for name, known in ENTRIES.items():
+        if known.module or name in installed:
+            groups.setdefault(known.group, []).append((name, known.summary))
     for name, added in installed.items():
         if name not in ENTRIES:
             groups.setdefault("Other packages", []).append((name, added.distribution))
@@ -115,12 +119,15 @@ def app_of(*names: str) -> typer.Typer:
     """The app with these commands of the core, or of jobs."""
     app = _bare()
     for name in names:
-        command = _command(name)
-        if isinstance(command, typer.Typer):
-            app.add_typer(command)
-        else:
-            app.command(cls=Command)(command)
+        _add(app, name, _command(name))
     return app
+
+
+def _add(app: typer.Typer, name: str, command: Any, epilog: str | None = None) -> None:  # noqa: ANN401 - a function or a group
+    if isinstance(command, typer.Typer):
+        app.add_typer(command, name=name)
+    else:
+        app.command(name, cls=Command, epilog=epilog)(command)
 
 
 def _bare() -> typer.Typer:
@@ -141,22 +148,22 @@ def _bare() -> typer.Typer:
 def whole_app() -> typer.Typer:
     """The app with all commands, those of other packages too."""
     app = app_of(*own_commands())
-    added = extensions.listed(extensions.ATTACKS)
-    attacks = f"Attacks of other packages: {added}" if added else None
-    others = {entry.name: entry for entry in extensions.installed(extensions.COMMANDS)}
-    for name, entry in others.items():
-        command: Any = entry.load()
-        app.command(name, cls=Command, epilog=attacks if name in _AUDIT[:3] else None)(command)
-    for name in _AUDIT:
-        if name not in others:
-            _refuse_absent(app, name)
+    listed = extensions.listed(extensions.ATTACKS)
+    attacks = f"Attacks of other packages: {listed}" if listed else None
+    added = {entry.name: entry for entry in extensions.installed(extensions.COMMANDS)}
+    for name, entry in added.items():
+        _add(app, name, entry.load(), attacks if name in _ATTACKING else None)
+    elsewhere = {name: known.distribution for name, known in ENTRIES.items() if known.distribution}
+    for name, distribution in {**elsewhere, **JOBS_ELSEWHERE}.items():
+        if name not in added and name not in registry().commands:
+            _refuse_absent(app, name, distribution)
     return app
 
 
-def _refuse_absent(app: typer.Typer, name: str) -> None:
+def _refuse_absent(app: typer.Typer, name: str, distribution: str) -> None:
     anything = {"ignore_unknown_options": True, "allow_extra_args": True}
 
     @app.command(name, hidden=True, context_settings=anything)
     def refuse() -> None:
-        """Say how to install the audit."""
-        raise extensions.not_installed(f"the command {name}")
+        """Say which distribution has the command, and how to install it."""
+        raise not_installed(f"the command {name}", distribution)

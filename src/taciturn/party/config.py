@@ -19,12 +19,12 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
-from taciturn import extensions
 from taciturn.data.csv_files import Dialect
 from taciturn.data.database import Connection, is_address, is_select
 from taciturn.data.ids import NONE, Normalisation
 from taciturn.data.source import TableSource
 from taciturn.errors import ConfigError, nearest, rendering_errors_as
+from taciturn.extras import JOBS_ELSEWHERE, not_installed
 from taciturn.files import read_toml
 from taciturn.job_registry import installed_sections, registry
 from taciturn.model.share import study_folder
@@ -33,6 +33,7 @@ from taciturn.party.agreement_file import AgreementFile
 from taciturn.party.roles import ROLES
 from taciturn.party.used_paths import used_paths
 from taciturn.privacy.registry import MECHANISMS, mechanism_class
+from taciturn.privacy.solvers import resolved, supported_solvers
 from taciturn.protocol.messages import Role
 from taciturn.protocol.terms import require_used
 from taciturn.setting_syntax import Hint, TomlFile, hyphenated
@@ -853,8 +854,10 @@ class PartyConfig:
             )
         for name, section in values.items():
             known = (*SECTIONS, STUDY, *registry().sections)
-            if name not in known and (absent := extensions.absent_section(name, str(path))):
-                raise absent
+            if name not in known and name in JOBS_ELSEWHERE:
+                raise not_installed(f"the section [{name}]", JOBS_ELSEWHERE[name]).at(
+                    f"{path}, [{name}]"
+                )
             if name not in known or not isinstance(section, dict):
                 raise ConfigError(
                     f"unknown section or setting {name}",
@@ -934,10 +937,10 @@ class PartyConfig:
         with rendering_errors_as(self.syntax):
             settings = Settings.from_mapping({**common, **limits, **alices})
             patient = self.agreed.get("patience") is not None
-            if patient and settings.solver is None and not settings.whole_table_only:
+            if patient and settings.solver is None and "sgd" in supported_solvers(settings):
                 # Only sgd stops early; who asks for that without naming a solver has it in mind.
                 settings = settings.model_copy(update={"solver": "sgd"})
-            return settings.resolved()
+            return resolved(settings)
 
     @property
     def agreement_file_name(self) -> str:

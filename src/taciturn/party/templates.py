@@ -178,7 +178,7 @@ def template(name: str, trial: Trial) -> str:
     chosen = mechanism_class(trial.mechanism)
     begin_with = chosen.required_settings()
     # Early stopping is sgd's, and a release.
-    solver, stop = (_NEWTON, ()) if chosen.whole_table else (_SGD, ("#patience",))
+    solver, stop = (_NEWTON, ()) if "newton" in chosen.solvers else (_SGD, ("#patience",))
     warning = [f"{_CONTINUED}{trial.mechanism} gives labels NO protection"]
     warning = [] if chosen.claims_protection else warning
     sizes = tuple(name for name in _SIZES if name.removeprefix("#") not in begin_with)

@@ -36,6 +36,7 @@ from taciturn.party.agreement_file import AgreementFile
 from taciturn.party.config import PartyConfig
 from taciturn.party.tables import PartyTables, load_tables
 from taciturn.party.training_inputs import party_terms
+from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.events import Event, Progress
 from taciturn.report.blocks import Facts, Section
 from taciturn.report.html import render as render_html
@@ -53,8 +54,6 @@ from tests.party.sides import MECHANISMS, NEWTON, run_both, write_config
 from tests.results.test_schema import problems
 from tests.tampering import AGREED, NAMED, furnish, name_agreement
 from tests.waiting import HANG
-
-WHOLE_TABLE, WHOLE_TABLE_ONLY = ("none", "sealed", "mutual", "label-rr"), ("sealed", "mutual")
 
 
 def command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
@@ -88,7 +87,7 @@ def agreements(draw: st.DrawFn) -> dict[str, Any]:
     name = draw(st.sampled_from(sorted(MECHANISMS)))
     chosen = {"alice-columns": 6, **MECHANISMS[name]}
     positive = st.floats(1e-6, 10, allow_subnormal=False)
-    if name in WHOLE_TABLE_ONLY or (name in WHOLE_TABLE and draw(st.booleans())):
+    if draw(st.sampled_from(mechanism_class(name).solvers)) == "newton":
         chosen |= {**NEWTON, "passes": draw(st.integers(1, 60)), "l2": draw(positive)}
     else:
         chosen |= {"epochs": draw(st.integers(1, 99)), "batch-size": 8}
