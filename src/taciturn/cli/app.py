@@ -6,9 +6,10 @@ entry point of ``taciturn.commands``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import typer
 
@@ -43,9 +44,7 @@ ENTRIES = {
     "init": Entry(PARTIES, "", "Write a settings file for each party", OPS),
     "certs": Entry(PARTIES, "", "Create or show trial certificates", OPS),
     "doctor": Entry(PARTIES, "", "Check this machine and a party's file", OPS),
-    "agreement": Entry(
-        PARTIES, "taciturn.jobs.agreement.command", "Propose, review and sign an agreement"
-    ),
+    "agreement": Entry(PARTIES, "", "Propose, review and sign an agreement", OPS),
     "check": Entry(PARTIES, "", "Estimate before training what each side could learn", AUDIT),
     "ledger": Entry(PARTIES, "taciturn.cli.ledger", "Show the privacy cost of past trainings"),
     "model": Entry(AFTER, "taciturn.cli.model", "Show, report on, select and export models"),
@@ -54,6 +53,8 @@ ENTRIES = {
     "reproduce": Entry(RESEARCH, "", "Reproduce the paper's tables and figures", PAPER),
     "bench": Entry(RESEARCH, "", "Benchmark the encryption on the paper's table sizes", PAPER),
 }
+# Commands of a group of the core that another distribution brings, as the entry point GROUP.NAME.
+SUBCOMMANDS = {"model": {"show": RISK, "report": RISK, "export": RISK}}
 COMMANDS = {name: entry.module for name, entry in ENTRIES.items() if entry.module}
 """The core's commands that belong to no job."""
 # Commands whose help names the attacks of other packages.
@@ -68,7 +69,7 @@ def overview() -> str:
         if known.module or name in installed:
             groups.setdefault(known.group, []).append((name, known.summary))
     for name, added in installed.items():
-        if name not in ENTRIES:
+        if name.partition(".")[0] not in ENTRIES:
             groups.setdefault("Other packages", []).append((name, added.distribution))
     for command in job_commands().values():
         _place(command, groups.setdefault(command.group, []))
@@ -125,9 +126,23 @@ def app_of(*names: str) -> typer.Typer:
 
 def _add(app: typer.Typer, name: str, command: Any, epilog: str | None = None) -> None:  # noqa: ANN401 - a function or a group
     if isinstance(command, typer.Typer):
+        _complete(command, name)
         app.add_typer(command, name=name)
     else:
         app.command(name, cls=Command, epilog=epilog)(command)
+
+
+def _complete(group: typer.Typer, name: str) -> None:
+    """Add to a group the commands that other distributions bring, once."""
+    there = {command.name for command in group.registered_commands}
+    added = {entry.name: entry for entry in extensions.installed(extensions.COMMANDS)}
+    for full, entry in added.items():
+        above, _, below = full.partition(".")
+        if above == name and below and below not in there:
+            group.command(below, cls=Command)(cast("Callable[..., None]", entry.load()))
+    for below, distribution in SUBCOMMANDS.get(name, {}).items():
+        if f"{name}.{below}" not in added and below not in there:
+            _refuse_absent(group, below, distribution, f"{name} {below}")
 
 
 def _bare() -> typer.Typer:
@@ -152,7 +167,8 @@ def whole_app() -> typer.Typer:
     attacks = f"Attacks of other packages: {listed}" if listed else None
     added = {entry.name: entry for entry in extensions.installed(extensions.COMMANDS)}
     for name, entry in added.items():
-        _add(app, name, entry.load(), attacks if name in _ATTACKING else None)
+        if "." not in name:
+            _add(app, name, entry.load(), attacks if name in _ATTACKING else None)
     elsewhere = {name: known.distribution for name, known in ENTRIES.items() if known.distribution}
     for name, distribution in {**elsewhere, **JOBS_ELSEWHERE}.items():
         if name not in added and name not in registry().commands:
@@ -160,10 +176,10 @@ def whole_app() -> typer.Typer:
     return app
 
 
-def _refuse_absent(app: typer.Typer, name: str, distribution: str) -> None:
+def _refuse_absent(app: typer.Typer, name: str, distribution: str, full: str = "") -> None:
     anything = {"ignore_unknown_options": True, "allow_extra_args": True}
 
     @app.command(name, hidden=True, context_settings=anything)
     def refuse() -> None:
         """Say which distribution has the command, and how to install it."""
-        raise not_installed(f"the command {name}", distribution)
+        raise not_installed(f"the command {full or name}", distribution)

@@ -5,7 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from taciturn.numerics.bands import (
+from taciturn.numerics.metrics import Metrics
+from taciturn.numerics.regression_metrics import RegressionMetrics
+from taciturn.numerics.sorted_scores import Cutoff, GainsRow, KsPoint, RocPoint, Threshold
+from taciturn.results.serialise import OMITTED, Result
+from taciturn_risk.scorecard.bands import (
     BandRow,
     CalibrationGroup,
     CalibrationLine,
@@ -13,10 +17,6 @@ from taciturn.numerics.bands import (
     Spiegelhalter,
     Stability,
 )
-from taciturn.numerics.metrics import Metrics
-from taciturn.numerics.regression_metrics import RegressionMetrics
-from taciturn.numerics.sorted_scores import Cutoff, GainsRow, KsPoint, RocPoint, Threshold
-from taciturn.results.serialise import OMITTED, Result
 
 if TYPE_CHECKING:
     from taciturn.report.blocks import Block, Page
@@ -178,19 +178,19 @@ class ModelReport(Result):
     def blocks(self) -> list[Block]:
         """Report blocks for the terminal."""
         if self.family is not None:
-            from taciturn.jobs.scorecard.means import means_blocks
+            from taciturn_risk.scorecard.means import means_blocks
 
             return means_blocks(self)
-        from taciturn.jobs.scorecard.report import report_blocks
+        from taciturn_risk.scorecard.report import report_blocks
 
         return report_blocks(self)
 
     def page(self, made: str = "") -> Page:
         """The HTML report; ``made`` is in ISO 8601."""
         if self.family is not None:
-            from taciturn.jobs.scorecard.means import means_page
+            from taciturn_risk.scorecard.means import means_page
 
             return means_page(self, made)
-        from taciturn.jobs.scorecard.page import model_page
+        from taciturn_risk.scorecard.page import model_page
 
         return model_page(self, made)
