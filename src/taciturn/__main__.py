@@ -29,7 +29,7 @@ import typer
 from typer.exceptions import TyperException
 from typer.main import get_command
 
-from taciturn.cli.app import COMMANDS, app_of, overview, whole_app
+from taciturn.cli.app import app_of, overview, own_commands, whole_app
 from taciturn.errors import ConfigError, TaciturnError
 from taciturn.extras import missing_package
 from taciturn.setting_syntax import COMMAND_LINE
@@ -163,7 +163,7 @@ def _refuse_second_table(arguments: list[str]) -> None:
 
 
 def _parser(command: list[str]) -> Callable[..., object]:
-    return _parser_of(*(name for name in command if name in COMMANDS))
+    return _parser_of(*(name for name in command if name in own_commands()))
 
 
 @cache
