@@ -28,6 +28,7 @@ from taciturn.numerics.symmetry import OpenedPasses, Symmetry
 from taciturn.numerics.whitening import Whitening
 from taciturn.privacy.base import Released
 from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.solvers import resolved
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet as greet_bob
 from taciturn.protocol.alice.opening import greet_with_table
@@ -95,7 +96,7 @@ class Setup:
     @classmethod
     def of(cls, **options: Any) -> Setup:
         base = {"dataset": "breast-cancer", "alice_columns": "half", "scheme": "clear", "seed": 1}
-        settings = Settings.from_mapping({**base, **options}).resolved()
+        settings = resolved(Settings.from_mapping({**base, **options}))
         entropy = RunEntropy.for_seed(settings.seed)
         data = arrange(settings, load_raw(settings), entropy.data)
         terms = agree(settings, len(data.alice_train.columns), data.labels_train.rows)

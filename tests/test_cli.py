@@ -9,6 +9,7 @@ import json
 import math
 import os
 import re
+import resource
 import shlex
 import subprocess
 import sys
@@ -22,7 +23,8 @@ from typer.main import get_command
 
 import taciturn
 from taciturn.__main__ import run
-from taciturn.cli.app import COMMANDS, app_of
+from taciturn.cli.app import whole_app
+from taciturn.errors import ConfigError
 from taciturn_audit.cli import demo
 from taciturn_paper import encryption
 from tests.modules import module_of
@@ -118,7 +120,7 @@ def commands() -> list[tuple[str, Any]]:
             return [(name, command)]
         return [pair for child in children for pair in below(children[child], f"{name} {child}")]
 
-    return below(get_command(app_of(*COMMANDS)), "")
+    return below(get_command(whole_app()), "")
 
 
 @pytest.mark.parametrize(("name", "parsed"), commands())
@@ -385,3 +387,21 @@ def test_a_result_that_cannot_be_written_is_refused_before_any_work(monkeypatch,
     for place in (tmp_path / "no" / "where", tmp_path, tmp_path / ("x" * 300)):
         assert run([*shlex.split(line), str(place)]) == 74
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_process_that_may_open_too_few_files_says_so():
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12))
+
+    done = command("runs list", preexec_fn=limited)
+    assert done.returncode == ConfigError.exit_code
+    assert "12 files" in done.stderr
+    assert "ulimit -n" in done.stderr
+
+
+def test_a_low_soft_limit_of_open_files_is_raised():
+    def limited() -> None:
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (12, hard))
+
+    assert command("--version", preexec_fn=limited).returncode == 0

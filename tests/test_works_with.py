@@ -10,11 +10,12 @@ import pytest
 
 import taciturn
 from taciturn.errors import ConfigError
-from taciturn.model.onnx import own_to_onnx, whole_to_onnx
 from taciturn.model.whole import own_part, whole_model
 from taciturn.party.config import PartyConfig
 from taciturn.privacy.registry import MECHANISMS
+from taciturn.privacy.solvers import resolved
 from taciturn.settings.schema import Settings
+from taciturn_risk.onnx import own_to_onnx, whole_to_onnx
 from tests.expected import refused
 from tests.jobs.predict.test_sides import shares, trained
 from tests.party.sides import MECHANISMS as AGREEMENTS
@@ -84,7 +85,7 @@ def test_every_mechanism_has_a_row():
 @pytest.mark.sampled(3)
 def test_newton(rows, row):
     common: dict[str, Any] = {"label": "label", "scheme": "clear", "seed": 1, **options(row)}
-    usual = Settings.from_mapping({**common, "data": "rows.csv"}).resolved().solver
+    usual = resolved(Settings.from_mapping({**common, "data": "rows.csv"})).solver
     if TABLE[row]["newton"] == "refused":
         assert usual == "sgd"
         with refused(ConfigError, setting="solver"):

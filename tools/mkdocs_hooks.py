@@ -165,6 +165,8 @@ def errors() -> str:
 
 def former_names() -> str:
     """The names of earlier versions as a table: old name, new name, where it stood, why."""
+    if not FORMER_NAMES:
+        return "No name has changed since version 0.3."
     rows = (
         (
             f"`{entry.old}`",

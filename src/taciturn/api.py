@@ -17,14 +17,13 @@ import polars as pl
 from taciturn.arrays import FloatArray
 from taciturn.engine.callbacks import Callbacks, Observer, ReportProgress, noop
 from taciturn.errors import ConfigError
-from taciturn.extras import explained
-from taciturn.jobs.scorecard.result import ModelReport
+from taciturn.extensions import function
+from taciturn.extras import RISK
 from taciturn.jobs.study.result import SimulatedStudy
 from taciturn.jobs.train.simulation import Outcome, raise_if_diverged, simulate_training
 from taciturn.jobs.train.simulation import estimate as calibrate
 from taciturn.jobs.woe.result import WoeResult
 from taciturn.results.cost_preview import Estimate
-from taciturn.results.run_list import RunList
 from taciturn.results.runs import Runs
 from taciturn.results.training import TrainingRun
 from taciturn.settings.options import (
@@ -74,7 +73,7 @@ class TrainResult:
         costs: tuple[float, float] | None = None,
         bands: int = 10,
         points: tuple[float, float, float] = (600.0, 50.0, 20.0),
-    ) -> ModelReport:
+    ) -> Any:  # noqa: ANN401 - the report's type is its distribution's
         """Model report of the first seed, with exact standard errors.
 
         Args:
@@ -89,13 +88,10 @@ class TrainResult:
         >>> [(rows.name, rows.metrics.rows) for rows in result.model_report().judged]
         [('training', 455), ('held-out', 114)]
         """
-        from taciturn.jobs.scorecard.build import ReportRequest, simulated_report
-        from taciturn.numerics.scorecard import Scale
-        from taciturn.numerics.sorted_scores import Costs
-
-        known, scale = None if costs is None else Costs(*costs), Scale(*points)
-        request = ReportRequest(costs=known, bands=bands, scale=scale)
-        return simulated_report(self.outcomes[0], request)
+        # The distribution that has the report registers the function; the core imports none.
+        return function("simulated_report", RISK)(
+            self.outcomes[0], costs=costs, bands=bands, points=points
+        )
 
     def __repr__(self) -> str:
         first, test = self.runs.first, self.runs.means.test
@@ -352,42 +348,3 @@ def woe(
     raw = load_raw(settings, table, labels)
     with in_cell(Callbacks(observe=observe)) as watching:
         return simulate_woe(settings, raw, chosen, watching.observe)
-
-
-def runs(
-    folder: str | Path = "runs",
-    *,
-    mechanism: str | None = None,
-    dataset: str | None = None,
-    kind: str | None = None,
-    sort: str | None = None,
-) -> RunList:
-    """The runs that commands left in a folder with ``--out``.
-
-    Args:
-        folder: A folder of result folders, or a result folder itself.
-        mechanism: Only runs with this mechanism.
-        dataset: Only runs of these data.
-        kind: Only results of this kind, such as ``train`` or ``audit``.
-        sort: By ``time`` (as without it), ``name``, ``auc``, ``epsilon``, ``leakage``, ``seconds``
-            or ``bytes``.
-
-    Returns:
-        What each was, how good its model is, what it told and cost; ``to_pandas()`` has a row for
-        each.
-
-    Raises:
-        TaciturnError: There is no such folder, or no such order.
-
-    >>> runs("no-such-folder")
-    Traceback (most recent call last):
-        ...
-    taciturn.errors.FileError: there is no folder of runs here
-      where: no-such-folder
-      try:   ...
-    """
-    with explained():
-        from taciturn.runs.collection import RunFilter, collect
-
-        plain = collect(Path(folder), RunFilter(mechanism, dataset, kind, sort)).list
-    return RunList(plain.folder, plain.listed, plain.unreadable)

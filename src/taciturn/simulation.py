@@ -40,6 +40,7 @@ from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.engine.progress import ProgressEstimate
 from taciturn.engine.transcript import Header
 from taciturn.errors import ColumnError, ConfigError, TranscriptError
+from taciturn.privacy.solvers import resolved
 from taciturn.protocol.events import Advance, Event
 from taciturn.rng import KeyedEntropy
 from taciturn.setting_syntax import Hint
@@ -186,7 +187,7 @@ def settings_of(data: object, options: Mapping[str, object]) -> tuple[Settings, 
         named["data"] = str(data)
     if isinstance(alice, str | Path):
         named["alice_data"] = str(alice)
-    settings = Settings.from_mapping(named).resolved()
+    settings = resolved(Settings.from_mapping(named))
     table = None if isinstance(data, str | Path) else data
     if alice is None:
         return settings, table

@@ -30,7 +30,6 @@ from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.party import PartyResult
 from taciturn.results.serialise import record_of
 from taciturn.rng import KeyedEntropy
-from taciturn.settings.schema import WHOLE_TABLE_ONLY
 from taciturn.transport.certs import make_certificates
 from taciturn.transport.channel import Endpoint, Endpoints
 from taciturn.transport.tls import show_certificate
@@ -115,7 +114,7 @@ def write_config(folder: Path, role: str, **changes: dict[str, Any]) -> Path:
     way = {"listen": "127.0.0.1:0"} if role == "bob" else {"connect": "127.0.0.1:1"}
     chosen = changes.get("agreement", {})
     whole_tables = (
-        chosen.get("mechanism") in WHOLE_TABLE_ONLY or chosen.get("base_mechanism") == "sealed"
+        chosen.get("mechanism") in ("sealed", "mutual") or chosen.get("base_mechanism") == "sealed"
     )
     batches = {"epochs": 2, "batch-size": 8, "learning-rate": 0.1}
     sections: dict[str, dict[str, Any]] = {

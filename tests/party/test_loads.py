@@ -34,12 +34,12 @@ main()
 NEVER = (
     "taciturn.api",
     "taciturn_audit",
+    "taciturn_ops",
     "taciturn_paper",
+    "taciturn_risk",
     "taciturn.estimator",
     "taciturn.simulation",
     "taciturn.jobs.train.simulation",
-    "taciturn.jobs.agreement",
-    "taciturn.jobs.scorecard",
     # Without --watch.
     "taciturn.dashboard",
     # Where the engine is local.

@@ -19,6 +19,7 @@ from taciturn.jobs.study.result import StudiedSetting, StudyTable
 from taciturn.numerics.bounded_waves import capped_loss
 from taciturn.parallel import one_thread
 from taciturn.party.config import PartyConfig
+from taciturn.privacy.solvers import resolved
 from taciturn.protocol.codec import decode
 from taciturn.protocol.messages import Message, OpenedSums
 from taciturn.protocol.row_sums import noisy_shares
@@ -165,6 +166,9 @@ def test_without_them_nothing_has_to_be_accepted_and_nothing_is_charged(tmp_path
     exposed = plan.consent.columns_exposed()
     assert exposed is not None
     assert exposed.scores_per_row == 0
+    # Alice's store records the sums, and no sum of a training that opens none.
+    (recorded,) = plan.score_charge().facts["sums"]
+    assert (recorded["kind"], recorded["numbers"]) == ("study sum", 2)
 
 
 @pytest.mark.slow  # six trainings of mutual
@@ -269,7 +273,7 @@ def test_a_simulated_study_ranks_by_the_same_sums(simulated):
     assert simulated.study.best == 1
     assert simulated.scores_per_row == 0
     given = {"dataset": "breast-cancer", "scheme": "clear", "seed": 3, "alice_columns": "half"}
-    settings = Settings.from_mapping(given).resolved()
+    settings = resolved(Settings.from_mapping(given))
     data = arrange(settings, load_raw(settings), RunEntropy.for_seed(3).data)
     values = np.hstack([data.alice_train.values, data.bob_train.values])
     folds = fold_numbers(data.labels_train.ids, 2, "3")

@@ -62,17 +62,16 @@ FACTS = (
     "hidden_batch",
     "supports_class_weight",
     "sized_by_columns",
-    "whole_table",
     "claims_protection",
     "keeps_signs",
 )
 NOISY = {"epsilon": 1.0, "noise": "discrete", "bob_update": "released"}
 MULT = {"mechanism": "mult", **NOISY, "b1": 0.125, "b2": 8.0}
 FLIPS = {"mechanism": "label-rr", "epsilon": 1.0}
-SEALED = "lossless shares_weights supports_class_weight whole_table claims_protection"
+SEALED = "lossless shares_weights supports_class_weight claims_protection"
 # b1 and b2 are on the grid: the prices of one known answer each.
 CASES = {
-    "none": case({"mechanism": "none"}, math.inf, "lossless supports_class_weight whole_table"),
+    "none": case({"mechanism": "none"}, math.inf, "lossless supports_class_weight"),
     "add": case({"mechanism": "add", **NOISY}, 0.5, "claims_protection", "epsilon", epsilon=1e-12),
     "mult printed": case(
         {**MULT, "variant": "printed"}, math.log(8), "claims_protection",
@@ -90,12 +89,12 @@ CASES = {
         epsilon=50.0,
     ),
     "label-rr": case(
-        {**FLIPS, "base_mechanism": "none"}, 1.0, "label_flips whole_table claims_protection",
+        {**FLIPS, "base_mechanism": "none"}, 1.0, "label_flips claims_protection",
         "epsilon", "base_mechanism",
     ),
     "label-rr over sealed": case(
         {**FLIPS, "base_mechanism": "sealed"}, 1.0,
-        "label_flips shares_weights whole_table claims_protection",
+        "label_flips shares_weights claims_protection",
     ),
     "sealed": case(
         {"mechanism": "sealed"}, 0.0, SEALED,
@@ -249,10 +248,10 @@ def test_a_likelihood_has_the_residue_for_its_slope_and_others_refuse(name, weig
         name, class_weight=weights if "supports_class_weight" in CASES[name].facts else None
     )
     if not isinstance(method, EncryptedMechanism):
-        assert not method.whole_table
+        assert method.solvers == ("sgd",)
         return
     scores, labels = np.linspace(-8, 8, 34), np.arange(34) % 2
-    if not method.whole_table:
+    if "newton" not in method.solvers:
         with refused(ConfigError, setting="solver", names=method.name):
             method.likelihood(scores, labels)
         return

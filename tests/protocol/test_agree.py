@@ -11,6 +11,7 @@ from taciturn.jobs.train.simulation import simulate_training
 from taciturn.privacy.batch_response import design
 from taciturn.privacy.openings import OPENING_ROWS
 from taciturn.privacy.registry import MECHANISMS
+from taciturn.privacy.solvers import resolved
 from taciturn.protocol.mutual import MOST_WAVES, Columns
 from taciturn.protocol.mutual_table import TablePlan
 from taciturn.protocol.terms import AGREED, agree, require_used
@@ -19,8 +20,6 @@ from taciturn.settings.schema import (
     DATASET_DEFAULTS,
     DEFAULT_MECHANISM,
     DEFAULT_PASSES,
-    WHOLE_TABLE,
-    WHOLE_TABLE_ONLY,
     Newton,
     Settings,
 )
@@ -40,9 +39,9 @@ EPSILONS: dict[str, dict[str, Any]] = {
 
 
 def settings(**values: Any) -> Settings:
-    return Settings.from_mapping(
-        {"dataset": "breast-cancer", "mechanism": "none", **values}
-    ).resolved()
+    return resolved(
+        Settings.from_mapping({"dataset": "breast-cancer", "mechanism": "none", **values})
+    )
 
 
 def agreed(**values: Any) -> dict[str, Any]:
@@ -89,10 +88,10 @@ def test_mutual_takes_its_passes_and_range_from_the_number_of_rows():
 )
 def test_without_a_mechanism_the_default_or_a_choice(lacks, setting):
     own = {"data": "own.csv", "label": "y"}
-    chosen = Settings.from_mapping(own).resolved()
+    chosen = resolved(Settings.from_mapping(own))
     assert agree(chosen, COLUMNS, ROWS).agreement.mechanism == DEFAULT_MECHANISM
     with refused(ConfigError, setting=setting) as caught:
-        agree(Settings.from_mapping({**own, **lacks}).resolved(), COLUMNS, ROWS)
+        agree(resolved(Settings.from_mapping({**own, **lacks})), COLUMNS, ROWS)
     offered = {name for name in MECHANISMS if f'mechanism="{name}"' in caught.value.hint}
     assert {"sealed", "none"} <= offered
     assert "mutual" not in offered
@@ -343,9 +342,7 @@ def test_the_budget_is_bobs_own_and_not_agreed_on():
 
 
 def newton(rows: int = 455, **given: Any) -> Agreement:
-    settings = Settings.from_mapping(
-        {"mechanism": "sealed", "solver": "newton", **given}
-    ).resolved()
+    settings = resolved(Settings.from_mapping({"mechanism": "sealed", "solver": "newton", **given}))
     return agree(settings, columns=30, rows=rows).agreement
 
 
@@ -383,14 +380,8 @@ def test_what_has_no_newton_says_so_by_name(given, setting, named):
 def test_where_weights_are_shared_there_is_no_sgd(given):
     """Whether defaults were filled in or not; the way out names what to use instead."""
     asked = Settings.from_mapping({**given, "solver": "sgd"})
-    for ask in (asked.resolved, lambda: agree(asked, columns=30, rows=455)):
+    for ask in (lambda: resolved(asked), lambda: agree(asked, columns=30, rows=455)):
         with pytest.raises(ConfigError) as raised:
             ask()
         assert raised.value.setting == "solver"
         assert all(way in raised.value.hint for way in ("newton", "none"))
-
-
-def test_the_default_knows_which_mechanisms_have_newton():
-    assert {name for name in EPSILONS if MECHANISMS[name].whole_table} == set(WHOLE_TABLE)
-    shared = {name for name in WHOLE_TABLE if MECHANISMS[name].shares_weights}
-    assert shared == set(WHOLE_TABLE_ONLY)

@@ -17,14 +17,42 @@ from taciturn.party.config import PartyConfig, section_settings
 from taciturn.results.folder import load
 from taciturn.results.runs import Runs
 from taciturn.results.serialise import read
+from taciturn.setting_syntax import Hint
+from taciturn.settings import removed
 from taciturn.settings.agreement import Agreement
-from taciturn.settings.removed import FORMER_NAMES, FormerName, Kind
+from taciturn.settings.removed import (
+    FORMER_NAMES,
+    FormerName,
+    Kind,
+    file_places,
+    simulated_places,
+)
 from taciturn.settings.schema import Settings
 from tests.expected import refused
 from tests.party.sides import write_config
 from tests.report.samples import TRAINING
 
-PLACES = [(entry, kind, within) for entry in FORMER_NAMES for kind, within in entry.places]
+# Made-up names, one of each kind: the project's own list may be empty.
+SAMPLES = (
+    FormerName(
+        "below",
+        "base-mechanism",
+        (*simulated_places("agreement"), (Kind.RECORD, "")),
+        "it names a mechanism",
+    ),
+    FormerName("seed-text", "split-seed", file_places("agreement"), "it is a seed"),
+    FormerName("tell-names", "share-names", ((Kind.OPTION, "woe"),), "it is a switch"),
+    FormerName("retrain", None, ((Kind.COMMAND, ""),), "a party resumes", Hint("use {data}")),
+    FormerName("merge", None, ((Kind.COMMAND, "runs"),), "it is gone", Hint("use {data}")),
+    FormerName("guess", None, simulated_places("data"), "it is gone", Hint("leave {guess} out")),
+    FormerName("book", None, file_places("privacy"), "it is gone", Hint("leave {book} out")),
+)
+PLACES = [(entry, kind, within) for entry in SAMPLES for kind, within in entry.places]
+
+
+@pytest.fixture(autouse=True)
+def samples(monkeypatch):
+    monkeypatch.setattr(removed, "FORMER_NAMES", SAMPLES)
 
 
 def of_kind(wanted: Kind) -> Any:
@@ -44,9 +72,10 @@ def spelled(entry: FormerName, spell: Callable[[str], str]) -> tuple[str, ...]:
 
 
 def test_no_name_is_old_twice_in_one_place_and_every_new_one_exists():
-    places = [(entry.old, kind, within) for entry, kind, within in PLACES]
+    listed = [(entry, kind, within) for entry in FORMER_NAMES for kind, within in entry.places]
+    places = [(entry.old, kind, within) for entry, kind, within in listed]
     assert len(set(places)) == len(places)
-    for entry, kind, within in PLACES:
+    for entry, kind, within in (*PLACES, *listed):
         if kind is Kind.KEY and within not in ("", "study"):
             keys = section_settings(within)
             assert underscored(entry.old) not in keys
@@ -54,7 +83,8 @@ def test_no_name_is_old_twice_in_one_place_and_every_new_one_exists():
 
 
 def test_a_name_without_a_new_one_has_a_way_out():
-    assert all((entry.new is None) == (entry.instead is not None) for entry in FORMER_NAMES)
+    for entry in (*SAMPLES, *FORMER_NAMES):
+        assert (entry.new is None) == (entry.instead is not None)
 
 
 @of_kind(Kind.OPTION)
@@ -68,7 +98,7 @@ def test_an_old_option_is_wrong_usage(entry, within, capsys):
 
 
 def test_an_old_switch_is_wrong_usage_also_where_it_is_off(capsys):
-    assert run(["woe", "--no-names"]) == USAGE
+    assert run(["woe", "--no-tell-names"]) == USAGE
     assert "--share-names" in capsys.readouterr().err
 
 
@@ -80,7 +110,7 @@ def test_an_old_command_is_wrong_usage(entry, within, capsys):
     assert "try:" in said
 
 
-@pytest.mark.parametrize("usage", ["doctor --renew", "align --common", "train --serves"])
+@pytest.mark.parametrize("usage", ["doctor --merge", "align --tell-names", "train --retrain"])
 def test_an_old_option_is_known_only_in_its_place(usage, capsys):
     assert run(usage.split()) == USAGE
     said = capsys.readouterr().err
@@ -130,8 +160,8 @@ def test_an_old_key_of_a_result_is_refused(entry, within):
 
 def test_a_saved_result_with_an_old_key_is_refused(tmp_path):
     record = Runs((TRAINING,)).to_dict()
-    record["over"] = record.pop("base_mechanism")
+    record["below"] = record.pop("base_mechanism")
     path = tmp_path / "result.json"
     path.write_text(json.dumps(record))
-    with refused(DataError, names=("over", "base_mechanism", path)):
+    with refused(DataError, names=("below", "base_mechanism", path)):
         load(path)

@@ -16,6 +16,7 @@ import pytest
 import taciturn
 from taciturn.api import TrainResult
 from taciturn.privacy.registry import MECHANISMS
+from taciturn.privacy.solvers import resolved
 from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy, arrange, load_raw
 
@@ -83,7 +84,7 @@ def one_hot(values: pd.Series, edges: list[float]) -> pd.DataFrame:
 
 def test_the_tables_are_the_one_hot_ones_that_pandas_makes():
     raw = load_raw(Settings.from_mapping(options()), people())
-    data = arrange(Settings.from_mapping(options()).resolved(), raw, RunEntropy.for_seed(3).data)
+    data = arrange(resolved(Settings.from_mapping(options())), raw, RunEntropy.for_seed(3).data)
     everybody = pd.DataFrame(people().to_dict(as_series=False), dtype=float)
     for ids, tables in (
         (data.labels_train.ids, (data.alice_train, data.bob_train)),

@@ -10,6 +10,7 @@ import taciturn
 from taciturn.data.tables import FeatureTable
 from taciturn.engine.estimate import estimate_cost
 from taciturn.numerics.table_schedule import TableSchedule
+from taciturn.privacy.solvers import resolved
 from taciturn.protocol.messages import Role
 from taciturn.protocol.terms import Terms, agree
 from taciturn.rng import KeyedEntropy
@@ -63,7 +64,7 @@ def test_an_estimate_has_the_iterations_and_bytes_of_the_training(name):
 
 def agreed(mechanism: str, scheme: str = "bfv") -> Terms:
     options = {"mechanism": mechanism, "solver": "newton", "scheme": scheme, "passes": 4}
-    return agree(Settings.from_mapping(options).resolved(), COLUMNS, ROWS)
+    return agree(resolved(Settings.from_mapping(options)), COLUMNS, ROWS)
 
 
 @pytest.mark.sampled(2)
@@ -85,7 +86,7 @@ def test_some_rows_give_the_bytes_of_all(mechanism, scheme):
 def test_steps_over_blocks_cost_what_their_rows_do():
     rows = 6_500
     options = {"mechanism": "mutual", "solver": "newton", "scheme": "bfv", "passes": 7}
-    terms = agree(Settings.from_mapping(options).resolved(), 2, rows)
+    terms = agree(resolved(Settings.from_mapping(options)), 2, rows)
     assert TableSchedule(rows, 3, 7).blocks
     estimate = estimate_cost(terms, rows, [2], 1)
     tables = Tables.make(rows=rows, alice=2, bob=1)

@@ -16,6 +16,7 @@ from taciturn.engine.exposure import column_exposure
 from taciturn.engine.exposure import disclosure_text as disclosure
 from taciturn.engine.transcript import Transcript
 from taciturn.jobs.train.simulation import simulate_training
+from taciturn.privacy.solvers import resolved
 from taciturn.protocol.bob.forecast import forecast
 from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy, load_raw
@@ -167,10 +168,12 @@ def test_a_recording_has_all_links_and_each_alice_can_be_replayed_from_it(partie
 
 
 def test_canary_runs_permute_the_rows_of_all_alices_together():
-    settings = Settings.from_mapping(
-        {"dataset": "breast-cancer", "mechanism": "none", "scheme": "clear", "parties": 3}
-        | {"permute_rows": True, "seed": 1, "epochs": 1}
-    ).resolved()
+    settings = resolved(
+        Settings.from_mapping(
+            {"dataset": "breast-cancer", "mechanism": "none", "scheme": "clear", "parties": 3}
+            | {"permute_rows": True, "seed": 1, "epochs": 1}
+        )
+    )
     outcome = simulate_training(settings, load_raw(settings))
     joined = np.hstack([part.values for part in outcome.data.alice_train_parts.values()])
     assert np.array_equal(joined, outcome.data.alice_train.values)

@@ -15,6 +15,7 @@ from taciturn.data.ids import fold_numbers
 from taciturn.errors import ConfigError, ShapeError, TaciturnError
 from taciturn.jobs.study.report import study_blocks, study_page
 from taciturn.jobs.study.result import SimulatedStudy
+from taciturn.privacy.solvers import resolved
 from taciturn.results.folder import from_record
 from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy, arrange, load_raw
@@ -36,7 +37,7 @@ def studied() -> SimulatedStudy:
 
 
 def test_folds_have_the_figures_of_scikit_learn(studied):
-    settings = Settings.from_mapping({**SAME, "solver": "newton"}).resolved()
+    settings = resolved(Settings.from_mapping({**SAME, "solver": "newton"}))
     data = arrange(settings, load_raw(settings), RunEntropy.for_seed(3).data)
     rows = np.hstack([data.alice_train.values, data.bob_train.values])
     labels = data.labels_train.values

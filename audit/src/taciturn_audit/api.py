@@ -22,7 +22,7 @@ from taciturn.settings.options import (
     per_seed,
     record_target,
 )
-from taciturn.settings.schema import SGD_ONLY, WHOLE_TABLE_ONLY, Settings
+from taciturn.settings.schema import SGD_ONLY, Settings
 from taciturn.simulation import arrange, in_cell, load_features, load_raw, settings_of
 from taciturn_audit.results.audit import AuditRun
 from taciturn_audit.results.compare import Comparison
@@ -307,7 +307,7 @@ def compare(
     def settings_with(name: str) -> tuple[Settings, object]:
         mechanism, _, epsilon = name.partition(":")
         chosen = {**given, "mechanism": mechanism, **_epsilon_of(mechanism, epsilon, given)}
-        if mechanism in WHOLE_TABLE_ONLY:
+        if "sgd" not in mechanism_class(mechanism).solvers:
             # Batches and steps are those of the others.
             chosen |= dict.fromkeys(SGD_ONLY)
         return settings_of(data, chosen)

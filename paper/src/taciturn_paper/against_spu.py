@@ -34,6 +34,7 @@ from taciturn.numerics.logistic import sigmoid, train_centralised
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.numerics.whole_table import optimum
 from taciturn.parallel import usable_cores
+from taciturn.privacy.solvers import resolved
 from taciturn.protocol.batches import seed_of
 from taciturn.protocol.mutual_table import shared_sigmoid
 from taciturn.protocol.scales import Scales
@@ -96,7 +97,7 @@ class Problem:
     def load(cls, epochs: int, batch_size: int) -> Problem:
         """The dataset in halves."""
         chosen = {"dataset": DATASET, "alice_columns": "half", "mechanism": "none", "seed": SEED}
-        settings = Settings.from_mapping(chosen).resolved()
+        settings = resolved(Settings.from_mapping(chosen))
         data = arrange(settings, load_raw(settings), RunEntropy.for_seed(SEED).data)
         return cls(data, epochs, batch_size)
 
@@ -111,7 +112,7 @@ class Problem:
         return self._agreed({"mechanism": "none", "solver": "sgd", **sizes})
 
     def _agreed(self, chosen: dict[str, object]) -> Terms:
-        settings = Settings.from_mapping({"dataset": DATASET, "scheme": "bfv", **chosen}).resolved()
+        settings = resolved(Settings.from_mapping({"dataset": DATASET, "scheme": "bfv", **chosen}))
         columns, rows = len(self.data.alice_train.columns), self.data.labels_train.rows
         return agree(settings, columns, rows)
 

@@ -28,6 +28,7 @@ from taciturn.engine.driver import Driver
 from taciturn.engine.pair import run_star
 from taciturn.jobs.train.simulation import inputs_of, simulated_terms
 from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.solvers import resolved
 from taciturn.protocol.alice.party import TRAININGS as ALICE
 from taciturn.protocol.bob.party import TRAININGS as BOB
 from taciturn.protocol.messages import Role
@@ -89,9 +90,9 @@ def star(alices: int, rows: int, options: dict[str, Any]) -> tuple[dict[str, Any
     features, labels = synthetic(rows, alices * COLUMNS, KeyedEntropy.from_seed(2))
     frame = {name: features.values[:, at] for at, name in enumerate(features.columns)}
     raw = RawData("synthetic", pl.DataFrame(frame), features.ids, labels, DEFAULTS, own=True)
-    settings = Settings.from_mapping(
-        {"data": "synthetic", "label": "y", "parties": alices, **options}
-    ).resolved()
+    settings = resolved(
+        Settings.from_mapping({"data": "synthetic", "label": "y", "parties": alices, **options})
+    )
     data = whole_vertical(raw, "all", intercept=True, parties=alices)
     terms = simulated_terms(settings, data, entropy)
     hers, his = inputs_of(data, terms, entropy, Ledger(rows, terms.mechanism.assumption))

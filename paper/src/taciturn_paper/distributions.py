@@ -42,6 +42,7 @@ from taciturn.privacy.label_response import FlippedLabels
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.multiplicative import VARIANTS
 from taciturn.privacy.noise import LaplaceDraws
+from taciturn.privacy.solvers import resolved
 from taciturn.privacy.unprotected import Unprotected
 from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.terms import agree
@@ -217,7 +218,7 @@ def revealed_gradient(dataset: str = "breast-cancer") -> Determined:
         "permute_labels": True,
         "seed": NONE_SEED,
     }
-    settings = Settings.from_mapping(wanted).resolved()
+    settings = resolved(Settings.from_mapping(wanted))
     entropy = RunEntropy.for_seed(NONE_SEED)
     data = arrange(settings, load_raw(settings), entropy.data)
     features, labels = data.alice_train.values, data.labels_train.values
@@ -329,9 +330,11 @@ def shares(flipped: bool) -> tuple[FloatArray, FloatArray]:
 
     ``flipped`` trains on the opposite of every label, with the same entropy.
     """
-    settings = Settings.from_mapping(
-        {"dataset": "breast-cancer", "mechanism": "sealed", "scheme": "clear", "passes": 1}
-    ).resolved()
+    settings = resolved(
+        Settings.from_mapping(
+            {"dataset": "breast-cancer", "mechanism": "sealed", "scheme": "clear", "passes": 1}
+        )
+    )
     raw = load_raw(settings)
     if flipped:
         opposite = LabelTable(raw.labels.ids, 1 - raw.labels.values)

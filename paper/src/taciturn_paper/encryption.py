@@ -37,6 +37,7 @@ from taciturn.engine.estimate import CalibrationRun, KeyPair
 from taciturn.engine.pair import run_pair
 from taciturn.errors import ConfigError, DatasetUnavailable, nearest
 from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.solvers import resolved
 from taciturn.privacy.unprotected import Unprotected
 from taciturn.protocol.alice import train_revealed as alice
 from taciturn.protocol.alice.inputs import AliceInputs
@@ -318,10 +319,10 @@ class Training:
 def measure_training(dataset: str, scheme_name: str = "bfv") -> Training:
     """The first iterations of a dataset's training."""
     papers = {"dataset": dataset, "mechanism": "none", "solver": "sgd"}
-    defaults = Settings.from_mapping(papers).resolved()
-    settings = Settings.from_mapping(
-        {**papers, "scheme": scheme_name, "epochs": 1, "seed": 1}
-    ).resolved()
+    defaults = resolved(Settings.from_mapping(papers))
+    settings = resolved(
+        Settings.from_mapping({**papers, "scheme": scheme_name, "epochs": 1, "seed": 1})
+    )
     timed = TimedScheme(scheme(scheme_name))
     entropy = RunEntropy.for_seed(1)
     data = arrange(settings, load_raw(settings), entropy.data)

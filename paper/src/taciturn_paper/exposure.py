@@ -22,6 +22,7 @@ from rich.table import Table
 from taciturn.arrays import FloatArray
 from taciturn.jobs.train.simulation import simulate_training
 from taciturn.numerics.logistic import sigmoid
+from taciturn.privacy.solvers import resolved
 from taciturn.results.columns import ColumnScore
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
@@ -60,17 +61,19 @@ class Exposed:
         hers = [name for name in frame.columns if not name.startswith("own") and name != "label"]
         share = -(-len(hers) // parties)
         parts = (hers[begin : begin + share] for begin in range(0, len(hers), share))
-        settings = Settings.from_mapping(
-            {
-                "label": "label",
-                "alice_columns": ";".join(map(",".join, parts)),
-                "mechanism": mechanism,
-                "scheme": "clear",
-                "seed": SEED,
-                "passes": passes,
-                "parties": parties,
-            }
-        ).resolved()
+        settings = resolved(
+            Settings.from_mapping(
+                {
+                    "label": "label",
+                    "alice_columns": ";".join(map(",".join, parts)),
+                    "mechanism": mechanism,
+                    "scheme": "clear",
+                    "seed": SEED,
+                    "passes": passes,
+                    "parties": parties,
+                }
+            )
+        )
         outcome = simulate_training(settings, load_raw(settings, frame), keep=True)
         view = bob_view(outcome, RunEntropy.for_seed(SEED))
         return cls(view, Truth.from_table(outcome.data.alice_train))

@@ -27,6 +27,7 @@ from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
 from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.metrics import auc
 from taciturn.numerics.whole_table import optimum, penalised_loss
+from taciturn.privacy.solvers import resolved
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation import load_raw
@@ -68,7 +69,7 @@ class Gap:
 def train(frame: pl.DataFrame, alice: str, mechanism: str) -> Outcome:
     """A training on own data with the defaults; ``alice`` are the columns of Alice's."""
     chosen = {"label": "label", "alice_columns": alice, "mechanism": mechanism}
-    settings = Settings.from_mapping({**chosen, "scheme": "clear", "seed": SEED}).resolved()
+    settings = resolved(Settings.from_mapping({**chosen, "scheme": "clear", "seed": SEED}))
     return simulate_training(settings, load_raw(settings, frame))
 
 

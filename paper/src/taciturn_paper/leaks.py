@@ -21,6 +21,7 @@ from taciturn.data.tables import LabelTable
 from taciturn.errors import TranscriptError
 from taciturn.jobs.train.simulation import simulate_training
 from taciturn.numerics.regression_metrics import ModelMetrics, class_metrics
+from taciturn.privacy.solvers import resolved
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import Settings
 from taciturn_audit.adversaries import outcome_view
@@ -84,7 +85,7 @@ def _likelihoods(options: Record, raw: RawData) -> list[Record]:
 
 
 def _attacked(options: Record, raw: RawData, attacks: tuple[Attack, ...]) -> Record:
-    settings = Settings.from_mapping({**options, "permute_labels": True}).resolved()
+    settings = resolved(Settings.from_mapping({**options, "permute_labels": True}))
     outcome = simulate_training(settings, raw, keep=True)
     findings = examine(outcome_view(outcome), outcome.data.labels_train, attacks=attacks).findings
     run = outcome.result
@@ -102,7 +103,7 @@ def _attacked(options: Record, raw: RawData, attacks: tuple[Attack, ...]) -> Rec
 
 
 def _trained(options: Record, raw: RawData) -> Record:
-    run = simulate_training(Settings.from_mapping(options).resolved(), raw).result
+    run = simulate_training(resolved(Settings.from_mapping(options)), raw).result
     return {
         "max_weight_difference": run.max_weight_difference,
         "weight_bound": run.weight_bound,
@@ -130,7 +131,7 @@ def run_recovery(request: Request, dataset: str = "sklearn-digits") -> Record:
     for length in QUICK_LENGTHS if request.quick else LENGTHS:
         request.announce(f"L_RR {length}")
         options = {"dataset": dataset, "mechanism": "hybrid", "l_rr": length, "epochs": 1}
-        settings = Settings.from_mapping({**options, "scheme": "clear", "seed": seed}).resolved()
+        settings = resolved(Settings.from_mapping({**options, "scheme": "clear", "seed": seed}))
         outcome = simulate_training(
             settings.model_copy(update={"permute_labels": True}), raw, keep=True
         )

@@ -17,6 +17,7 @@ from statistics import fmean
 from taciturn.data.prepare import RawData
 from taciturn.jobs.train.simulation import simulate_training
 from taciturn.numerics.regression_metrics import class_metrics
+from taciturn.privacy.solvers import resolved
 from taciturn.results.columns import ColumnControl, ColumnFindings, ColumnScore, mean_columns
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import DATASET_DEFAULTS, Settings
@@ -93,7 +94,7 @@ def _row(dataset: str, raw: RawData, cell: Cell, seeds: Iterable[int]) -> Record
     trained, attacked, columns = [], [], []
     for seed in seeds:
         base = {"dataset": dataset, "scheme": "clear", "seed": seed, **cell.settings}
-        settings = Settings.from_mapping(base).resolved()
+        settings = resolved(Settings.from_mapping(base))
         trained.append(simulate_training(settings, raw).result)
         attacked.append(_attacked(settings.model_copy(update={"permute_labels": True}), raw))
         columns.append(BobAudit(raw).permuted(settings, RunEntropy.for_seed(seed)))

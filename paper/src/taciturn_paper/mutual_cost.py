@@ -34,6 +34,7 @@ from taciturn.numerics.whole_table import (
     optimum,
     penalised_loss,
 )
+from taciturn.privacy.solvers import resolved
 from taciturn.protocol.terms import agree
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
@@ -122,7 +123,7 @@ class Problem:
 
 def _dataset(name: str) -> Tables:
     chosen = {"dataset": name, "alice_columns": "half", "intercept": True, "seed": SEED}
-    settings = Settings.from_mapping(chosen).resolved()
+    settings = resolved(Settings.from_mapping(chosen))
     data = arrange(settings, load_raw(settings), RunEntropy.for_seed(SEED).data)
     return Tables(data.alice_train.values, data.bob_train.values, data.labels_train.values, True)
 
@@ -146,7 +147,7 @@ def train(problem: Problem, mechanism: str, passes: int | None = None) -> Cost:
     """Cost of a training with the default settings of own data."""
     chosen = {"mechanism": mechanism, "solver": "newton", "scheme": "bfv", "intercept": True}
     rows, columns = problem.tables.alice.shape
-    terms = agree(Settings.from_mapping({**chosen, "passes": passes}).resolved(), columns, rows)
+    terms = agree(resolved(Settings.from_mapping({**chosen, "passes": passes})), columns, rows)
     course = measure(terms.agreement, problem.tables)
     first, last = (course.steps[at].processor_seconds for at in (0, -1))
     return Cost(

@@ -25,6 +25,7 @@ from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.periodic_sigmoid import half_range
 from taciturn.privacy.noise import divisor, draw
 from taciturn.privacy.openings import row_noise
+from taciturn.privacy.solvers import resolved
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy, arrange, load_raw
@@ -120,7 +121,7 @@ def table_of(name: str, rows: int, seed: int = 1) -> Table:
         chances = sigmoid(values @ weights)
         labels = (entropy.fork("labels").uniform((rows,)) < chances).astype(np.int64)
     else:
-        settings = Settings.from_mapping({"dataset": name, "seed": seed}).resolved()
+        settings = resolved(Settings.from_mapping({"dataset": name, "seed": seed}))
         data = arrange(settings, load_raw(settings), RunEntropy.for_seed(seed).data)
         joined = np.hstack([data.alice_train.values, data.bob_train.values])
         joined = joined[:, joined.std(axis=0) > 0]

@@ -23,6 +23,7 @@ from taciturn.engine.pair import run_pair
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.openings import SCORE_NOISE_BITS
 from taciturn.privacy.registry import mechanism
+from taciturn.privacy.solvers import resolved
 from taciturn.protocol.alice import train_table_mutual as alice
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.score_noise import ScoreNoise, noise_key
@@ -70,7 +71,7 @@ class Target:
         truth = standard @ np.array([1.0, -0.7, 0.5])[:columns]
         labels = (draw.uniform((TRAINED,)) < 1 / (1 + np.exp(-truth[:TRAINED]))).astype(np.int8)
         chosen = {"mechanism": "mutual", "scheme": "clear", "solver": "newton", "intercept": False}
-        settings = Settings.from_mapping(chosen).resolved()
+        settings = resolved(Settings.from_mapping(chosen))
         terms, entropy = (
             agree(settings, columns, TRAINED, ClearScheme()),
             RunEntropy.for_seed(seed),

@@ -22,6 +22,7 @@ from taciturn.data.tables import FeatureTable
 from taciturn.engine.pair import run_pair
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism as mechanism_of
+from taciturn.privacy.solvers import resolved
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.party import alice_program
 from taciturn.protocol.bob.inputs import BobInputs
@@ -66,7 +67,7 @@ def one_pass(mechanism: str, rows: int, alice: int, bob: int) -> Cost:
     hers = FeatureTable(features.ids, names[:alice], np.ascontiguousarray(values[:, :alice]))
     his = FeatureTable(features.ids, names[alice:], np.ascontiguousarray(values[:, alice:]))
     chosen = {"mechanism": mechanism, "solver": "newton", "passes": PASSES, "intercept": False}
-    terms = agree(Settings.from_mapping(chosen).resolved(), alice, rows)
+    terms = agree(resolved(Settings.from_mapping(chosen)), alice, rows)
     method = mechanism_of(terms.agreement)
     ledger, sent = Ledger(rows, method.assumption), Counter[Role]()
 

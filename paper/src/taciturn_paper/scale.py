@@ -32,6 +32,7 @@ from taciturn.arrays import FloatArray
 from taciturn.engine.callbacks import Callbacks
 from taciturn.numerics.logistic import sigmoid
 from taciturn.party.config import ACCEPTED_EXPOSURE, PartyConfig
+from taciturn.privacy.solvers import resolved
 from taciturn.protocol.events import Event, Progress
 from taciturn.protocol.terms import with_row_defaults
 from taciturn.rng import KeyedEntropy
@@ -294,7 +295,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(json.dumps(asdict(run_side(given.side))))
         return
     chosen = {"mechanism": given.mechanism, "solver": "newton", "passes": given.passes}
-    settings = Settings.from_mapping(chosen).resolved()
+    settings = resolved(Settings.from_mapping(chosen))
     reports = []
     for rows in given.rows:
         passes = with_row_defaults(settings, rows).passes or 1

@@ -26,6 +26,7 @@ from taciturn.numerics.logistic import train_centralised
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.numerics.whole_table import fit_in_clear
 from taciturn.parallel import one_thread, usable_cores
+from taciturn.privacy.solvers import resolved
 from taciturn.protocol.batches import seed_of
 from taciturn.protocol.terms import Terms, agree
 from taciturn.rng import KeyedEntropy
@@ -69,7 +70,9 @@ class Problem:
         chosen = {"mechanism": mechanism, "scheme": "bfv", "solver": solver, "intercept": intercept}
         chosen |= dataset
         return agree(
-            Settings.from_mapping(chosen).resolved(), len(self.alice.columns), self.alice.rows
+            resolved(Settings.from_mapping(chosen)),
+            len(self.alice.columns),
+            self.alice.rows,
         )
 
     def tables(self, rows: int | None = None) -> Tables:
@@ -90,9 +93,9 @@ class Problem:
 
 def dataset(name: str) -> Problem:
     """One of the paper's datasets, with all columns at Alice."""
-    settings = Settings.from_mapping(
-        {"dataset": name, "mechanism": "sealed", "seed": SEED}
-    ).resolved()
+    settings = resolved(
+        Settings.from_mapping({"dataset": name, "mechanism": "sealed", "seed": SEED})
+    )
     data = arrange(settings, load_raw(settings), RunEntropy.for_seed(SEED).data)
     return Problem(
         name,

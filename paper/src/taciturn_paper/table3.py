@@ -24,6 +24,7 @@ from taciturn.jobs.train.simulation import programs
 from taciturn.numerics.intervals import t_interval
 from taciturn.parallel import one_thread
 from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.solvers import resolved
 from taciturn.protocol.events import Event, Progress
 from taciturn.protocol.terms import Terms, agree
 from taciturn.rng import KeyedEntropy
@@ -166,7 +167,7 @@ class _Bench:
 
     def _settings(self, contender: Contender) -> Settings:
         wanted = {"mechanism": contender.mechanism, "scheme": contender.scheme}
-        return Settings.from_mapping({**self._base, **wanted, **contender.options}).resolved()
+        return resolved(Settings.from_mapping({**self._base, **wanted, **contender.options}))
 
 
 def _row(dataset: str, contender: Contender, laps: list[Lap]) -> Record:

@@ -25,6 +25,7 @@ from taciturn.data.prepare import RawData
 from taciturn.engine.callbacks import Announce, noop
 from taciturn.errors import ConfigError, DatasetUnavailable, OutputError, nearest
 from taciturn.parallel import one_thread
+from taciturn.privacy.solvers import resolved
 from taciturn.setting_syntax import Hint
 from taciturn.settings.schema import DATASET_DEFAULTS, Settings
 from taciturn.simulation import load_raw
@@ -202,7 +203,7 @@ def group_by_dataset(tasks: Sequence[Task], results: Sequence[Any]) -> dict[str,
 def load(dataset: str) -> RawData:
     """The rows of one of the paper's datasets."""
     chosen = {"dataset": dataset, "mechanism": "none", "solver": "sgd"}
-    return load_raw(Settings.from_mapping(chosen).resolved())
+    return load_raw(resolved(Settings.from_mapping(chosen)))
 
 
 def available(datasets: Iterable[str]) -> tuple[dict[str, RawData], list[str]]:

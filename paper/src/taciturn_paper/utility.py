@@ -28,6 +28,7 @@ from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.noise import LaplaceDraws
 from taciturn.privacy.registry import mechanism
+from taciturn.privacy.solvers import resolved
 from taciturn.privacy.unprotected import Unprotected
 from taciturn.protocol.batches import seed_of
 from taciturn.protocol.terms import Terms, agree
@@ -85,7 +86,7 @@ class Rows:
     def load(cls, dataset: str, seed: int, raw: RawData | None = None) -> Rows:
         """A dataset split by a seed; ``raw`` has its rows where they are loaded already."""
         chosen = {"dataset": dataset, "mechanism": "none", "solver": "sgd", "seed": seed}
-        settings = Settings.from_mapping(chosen).resolved()
+        settings = resolved(Settings.from_mapping(chosen))
         data = arrange(
             settings, load(dataset) if raw is None else raw, RunEntropy.for_seed(seed).data
         )

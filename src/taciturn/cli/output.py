@@ -165,14 +165,15 @@ def typed() -> str:
 
 def simulation_provenance(settings: Mapping[str, Any], **beside: object) -> Provenance:
     """Provenance of a simulation's result; ``beside`` are options that are not settings."""
+    from taciturn.privacy.solvers import resolved
     from taciturn.settings.schema import Settings
 
     given = {name: value for name, value in settings.items() if name != "record"}
-    resolved = Settings.from_mapping(given).resolved()
+    chosen = resolved(Settings.from_mapping(given))
     extra = {name: value for name, value in beside.items() if value is not None}
-    full = {**resolved.model_dump(mode="json"), **extra}
-    source = resolved.dataset or resolved.data
-    return Provenance(full, source, source_digests(resolved.dataset, resolved.data))
+    full = {**chosen.model_dump(mode="json"), **extra}
+    source = chosen.dataset or chosen.data
+    return Provenance(full, source, source_digests(chosen.dataset, chosen.data))
 
 
 def source_digests(dataset: str | None, data: str | None) -> dict[str, str]:

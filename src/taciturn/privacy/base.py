@@ -36,6 +36,7 @@ from taciturn.settings.schema import (
     DEFAULT_TOLD_PASSES,
     Protection,
     Settings,
+    SolverName,
 )
 
 if TYPE_CHECKING:
@@ -122,8 +123,8 @@ class Mechanism(ABC):
             computed with, and so read single columns of hers.
         model_paid_for: Whether both sides' weights follow from what was released and charged, so
             that a value computed from them and from other rows costs training labels nothing more.
-        whole_table: Whether a training over all rows at once can use it: it says the rows'
-            likelihood, and nothing of it rests on batches.
+        solvers: What can train with it: sgd by batches, newton over all rows at once. For newton
+            it says the rows' likelihood, and nothing of it rests on batches.
     """
 
     name: ClassVar[str]
@@ -149,7 +150,7 @@ class Mechanism(ABC):
     hidden_batch: BatchDesign | None = None
     steers_weights: bool = True
     model_paid_for: bool = False
-    whole_table: bool = False
+    solvers: tuple[SolverName, ...] = ("sgd",)
 
     @classmethod
     @abstractmethod
@@ -216,7 +217,7 @@ class EncryptedMechanism(Mechanism):
         """Residue that is encrypted: the slope of each row's log likelihood in the score."""
 
     def likelihood(self, scores: FloatArray, labels: LabelArray) -> RowLikelihood:
-        """The likelihood of which ``residue`` is the slope; of a ``whole_table`` mechanism only."""
+        """Likelihood with the slope ``residue``; of a mechanism that ``newton`` can train."""
         raise ConfigError(f"{self.name} trains by batches, not on whole tables", setting="solver")
 
 

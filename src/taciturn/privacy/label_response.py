@@ -35,6 +35,7 @@ from taciturn.privacy.noise import response_flips
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement
+from taciturn.settings.schema import SolverName
 
 _RESTS_ON = (
     "labels are flipped once and true ones are used nowhere else: "
@@ -55,7 +56,7 @@ class FlippedLabels(GradientMechanism):
     )
 
     # Its own, of whichever mechanism it runs over.
-    whole_table = True
+    solvers: tuple[SolverName, ...] = ("sgd", "newton")
     model_paid_for = True
 
     event: LabelResponse
@@ -66,7 +67,7 @@ class FlippedLabels(GradientMechanism):
         self.conversation = over.conversation
         self.encrypts = over.encrypts
         self.shares_weights = over.shares_weights
-        self.whole_table = over.whole_table
+        self.solvers = over.solvers
         self.label_flips = self
         # What an unprotected one says of itself does not hold here: the flips protect.
         beyond = f"; besides, {over.assumption}" if over.claims_protection else ""

@@ -65,7 +65,7 @@ class Mutual(EncryptedMechanism):
     families = (BINOMIAL, "gaussian")
     conversation = "mutual"
     lossless = True
-    whole_table = True
+    solvers = ("newton",)
     # Scores are shared between two parties.
     several_alices = False
     shares_weights = True

@@ -66,7 +66,7 @@ class Sealed(EncryptedMechanism):
     families = tuple(FAMILIES)
     conversation = "sealed"
     lossless = True
-    whole_table = True
+    solvers = ("newton",)
     shares_weights = True
 
     def __init__(

@@ -30,7 +30,7 @@ class Unprotected(GradientMechanism):
     supports_class_weight = True
     families = tuple(FAMILIES)
     lossless = True
-    whole_table = True
+    solvers = ("sgd", "newton")
     event = NonPrivate()
 
     def __init__(

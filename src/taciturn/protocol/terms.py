@@ -32,10 +32,10 @@ from taciturn.privacy.registry import (
     mechanism_class,
     require_family_support,
 )
+from taciturn.privacy.solvers import require_solver
 from taciturn.protocol.batches import BatchPlan
 from taciturn.setting_syntax import Hint, hyphenated
 from taciturn.settings.agreement import ALSO_SIMULATED, Agreement
-from taciturn.settings.removed import removed_batches
 from taciturn.settings.schema import SOLVERS, Newton, Protection, Settings, Sgd, Solver
 
 
@@ -242,8 +242,6 @@ class Terms:
 AGREED = tuple(name for name in Protection.model_fields if name != "mechanism")
 # L_RR is another way to say the size of the subset.
 PROTECTION = (*AGREED, "l_rr")
-# The conversations that have no batches.
-_WHOLE_TABLE_ONLY = frozenset({"sealed", "mutual"})
 
 
 def agree(
@@ -263,7 +261,7 @@ def agree(
         _require_several(settings, mechanism_class(settings.mechanism))
     require_family_support(settings.mechanism, settings.family)
     # Before the sizes of batches, which newton does not have.
-    _require_solver(settings, mechanism_class(settings.mechanism))
+    require_solver(settings)
     require_used(settings)
     settings = with_row_defaults(settings, rows)
     filled = _protection(settings, accepted_settings(settings), columns, rows)
@@ -326,31 +324,6 @@ def _solver(settings: Settings) -> Solver:
     if settings.solver == Newton.name:
         return Newton.from_mapping({"passes": settings.passes})
     return Sgd.from_mapping({name: getattr(settings, name) for name in Sgd.model_fields})
-
-
-def _require_solver(settings: Settings, method: type[Mechanism]) -> None:
-    underlying = method.underlying(settings.base_mechanism)
-    conversation = (underlying or method).conversation
-    if settings.solver != "newton":
-        if conversation in _WHOLE_TABLE_ONLY:
-            raise removed_batches(method.name, None if underlying is None else underlying.name)
-        return
-    if not method.whole_table:
-        raise ConfigError(
-            f"{method.name} has no newton: what it releases, and its price, are those of batches",
-            setting="solver",
-            hint=Hint("use {solver}, or sealed, mutual, label-rr or none", solver="sgd"),
-        )
-    if settings.scheme == "paillier":
-        batches = conversation not in _WHOLE_TABLE_ONLY
-        raise ConfigError(
-            f"{'newton' if batches else method.name} has no paillier: a number of a row takes a "
-            "ciphertext of its own there, so that a pass over a table would take hours",
-            setting="scheme",
-            hint=Hint("use {scheme}, or {solver}", scheme="bfv", solver="sgd")
-            if batches
-            else Hint("use {scheme}", scheme="bfv"),
-        )
 
 
 def _require_several(settings: Settings, method: type[Mechanism]) -> None:

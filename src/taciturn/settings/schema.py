@@ -37,7 +37,7 @@ from taciturn.settings.checked import (
     Scope,
     Setting,
 )
-from taciturn.settings.removed import refuse_former_key, removed_batches
+from taciturn.settings.removed import refuse_former_key
 from taciturn.settings.table import BY_COLUMN, TableSettings
 
 SolverName = Literal["sgd", "newton"]
@@ -221,10 +221,6 @@ DEFAULT_SHARED_PASSES, DEFAULT_SCORE_RANGE = 28, 64.0
 DEFAULT_FEW_ROWS_PASSES, DEFAULT_FEW_ROWS_RANGE = 56, 128.0
 # What only sgd has: refused by name with newton.
 SGD_ONLY = ("epochs", "batch_size", "learning_rate")
-# Those that newton has; the mechanisms say it of themselves (``whole_table``).
-WHOLE_TABLE = ("none", "sealed", "mutual", "label-rr")
-# Those of them that sgd has not.
-WHOLE_TABLE_ONLY = ("sealed", "mutual")
 
 # What says how own data are read: the paper's datasets are read in one way.
 _OWN_ONLY = (
@@ -748,90 +744,6 @@ class Settings(TableSettings, Protection):
     def source(self) -> str:
         """The name of the data: a dataset's, or the own file's."""
         return self.dataset or self.data or "own data"
-
-    def resolved(self) -> Settings:
-        """The same settings with the solver's and the dataset's defaults filled in."""
-        if self.solver == "sgd" and self.whole_table_only:
-            raise removed_batches(self.mechanism, self._base_mechanism)
-        fallback = DATASET_DEFAULTS.get(self.dataset or "", OWN_DATA_DEFAULTS)
-        filled: dict[str, object] = {
-            "solver": self.solver or self._usual_solver(),
-            "intercept": fallback.intercept if self.intercept is None else self.intercept,
-        }
-        if filled["solver"] == "newton":
-            self._refuse_steps()
-            # Its passes follow from the mechanism and from the number of rows.
-            return self.model_copy(update=filled)
-        require_shared_work(self.engine)
-        if self.passes is not None:
-            raise ConfigError(
-                "sgd takes epochs; only newton takes passes",
-                setting="passes",
-                hint=Hint("use {epochs}, or {solver}", solver="newton"),
-            )
-        for name in SGD_ONLY:
-            filled[name] = getattr(self, name) or getattr(fallback, name)
-        return self.model_copy(update=filled)
-
-    def _usual_solver(self) -> SolverName:
-        """Newton, unless what is asked for has sgd alone, is the paper's, or names steps of sgd."""
-        if self.whole_table_only or self.family != "binomial":
-            return "newton"
-        steps = any(getattr(self, name) is not None for name in SGD_ONLY)
-        sgd = (
-            self.dataset is not None
-            or steps
-            or self.mechanism not in WHOLE_TABLE
-            or self.scheme == "paillier"
-            or self.l1 > 0
-            or self.l2 == 0
-            or self.schedule != "constant"
-        )
-        return "sgd" if sgd else "newton"
-
-    @property
-    def whole_table_only(self) -> bool:
-        """Whether the mechanism, or the one that it runs over, has no sgd."""
-        return not {self.mechanism, self._base_mechanism}.isdisjoint(WHOLE_TABLE_ONLY)
-
-    @property
-    def _base_mechanism(self) -> BaseMechanism | None:
-        return self.base_mechanism if self.mechanism == "label-rr" else None
-
-    def _refuse_steps(self) -> None:
-        for name in SGD_ONLY:
-            if getattr(self, name) is not None:
-                raise ConfigError(
-                    f"newton has no {hyphenated(name)}: every pass uses all rows, and its step "
-                    "follows from the data",
-                    setting=name,
-                    hint=self._or_sgd(f"leave {{{name}}} out"),
-                )
-        if self.schedule != "constant" or self.decay:
-            raise ConfigError(
-                "newton has no learning rate that could fall",
-                setting="schedule" if self.schedule != "constant" else "decay",
-                hint=self._or_sgd("leave it out"),
-            )
-        if self.l1 > 0:
-            raise ConfigError(
-                "newton has no L1 penalty",
-                setting="l1",
-                hint=self._or_sgd("use {l2}"),
-            )
-        if self.l2 == 0:
-            raise ConfigError(
-                "newton needs an L2 penalty above 0: without one there may be no optimum",
-                setting="l2",
-                hint=self._or_sgd("leave {l2} out for scikit-learn's"),
-            )
-
-    def _or_sgd(self, way_out: str) -> Hint:
-        if self.family != "binomial":
-            return Hint(way_out)
-        if self.whole_table_only:
-            return Hint(f"{way_out}, or use {{mechanism}} with sgd", mechanism="none")
-        return Hint(f"{way_out}, or use {{solver}}", solver="sgd")
 
 
 def require_engine(engine: Engine, given: Mapping[str, object]) -> None:

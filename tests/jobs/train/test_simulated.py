@@ -12,6 +12,7 @@ import pytest
 from taciturn.engine.transcript import replay
 from taciturn.jobs.train.simulation import Outcome, simulate_training
 from taciturn.numerics.metrics import evaluate
+from taciturn.privacy.solvers import resolved
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.party import bob_program
 from taciturn.protocol.codec import kind_of
@@ -35,7 +36,7 @@ SHARED = {"sealed", "mutual"}
 @cache
 def simulated(name: str) -> Outcome:
     base = {"dataset": "breast-cancer", "scheme": "clear", "seed": 3, "alice_columns": "half"}
-    settings = Settings.from_mapping({**base, **RUNS[name]}).resolved()
+    settings = resolved(Settings.from_mapping({**base, **RUNS[name]}))
     return simulate_training(settings, load_raw(settings), keep=True)
 
 
@@ -76,9 +77,11 @@ def test_a_transcript_begins_with_the_held_out_rows_and_has_every_counted_byte(n
 
 
 def test_rows_that_are_all_trained_on_are_scored_once():
-    settings = Settings.from_mapping(
-        {"dataset": "breast-cancer", "scheme": "clear", "seed": 3, **RUNS["none"]}
-    ).resolved()
+    settings = resolved(
+        Settings.from_mapping(
+            {"dataset": "breast-cancer", "scheme": "clear", "seed": 3, **RUNS["none"]}
+        )
+    )
     whole = replace(simulated("none").data, held_out=False)
     train = replace(
         whole,

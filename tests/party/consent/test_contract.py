@@ -31,6 +31,8 @@ from taciturn.errors import (
     StateError,
     TaciturnError,
 )
+from taciturn.jobs.serve.budget import RowCounter, ServiceBudget
+from taciturn.jobs.serve.declaration import ANSWERS, DAILY
 from taciturn.jobs.woe.job import GivenTable, WoeBudget
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import Charge, ScoreBudget, ScoreCharge
@@ -38,7 +40,6 @@ from taciturn.party.consent.label_budget import LabelBudget
 from taciturn.party.consent.label_flips import LabelFlipStore
 from taciturn.party.consent.records import Database, Records
 from taciturn.party.consent.scored_rows import RowOpening
-from taciturn.party.consent.service_budget import ANSWERS, DAILY, RowCounter, ServiceBudget
 from taciturn.party.consent.store import ConsentStore
 from taciturn.privacy.events import AdditiveNoise, LabelResponse
 from taciturn.privacy.label_response import FlippedLabels
@@ -194,7 +195,7 @@ def test_the_limit_is_never_exceeded_and_each_partner_has_one(store, name):
 PROGRAM = """
 import sys
 from pathlib import Path
-from taciturn.party.consent import ConsentStore
+from taciturn.party.consent.store import ConsentStore
 from taciturn.errors import BudgetExceeded
 from tests.party.consent.test_contract import MEMBERS
 member, store = MEMBERS[sys.argv[1]], ConsentStore(Path(sys.argv[2]), wait_seconds=60)
@@ -217,7 +218,7 @@ def test_programs_at_the_same_time_never_exceed_a_limit(store, name):
 def test_a_program_that_is_killed_within_a_transaction_has_written_nothing(store):
     program = (
         "import os, sys\nfrom pathlib import Path\n"
-        "from taciturn.party.consent import ConsentStore\n"
+        "from taciturn.party.consent.store import ConsentStore\n"
         "with ConsentStore(Path(sys.argv[1])).writing() as records:\n"
         "    records.account('scores', 'bob').write_entry('session', 'lost', '{}')\n"
         "    os._exit(9)\n"

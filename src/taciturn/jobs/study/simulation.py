@@ -40,6 +40,7 @@ from taciturn.jobs.study.result import FoldFigures, SimulatedStudy, StudiedSetti
 from taciturn.jobs.study.sums import added_shares, judged_by_sum
 from taciturn.jobs.study.worker import to_bytes
 from taciturn.parallel import usable_cores
+from taciturn.privacy.solvers import resolved
 from taciturn.protocol.alice.row_sums import open_sums
 from taciturn.protocol.bob.row_sums import read_sums
 from taciturn.protocol.row_sums import OpenedLoss
@@ -188,7 +189,7 @@ def _settings_at(base: Settings, point: Point) -> Settings:
     if given.get("solver") == "sgd" and "passes" not in point.values:
         given.pop("passes", None)
     with named(point):
-        return Settings.from_mapping(given).resolved()
+        return resolved(Settings.from_mapping(given))
 
 
 def _request(settings: Settings, training: StudyTraining, seed: int | None) -> bytes:

@@ -100,7 +100,7 @@ class BobInputs(Generic[M_co]):
                     "leave {weights} out, or {0}",
                     choice_of(
                         self.labels.family,
-                        lambda other: other.whole_table and not other.shares_scores,
+                        lambda other: "newton" in other.solvers and not other.shares_scores,
                     ),
                 ),
             )
