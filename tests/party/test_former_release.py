@@ -66,9 +66,7 @@ def test_label_charges_are_listed(left):
 
 def test_its_models_give_its_scores(left):
     former = pl.read_csv(left / "bob.scores.csv")
-    jobs = {
-        role: PredictJob(left / f"{role}.model.json", left / f"{role}.csv") for role in ROLES
-    }
+    jobs = {role: PredictJob(left / f"{role}.model.json", left / f"{role}.csv") for role in ROLES}
     ends = run_jobs(left, jobs)
     assert not isinstance(ends.alice, BaseException), ends.alice
     assert not isinstance(ends.bob, BaseException), ends.bob
