@@ -19,12 +19,14 @@ from taciturn.extras import AUDIT, missing_package, not_installed
 
 MECHANISMS, ATTACKS = "taciturn.mechanisms", "taciturn.attacks"
 COMMANDS, FUNCTIONS, RESULTS = "taciturn.commands", "taciturn.functions", "taciturn.results"
+OBSERVERS = "taciturn.observers"
 _KINDS = {
     MECHANISMS: "mechanism",
     ATTACKS: "attack",
     COMMANDS: "command",
     FUNCTIONS: "function",
     RESULTS: "result",
+    OBSERVERS: "observer",
 }
 
 
