@@ -20,6 +20,7 @@ from taciturn.extras import AUDIT, missing_package, not_installed
 MECHANISMS, ATTACKS = "taciturn.mechanisms", "taciturn.attacks"
 COMMANDS, FUNCTIONS, RESULTS = "taciturn.commands", "taciturn.functions", "taciturn.results"
 OBSERVERS = "taciturn.observers"
+JOBS = "taciturn.jobs"
 _KINDS = {
     MECHANISMS: "mechanism",
     ATTACKS: "attack",
@@ -27,6 +28,7 @@ _KINDS = {
     FUNCTIONS: "function",
     RESULTS: "result",
     OBSERVERS: "observer",
+    JOBS: "job",
 }
 
 
@@ -41,6 +43,11 @@ class Extension:
     kind: str
     distribution: str
     entry: EntryPoint
+
+    @property
+    def package(self) -> str:
+        """The package that brings it, without its version."""
+        return self.distribution if self.entry.dist is None else self.entry.dist.name
 
     def load(self) -> object:
         """Imports it."""

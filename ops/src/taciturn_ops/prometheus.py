@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from taciturn.files import write_private
+from taciturn.files import remove_unfinished, write_private
 from taciturn.party.config import PartyConfig
 from taciturn.party.telemetry import Standing
 from taciturn.results.parties import PartyFigures
@@ -183,6 +183,12 @@ class MetricsFiles:
         if metrics is None or prometheus is None:
             return None
         return cls(config.path(metrics), config.path(prometheus))
+
+    def begin(self) -> None:
+        """Remove what an interrupted writing has left."""
+        for file in (self.metrics, self.prometheus):
+            # A Prometheus collector may read every file of the folder.
+            remove_unfinished(file)
 
     def write(self, snapshot: Standing) -> None:
         """Rewrite both files."""

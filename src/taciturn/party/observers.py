@@ -29,6 +29,9 @@ DASHBOARD, METRICS, MODEL_PAGE = "dashboard", "metrics", "model-page"
 class PartyObserver(Protocol):
     """Observer of one side's run."""
 
+    def begin(self) -> None:
+        """Prepare, before the first snapshot."""
+
     def write(self, snapshot: Standing) -> None:
         """Take a snapshot of the run, every two seconds and at its end; may raise OutputError."""
 

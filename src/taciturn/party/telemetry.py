@@ -100,6 +100,8 @@ class MetricsPublisher:
         if not self._observers and self._publish is noop:
             yield
             return
+        for observer in self._observers:
+            observer.begin()
         self._write()
         with self._ticking():
             try:

@@ -35,6 +35,9 @@ class ModelPage:
         model = config.path(config.output.model)
         return cls(config.path(config.output.report_file), scores_path(model))
 
+    def begin(self) -> None:
+        """Nothing: the page is made of the finished model."""
+
     def write(self, snapshot: Standing) -> None:
         """Nothing: the page is made of the finished model."""
 
