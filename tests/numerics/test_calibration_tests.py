@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.errors import ConfigError
-from taciturn.numerics.bands import (
+from taciturn.numerics.calibration_tests import (
     calibration_groups,
     calibration_line,
     hosmer_lemeshow,

@@ -21,9 +21,10 @@ from taciturn.jobs.scorecard.result import (
     ScoreScale,
 )
 from taciturn.model.scores_file import ScoredRows
-from taciturn.numerics.bands import Bands, stability
+from taciturn.numerics.bands import Bands
 from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.sorted_scores import Costs
+from taciturn.numerics.stability import stability
 from taciturn.report.blocks import Page
 from taciturn.report.html import render
 

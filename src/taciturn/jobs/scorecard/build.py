@@ -32,13 +32,12 @@ from taciturn.jobs.scorecard.result import (
 from taciturn.model.scores_file import ScoredRows
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import ModelPart
-from taciturn.numerics.bands import (
-    Bands,
+from taciturn.numerics.bands import Bands
+from taciturn.numerics.calibration_tests import (
     calibration_groups,
     calibration_line,
     hosmer_lemeshow,
     spiegelhalter,
-    stability,
 )
 from taciturn.numerics.metrics import evaluate
 from taciturn.numerics.scorecard import Scale
@@ -52,6 +51,7 @@ from taciturn.numerics.sorted_scores import (
     ks_point,
     roc_points,
 )
+from taciturn.numerics.stability import stability
 from taciturn.party.applied_model import probability_meaning
 from taciturn.protocol.terms import Terms
 from taciturn.version import __version__

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from taciturn.numerics.bands import (
-    BandRow,
+from taciturn.numerics.bands import BandRow
+from taciturn.numerics.calibration_tests import (
     CalibrationGroup,
     CalibrationLine,
     HosmerLemeshow,
     Spiegelhalter,
-    Stability,
 )
 from taciturn.numerics.metrics import Metrics
 from taciturn.numerics.regression_metrics import RegressionMetrics
 from taciturn.numerics.sorted_scores import Cutoff, GainsRow, KsPoint, RocPoint, Threshold
+from taciturn.numerics.stability import Stability
 from taciturn.results.serialise import OMITTED, Result
 
 if TYPE_CHECKING:

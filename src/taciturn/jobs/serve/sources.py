@@ -26,8 +26,8 @@ from taciturn.data.source import TableSource
 from taciturn.errors import ColumnError, ConfigError, DataError, MissingValueError
 from taciturn.jobs.serve.rounds import HEADROOM_BITS
 from taciturn.model.share import ModelShare
-from taciturn.party.applied_model import is_text, new_rows
 from taciturn.party.config import PartyConfig
+from taciturn.party.new_rows import is_text, new_rows
 from taciturn.party.tables import AlignedRows
 from taciturn.protocol.outcome import WeightShare
 from taciturn.setting_syntax import Hint
