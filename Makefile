@@ -28,7 +28,7 @@ help:  ## what there is
 
 setup: $(READY)  ## make .venv with the pinned dependencies
 
-$(READY): pyproject.toml audit/pyproject.toml paper/pyproject.toml constraints.txt
+$(READY): pyproject.toml audit/pyproject.toml ops/pyproject.toml paper/pyproject.toml risk/pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "taciturn needs Python 3.11 or newer; found $$($(PYTHON) --version). Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
@@ -36,7 +36,8 @@ $(READY): pyproject.toml audit/pyproject.toml paper/pyproject.toml constraints.t
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt setuptools
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
-	  --no-build-isolation --editable '.[audit,onnx,dev]' --editable audit --editable paper
+	  --no-build-isolation --editable '.[audit,onnx,dev]' --editable audit --editable ops \
+	  --editable paper --editable risk
 	@touch $(READY)
 
 demo: $(READY)  ## four trainings, attacked from both seats
@@ -94,6 +95,6 @@ format: $(READY)  ## put the code in its form
 	$(BIN)/ruff check --fix .
 
 clean:  ## remove everything that was made
-	rm -rf $(VENV) .mlflow build dist site src/*.egg-info audit/src/*.egg-info paper/src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	rm -rf $(VENV) .mlflow build dist site src/*.egg-info */src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 	  .import_linter_cache .coverage
-	find src audit paper tests tools -name __pycache__ -prune -exec rm -rf {} +
+	find src audit ops paper risk tests tools -name __pycache__ -prune -exec rm -rf {} +

@@ -14,7 +14,10 @@ from pathlib import Path
 
 import pytest
 
-SOURCES = tuple(Path(__file__).parent / folder for folder in ("src", "audit/src", "paper/src"))
+# What all tests share: datasets, profiles, long proofs.
+pytest_plugins = ("tests.plugin",)
+DISTRIBUTIONS = (".", "audit", "ops", "paper", "risk")
+SOURCES = tuple(Path(__file__).parent / folder / "src" for folder in DISTRIBUTIONS)
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

@@ -22,7 +22,7 @@ from typer.main import get_command
 
 import taciturn
 from taciturn.__main__ import run
-from taciturn.cli.app import COMMANDS, app_of
+from taciturn.cli.app import whole_app
 from taciturn_audit.cli import demo
 from taciturn_paper import encryption
 from tests.modules import module_of
@@ -118,7 +118,7 @@ def commands() -> list[tuple[str, Any]]:
             return [(name, command)]
         return [pair for child in children for pair in below(children[child], f"{name} {child}")]
 
-    return below(get_command(app_of(*COMMANDS)), "")
+    return below(get_command(whole_app()), "")
 
 
 @pytest.mark.parametrize(("name", "parsed"), commands())

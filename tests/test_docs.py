@@ -20,6 +20,7 @@ from taciturn.privacy.registry import MECHANISMS
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
+OTHERS = ("audit", "ops", "paper", "risk")
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -186,7 +187,7 @@ def test_links_between_documents_lead_somewhere(document):
 
 def test_every_citation_is_in_the_bibliography():
     known = set(re.findall(r"@\w+\{(\w+),", (ROOT / "docs/references.bib").read_text()))
-    for path in [*ROOT.glob("src/**/*.py"), *ROOT.glob("audit/src/**/*.py"), *DOCUMENTS]:
+    for path in [*ROOT.glob("src/**/*.py"), *ROOT.glob("*/src/**/*.py"), *DOCUMENTS]:
         for key in re.findall(r"\[([A-Z][A-Za-z]+\d{2,4})\b[^\]]*\]", path.read_text("utf-8")):
             assert key in known, f"{path.name} cites {key}"
 
@@ -194,8 +195,7 @@ def test_every_citation_is_in_the_bibliography():
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 PACKAGES = {
     "taciturn": ROOT / "src/taciturn",
-    "taciturn_audit": ROOT / "audit/src/taciturn_audit",
-    "taciturn_paper": ROOT / "paper/src/taciturn_paper",
+    **{f"taciturn_{other}": ROOT / other / "src" / f"taciturn_{other}" for other in OTHERS},
 }
 
 
@@ -291,7 +291,7 @@ def test_what_the_design_names_is_defined():
     assert not is_defined("simulation.run.imitate", paths)
 
 
-CITED_FILE = re.compile(r"\btests/[\w/]+\.py")
+CITED_FILE = re.compile(r"\b(?:(?:audit|ops|paper|risk)/)?tests/[\w/]+\.py")
 CITED_TEST = re.compile(r"\btest_\w+")
 COLLECTED = re.compile(r"^def (test_\w+)\(", re.MULTILINE)
 
@@ -300,7 +300,8 @@ def test_every_test_that_a_page_cites_exists_and_is_collected():
     """By path, by path::name or by name alone; a file of tests has some."""
     tests = {
         str(file.relative_to(ROOT)): COLLECTED.findall(file.read_text(encoding="utf-8"))
-        for file in ROOT.glob("tests/**/test_*.py")
+        for folder in (".", *OTHERS)
+        for file in (ROOT / folder).glob("tests/**/test_*.py")
     }
     known = {name for names in tests.values() for name in names}
     known |= {Path(file).stem for file, names in tests.items() if names}
@@ -312,6 +313,6 @@ def test_every_test_that_a_page_cites_exists_and_is_collected():
         cited += len(paths)
         named = set(CITED_TEST.findall(text)) - set(COLLECTED.findall(text))
         assert sorted(named - known) == [], page
-        for path, name in re.findall(r"\b(tests/[\w/]+\.py)::(test_\w+)", text):
+        for path, name in re.findall(rf"({CITED_FILE.pattern})::(test_\w+)", text):
             assert name in tests[path], f"{page}: {path}::{name}"
     assert cited > 25

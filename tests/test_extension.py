@@ -17,11 +17,11 @@ import pytest
 
 import taciturn
 from taciturn import extensions
-from taciturn.doctor.machine import check_extensions
 from taciturn.errors import ExtensionError, PrivacyError
 from taciturn.privacy.events import Price, price
 from taciturn.privacy.registry import MECHANISMS, OURS, mechanism_class
 from taciturn_audit.attacks.registry import ATTACKS, attacks
+from taciturn_ops.doctor.machine import check_extensions
 from tests.expected import refused
 from tests.modules import module_of
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from taciturn.doctor.machine import check_extras
 from taciturn.extras import EXTRAS, MODULES
 from taciturn.model.share import ModelShare
+from taciturn_ops.doctor.machine import check_extras
 from tests.party.sides import MECHANISMS
 from tests.party.test_loads import furnish
 from tests.results.test_schema import problems

@@ -15,9 +15,8 @@ import taciturn
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "taciturn"
-AUDIT = ROOT / "audit" / "src" / "taciturn_audit"
-PAPER = ROOT / "paper" / "src" / "taciturn_paper"
-FILES = sorted(path for home in (SOURCE, AUDIT, PAPER) for path in home.rglob("*.py"))
+HOMES = tuple(ROOT / folder / "src" for folder in (".", "audit", "ops", "paper", "risk"))
+FILES = sorted(path for home in HOMES for path in home.rglob("*.py"))
 FOLDERS = sorted({path.parent for path in FILES})
 
 

@@ -6,10 +6,8 @@ And it shows you whether they could tell anyway.
 from __future__ import annotations
 
 import ast
-import sys
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 # Public name -> the module that defines it, from the stub that type checkers read. Names are loaded
 # on first use: a party's process must not load attacks, and scikit-learn alone takes a second.
@@ -35,18 +33,10 @@ def __getattr__(name: str) -> object:
     module = _ORIGINS[name]
     with explained():
         # What another distribution adds is registered by it; the stub only has its type.
-        ours = module.startswith("taciturn.")
-        value = getattr(import_module(module), name) if ours else function(name)
+        home = module.partition(".")[0]
+        if home == "taciturn":
+            value = getattr(import_module(module), name)
+        else:
+            value = function(name, home.replace("_", "-"))
     globals()[name] = value
     return value
-
-
-class _FrontDoor(ModuleType):
-    """Module class that keeps ``taciturn.runs`` callable after the package ``runs`` is imported."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _ORIGINS and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _FrontDoor

@@ -1,4 +1,4 @@
-from taciturn.api import TrainResult, align, estimate, runs, study, train, woe
+from taciturn.api import TrainResult, align, estimate, study, train, woe
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import TaciturnError
 from taciturn.estimator import VerticalLogisticRegression
@@ -6,7 +6,6 @@ from taciturn.jobs.study.result import SimulatedStudy
 from taciturn.jobs.woe.result import WoeResult
 from taciturn.regressors import VerticalGammaRegressor, VerticalPoissonRegressor, VerticalRidge
 from taciturn.results.check import CheckResult
-from taciturn.results.run_list import RunList
 from taciturn.version import __version__
 from taciturn_audit.api import audit, audit_session, audit_woe, check, compare
 from taciturn_audit.epsilon_bound import epsilon_lower_bound
@@ -14,6 +13,8 @@ from taciturn_audit.results.compare import Comparison
 from taciturn_audit.results.runs import AuditResult
 from taciturn_audit.results.session import SessionAudit
 from taciturn_audit.results.woe_audit import WoeAudit
+from taciturn_risk.api import runs
+from taciturn_risk.runs.result import RunList
 
 __all__ = [
     "AuditResult",

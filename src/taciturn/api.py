@@ -17,14 +17,12 @@ import polars as pl
 from taciturn.arrays import FloatArray
 from taciturn.engine.callbacks import Callbacks, Observer, ReportProgress, noop
 from taciturn.errors import ConfigError
-from taciturn.extras import explained
 from taciturn.jobs.scorecard.result import ModelReport
 from taciturn.jobs.study.result import SimulatedStudy
 from taciturn.jobs.train.simulation import Outcome, raise_if_diverged, simulate_training
 from taciturn.jobs.train.simulation import estimate as calibrate
 from taciturn.jobs.woe.result import WoeResult
 from taciturn.results.cost_preview import Estimate
-from taciturn.results.run_list import RunList
 from taciturn.results.runs import Runs
 from taciturn.results.training import TrainingRun
 from taciturn.settings.options import (
@@ -352,42 +350,3 @@ def woe(
     raw = load_raw(settings, table, labels)
     with in_cell(Callbacks(observe=observe)) as watching:
         return simulate_woe(settings, raw, chosen, watching.observe)
-
-
-def runs(
-    folder: str | Path = "runs",
-    *,
-    mechanism: str | None = None,
-    dataset: str | None = None,
-    kind: str | None = None,
-    sort: str | None = None,
-) -> RunList:
-    """The runs that commands left in a folder with ``--out``.
-
-    Args:
-        folder: A folder of result folders, or a result folder itself.
-        mechanism: Only runs with this mechanism.
-        dataset: Only runs of these data.
-        kind: Only results of this kind, such as ``train`` or ``audit``.
-        sort: By ``time`` (as without it), ``name``, ``auc``, ``epsilon``, ``leakage``, ``seconds``
-            or ``bytes``.
-
-    Returns:
-        What each was, how good its model is, what it told and cost; ``to_pandas()`` has a row for
-        each.
-
-    Raises:
-        TaciturnError: There is no such folder, or no such order.
-
-    >>> runs("no-such-folder")
-    Traceback (most recent call last):
-        ...
-    taciturn.errors.FileError: there is no folder of runs here
-      where: no-such-folder
-      try:   ...
-    """
-    with explained():
-        from taciturn.runs.collection import RunFilter, collect
-
-        plain = collect(Path(folder), RunFilter(mechanism, dataset, kind, sort)).list
-    return RunList(plain.folder, plain.listed, plain.unreadable)

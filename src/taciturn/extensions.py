@@ -14,8 +14,8 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Never
 
-from taciturn.errors import ConfigError, ExtensionError, TaciturnError
-from taciturn.extras import install_hint, missing_package
+from taciturn.errors import ExtensionError, TaciturnError
+from taciturn.extras import AUDIT, missing_package, not_installed
 
 MECHANISMS, ATTACKS = "taciturn.mechanisms", "taciturn.attacks"
 COMMANDS, FUNCTIONS, RESULTS = "taciturn.commands", "taciturn.functions", "taciturn.results"
@@ -110,18 +110,10 @@ def extension(group: str, name: str, ours: Collection[str]) -> Extension | None:
     return first
 
 
-def function(name: str) -> Callable[..., Any]:
-    """A function from another distribution; a ConfigError names the package to install."""
+def function(name: str, distribution: str = AUDIT) -> Callable[..., Any]:
+    """A function of another distribution; a ConfigError names the one to install."""
     for added in installed(FUNCTIONS):
         if added.name == name:
             loaded: Any = added.load()
             return loaded  # type: ignore[no-any-return]  # whatever the package calls a function
-    raise not_installed(name)
-
-
-def not_installed(name: str) -> ConfigError:
-    """The error for what ``taciturn_audit`` adds, where that is not installed."""
-    return ConfigError(
-        f"{name} is in the distribution taciturn-audit, which is not installed",
-        hint=install_hint("audit"),
-    )
+    raise not_installed(name, distribution)

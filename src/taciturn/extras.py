@@ -1,4 +1,4 @@
-"""Packages that only some commands need, and the extra that brings them.
+"""What only some commands need: other distributions of this project, and packages of an extra.
 
 A party that trains, aligns or predicts needs none of these.
 """
@@ -41,10 +41,36 @@ MODULES = {
 }
 
 
+# Distribution -> its folder in a checkout. The names are not on any index.
+AUDIT, OPS, RISK, PAPER = "taciturn-audit", "taciturn-ops", "taciturn-risk", "taciturn-paper"
+DISTRIBUTIONS = {AUDIT: "audit", OPS: "ops", RISK: "risk", PAPER: "paper"}
+
+
 def install_hint(extra: str) -> str:
     """Command that installs an extra from a checkout: the name is not on any index."""
     distribution = " ./audit" if extra == "audit" else ""
     return f"in a checkout of taciturn: pip install '.[{extra}]'{distribution}"
+
+
+def distribution_hint(distribution: str) -> str:
+    """Command that installs a distribution of this project, from a checkout or from its wheel.
+
+    >>> distribution_hint("taciturn-ops")
+    'in a checkout of taciturn: pip install ./ops; from its wheel: pip install taciturn_ops-*.whl'
+    """
+    wheel = f"{distribution.replace('-', '_')}-*.whl"
+    if distribution == AUDIT:
+        return f"{install_hint('audit')}; from its wheel: pip install {wheel}"
+    folder = DISTRIBUTIONS[distribution]
+    return f"in a checkout of taciturn: pip install ./{folder}; from its wheel: pip install {wheel}"
+
+
+def not_installed(name: str, distribution: str) -> ConfigError:
+    """The error for a name that a distribution brings which is not installed."""
+    return ConfigError(
+        f"{name} is in the distribution {distribution}, which is not installed",
+        hint=distribution_hint(distribution),
+    )
 
 
 def is_installed(package: str) -> bool:

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 import taciturn.transport  # noqa: F401 - before anybody imports grpc: it says which ciphers
-from taciturn.doctor.party import check_certificates
 from taciturn.errors import CertificateError, PeerAbsent, PeerRefused, rendering_errors_as
 from taciturn.party.endpoints import open_endpoint
 from taciturn.party.link import ALIGNMENT
 from taciturn.party.session import PeerSession
 from taciturn.transport.dial import DialEndpoint
 from taciturn.transport.tls import load_credentials
+from taciturn_ops.doctor.party import check_certificates
 from tests.certificates import issue_again
 from tests.expected import refused
 from tests.party.sides import Company

@@ -34,7 +34,9 @@ main()
 NEVER = (
     "taciturn.api",
     "taciturn_audit",
+    "taciturn_ops",
     "taciturn_paper",
+    "taciturn_risk",
     "taciturn.estimator",
     "taciturn.simulation",
     "taciturn.jobs.train.simulation",

@@ -41,13 +41,13 @@ from taciturn.report.terminal import WIDTH, render
 from taciturn.report.training import training_blocks
 from taciturn.results.check import AttackVerdict, CheckFacts, CheckResult
 from taciturn.results.cost_preview import Disclosure, Estimate, Outlook, Refusal
-from taciturn.results.doctor import DoctorResult, Finding
 from taciturn.results.parties import ScoredRow
 from taciturn.results.runs import Runs
 from taciturn_audit.report.audit import audit_blocks
 from taciturn_audit.report.demo import demo_blocks
 from taciturn_audit.report.page import audit_page
 from taciturn_audit.results.runs import DemoResult
+from taciturn_ops.doctor.result import DoctorResult, Finding
 from tests.report.samples import AUDITS, FIGURES, IDENTITY, TRAINING, hybrid, leaking, metrics
 
 EVIL = "[bold]<b>\x1b[31m\u202e"

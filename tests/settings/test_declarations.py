@@ -362,6 +362,8 @@ def test_the_defaults_of_a_partys_file():
 COMMANDS = {
     "taciturn": ("cli", "__main__.py", "faces.py"),
     "taciturn_audit": ("cli.py",),
+    "taciturn_ops": ("certs.py", "init.py"),
+    "taciturn_risk": (),
     # The second runs a command.
     "taciturn_paper": ("cli.py", "wire.py"),
 }

@@ -36,7 +36,7 @@ from taciturn.errors import counted
 from taciturn.numerics.intervals import auc_interval, clopper_pearson
 from taciturn.results.check import AT_RISK, CLEAR, LEAKS, RAN, Level
 from taciturn.results.columns import BobSeat, gain
-from taciturn.results.run_list import Leakage
+from taciturn.results.run_entry import Leakage
 from taciturn_audit.attacks.base import LabelGuess, ModelOnlyControl
 from taciturn_audit.results.audit import (
     REUSED_SEED,

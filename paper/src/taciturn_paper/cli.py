@@ -64,12 +64,13 @@ def reproduce(
     target: Annotated[
         Target,
         typer.Argument(
+            show_choices=False,
             help="all: the whole paper, and which claims hold; table2, table3: its tables; fig-b1, "
             "fig-b2, fig-eps: its figures; leaks: its safety claims, tested; attacks: every "
             "attack on every mechanism and dataset; claims: the epsilon of add and mult; labels: "
             "label-rr against add at the same total; learning: which variants of mult learn; "
             "mult: the attack on its labels, and its AUC with an intercept; recovery: limit of "
-            "sparse recovery."
+            "sparse recovery.",
         ),
     ],
     quick: Annotated[

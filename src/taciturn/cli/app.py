@@ -10,6 +10,7 @@ import typer
 
 from taciturn import extensions
 from taciturn.cli.help import Command
+from taciturn.extras import AUDIT, OPS, PAPER, RISK, not_installed
 
 ABOUT = (
     "Train a logistic regression with a partner without revealing your labels to them, and measure "
@@ -24,46 +25,49 @@ class Entry(NamedTuple):
     group: str
     module: str
     summary: str
+    distribution: str = ""
 
 
 # A command's module is loaded when the command is used: a party that trains loads no other, and
 # the overview loads none.
 ENTRIES = {
-    "demo": Entry(TRY, "", "Train with four protections and attack each of them"),
+    "demo": Entry(TRY, "", "Train with four protections and attack each of them", AUDIT),
     "train": Entry(TRY, "taciturn.cli.simulate", "Simulate a training of both parties here"),
-    "compare": Entry(TRY, "", "Compare protections on your table: model quality, leakage, cost"),
+    "compare": Entry(
+        TRY, "", "Compare protections on your table: model quality, leakage, cost", AUDIT
+    ),
     "study": Entry(TRY, "taciturn.jobs.study.command", "Train one model per combination (grid)"),
-    "init": Entry(PARTIES, "taciturn.cli.init", "Write a settings file for each party"),
-    "certs": Entry(PARTIES, "taciturn.cli.certs", "Create or show trial certificates"),
-    "doctor": Entry(PARTIES, "taciturn.cli.doctor", "Check this machine and a party's file"),
+    "init": Entry(PARTIES, "", "Write a settings file for each party", OPS),
+    "certs": Entry(PARTIES, "", "Create or show trial certificates", OPS),
+    "doctor": Entry(PARTIES, "", "Check this machine and a party's file", OPS),
     "align": Entry(PARTIES, "taciturn.jobs.align.command", "Find the rows that all parties have"),
     "agreement": Entry(
         PARTIES, "taciturn.jobs.agreement.command", "Propose, review and sign an agreement"
     ),
-    "check": Entry(PARTIES, "", "Estimate before training what each side could learn"),
+    "check": Entry(PARTIES, "", "Estimate before training what each side could learn", AUDIT),
     "party": Entry(PARTIES, "taciturn.jobs.train.command", "Train with the peer, or resume"),
     "woe": Entry(PARTIES, "taciturn.jobs.woe.command", "Weight of evidence of Alice's columns"),
-    "ledger": Entry(PARTIES, "taciturn.cli.doctor", "Show the privacy cost of past trainings"),
+    "ledger": Entry(PARTIES, "taciturn.cli.ledger", "Show the privacy cost of past trainings"),
     "predict": Entry(AFTER, "taciturn.jobs.predict.command", "Score new rows with the peer"),
     "serve": Entry(AFTER, "taciturn.jobs.serve.command", "Serve scores on demand over HTTP"),
     "model": Entry(AFTER, "taciturn.cli.model", "Show, report on, select and export models"),
-    "runs": Entry(AFTER, "taciturn.cli.runs", "List and export results written with --out"),
-    "audit": Entry(RESEARCH, "", "Run the attacks on a training or a recorded session"),
-    "reproduce": Entry(RESEARCH, "", "Reproduce the paper's tables and figures"),
-    "bench": Entry(RESEARCH, "", "Benchmark the encryption on the paper's table sizes"),
+    "runs": Entry(AFTER, "", "List and export results written with --out", RISK),
+    "audit": Entry(RESEARCH, "", "Run the attacks on a training or a recorded session", AUDIT),
+    "reproduce": Entry(RESEARCH, "", "Reproduce the paper's tables and figures", PAPER),
+    "bench": Entry(RESEARCH, "", "Benchmark the encryption on the paper's table sizes", PAPER),
 }
 COMMANDS = {name: entry.module for name, entry in ENTRIES.items() if entry.module}
-# What the distribution taciturn-audit adds; where it is not installed, its commands say so.
-_AUDIT = ("audit", "check", "compare", "demo")
+# Commands whose help names the attacks of other packages.
+_ATTACKING = ("audit", "check", "compare")
 
 
 def overview() -> str:
     """The commands by group, without loading any of them."""
     installed = {entry.name: entry for entry in extensions.installed(extensions.COMMANDS)}
     groups: dict[str, list[tuple[str, str]]] = {}
-    for name, (group, module, summary) in ENTRIES.items():
-        if module or name in installed:
-            groups.setdefault(group, []).append((name, summary))
+    for name, known in ENTRIES.items():
+        if known.module or name in installed:
+            groups.setdefault(known.group, []).append((name, known.summary))
     for name, added in installed.items():
         if name not in ENTRIES:
             groups.setdefault("Other packages", []).append((name, added.distribution))
@@ -80,15 +84,18 @@ def overview() -> str:
 
 
 def app_of(*names: str) -> typer.Typer:
-    """The app with these of our commands."""
+    """The app with these of the core's commands."""
     app = _bare()
     for name in names:
-        command = getattr(import_module(COMMANDS[name]), name)
-        if isinstance(command, typer.Typer):
-            app.add_typer(command)
-        else:
-            app.command(cls=Command)(command)
+        _add(app, name, getattr(import_module(COMMANDS[name]), name))
     return app
+
+
+def _add(app: typer.Typer, name: str, command: Any, epilog: str | None = None) -> None:  # noqa: ANN401 - a function or a group
+    if isinstance(command, typer.Typer):
+        app.add_typer(command, name=name)
+    else:
+        app.command(name, cls=Command, epilog=epilog)(command)
 
 
 def _bare() -> typer.Typer:
@@ -109,22 +116,21 @@ def _bare() -> typer.Typer:
 def whole_app() -> typer.Typer:
     """The app with all commands, those of other packages too."""
     app = app_of(*COMMANDS)
-    added = extensions.listed(extensions.ATTACKS)
-    attacks = f"Attacks of other packages: {added}" if added else None
-    others = {entry.name: entry for entry in extensions.installed(extensions.COMMANDS)}
-    for name, entry in others.items():
-        command: Any = entry.load()
-        app.command(name, cls=Command, epilog=attacks if name in _AUDIT[:3] else None)(command)
-    for name in _AUDIT:
-        if name not in others:
-            _refuse_absent(app, name)
+    listed = extensions.listed(extensions.ATTACKS)
+    attacks = f"Attacks of other packages: {listed}" if listed else None
+    added = {entry.name: entry for entry in extensions.installed(extensions.COMMANDS)}
+    for name, entry in added.items():
+        _add(app, name, entry.load(), attacks if name in _ATTACKING else None)
+    for name, known in ENTRIES.items():
+        if known.distribution and name not in added:
+            _refuse_absent(app, name, known.distribution)
     return app
 
 
-def _refuse_absent(app: typer.Typer, name: str) -> None:
+def _refuse_absent(app: typer.Typer, name: str, distribution: str) -> None:
     anything = {"ignore_unknown_options": True, "allow_extra_args": True}
 
     @app.command(name, hidden=True, context_settings=anything)
     def refuse() -> None:
-        """Say how to install the audit."""
-        raise extensions.not_installed(f"the command {name}")
+        """Say which distribution has the command, and how to install it."""
+        raise not_installed(f"the command {name}", distribution)

@@ -1,14 +1,14 @@
 """Exposure of Alice's columns through the scores that a training opens to Bob.
 
 Each opened score is a linear combination of one row of Alice's columns. With several Alices it is
-the sum over all of them, and the bounds apply to their joint columns. A Bob who keeps to the protocol has as many of them
-as the row was scored, with weights that he does not know. That does not protect her columns: with
-whole-table training the scores of a pass are integers of one hidden table times one hidden vector,
-a hidden subset sum problem, and lattice reduction finds the table (Nguyen and Stern 1999; Coron and
-Gini 2020) for up to about twice as many columns as passes, with no known row. Columns of small
-integers are short vectors of that lattice and need fewer passes still. By batches the vectors
-differ from batch to batch; as many scores as she has columns determine her columns up to a
-rotation, at least.
+the sum over all of them, and the bounds apply to their joint columns. A Bob who keeps to the
+protocol has as many of them as the row was scored, with weights that he does not know. That does
+not protect her columns: with whole-table training the scores of a pass are integers of one hidden
+table times one hidden vector, a hidden subset sum problem, and lattice reduction finds the table
+(Nguyen and Stern 1999; Coron and Gini 2020) for up to about twice as many columns as passes, with
+no known row. Columns of small integers are short vectors of that lattice and need fewer passes
+still. By batches the vectors differ from batch to batch; as many scores as she has columns
+determine her columns up to a rotation, at least.
 
 A Bob who deviates chooses the weights, where the mechanism lets him (``steers_weights``), and reads
 columns from each score, as many as its bits hold. Once he has seen some values of a column he knows

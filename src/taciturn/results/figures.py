@@ -14,7 +14,7 @@ from taciturn.numerics.regression_metrics import Added, AddedDeviance, ModelMetr
 from taciturn.privacy.events import Statement
 from taciturn.results.columns import BobSeat
 from taciturn.results.folder import Manifest, ResultFolder
-from taciturn.results.run_list import Leakage, RunEntry
+from taciturn.results.run_entry import Leakage, RunEntry
 from taciturn.results.serialise import Result, record_of
 
 _SHARES = {

@@ -128,9 +128,8 @@ def kinds() -> tuple[type[Result], ...]:
     # Imported here: they show themselves, and a party that writes a folder need not load a report.
     from taciturn.results.check import CheckResult
     from taciturn.results.cost_preview import Estimate
-    from taciturn.results.doctor import DoctorResult, ExposureResult, LedgerResult
+    from taciturn.results.ledger import ExposureResult, LedgerResult
     from taciturn.results.model import ModelList, UsedModel
-    from taciturn.results.run_list import ExportResult, RunList
     from taciturn.results.runs import Runs
 
     added: list[Any] = [kind.load() for kind in extensions.installed(extensions.RESULTS)]
@@ -138,15 +137,12 @@ def kinds() -> tuple[type[Result], ...]:
     return (
         *added,
         Runs,
-        DoctorResult,
         UsedModel,
         ModelList,
         CheckResult,
         LedgerResult,
         ExposureResult,
         Estimate,
-        RunList,
-        ExportResult,
     )
 
 

@@ -20,7 +20,6 @@ from cryptography.hazmat.primitives.serialization import (
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from taciturn.doctor.party import check_agreement
 from taciturn.errors import ConfigError, SignatureError
 from taciturn.jobs.agreement.sign import signature_block
 from taciturn.jobs.base import run_party
@@ -38,7 +37,8 @@ from taciturn.party.agreement_check import (
 from taciturn.party.agreement_file import AgreementFile
 from taciturn.party.config import PartyConfig
 from taciturn.party.credentials import credentials_of
-from taciturn.results.doctor import Level
+from taciturn_ops.doctor.party import check_agreement
+from taciturn_ops.doctor.result import Level
 from tests.certificates import issue_again, renew
 from tests.expected import refused
 from tests.modules import module_of

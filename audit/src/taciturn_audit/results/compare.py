@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from taciturn.results.cost_preview import Estimate
 from taciturn.results.figures import HELD_OUT, cost_values, leakage_values
-from taciturn.results.run_list import Leakage
+from taciturn.results.run_entry import Leakage
 from taciturn.results.serialise import OMITTED, Result, Subject
 from taciturn.results.training import FeatureParty
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from taciturn.results.figures import leakage_values
-from taciturn.results.run_list import Leakage
+from taciturn.results.run_entry import Leakage
 from taciturn.results.serialise import OMITTED, Result, Subject
 from taciturn_audit.results.audit import AttackScore, Control, MessageSeen
 

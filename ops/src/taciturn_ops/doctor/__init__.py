@@ -1,0 +1,1 @@
+"""Checks of a machine and of a party's file; changes nothing."""

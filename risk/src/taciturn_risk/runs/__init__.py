@@ -1,0 +1,1 @@
+"""Lists the result folders of a folder and exports them to MLflow; trains nothing."""

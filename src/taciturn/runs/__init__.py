@@ -1,1 +1,0 @@
-"""List and export the results of a folder; trains nothing."""
