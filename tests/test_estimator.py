@@ -195,7 +195,7 @@ def test_weights_from_labels_are_refused_where_the_ledger_says_that_nothing_is_t
         model.fit(*make_classification(40, random_state=1))
 
 
-@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pl.LazyFrame])
 def test_frames_keep_their_names_and_alices_columns_may_be_named(make):
     X, y = make_classification(80, 4, random_state=2)
     names = ["age", "income", "balance", "years"]

@@ -33,6 +33,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from taciturn import extensions
 from taciturn.arrays import ByteLabels, FloatArray
+from taciturn.data.frames import collected
 from taciturn.data.ids import RowIds
 from taciturn.data.prepare import PrepareSettings, RawData
 from taciturn.data.tables import LabelTable
@@ -334,7 +335,7 @@ class VerticalLogisticRegression(ClassifierMixin, SimulatedModel):  # type: igno
         if unsupported:
             raise TypeError(_refusal(*unsupported))
         try:
-            X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+            X, y = validate_data(self, collected(X), y, dtype=np.float64, ensure_min_samples=2)
         except ValueError as problem:
             if "could not convert" in str(problem):
                 advice = "encode text columns before, with a OneHotEncoder, say"
@@ -352,7 +353,7 @@ class VerticalLogisticRegression(ClassifierMixin, SimulatedModel):  # type: igno
     def decision_function(self, X: Any) -> FloatArray:  # noqa: ANN401, N803, RUF100
         """The score (logit) of each row: above 0 for the second class."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = validate_data(self, collected(X), dtype=np.float64, reset=False)
         scores: FloatArray = X @ self.coef_[0] + self.intercept_[0]
         return scores
 
@@ -385,7 +386,7 @@ class VerticalLogisticRegression(ClassifierMixin, SimulatedModel):  # type: igno
             DataError: The rows or labels are not those of the fit.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = validate_data(self, collected(X), dtype=np.float64, reset=False)
         labels = self._known_classes(column_or_1d(y))
         if len(labels) != len(X):
             raise ValueError(f"there are {len(X)} rows and {len(labels)} labels")

@@ -15,6 +15,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from taciturn.arrays import FloatArray
+from taciturn.data.frames import collected
 from taciturn.data.ids import RowIds
 from taciturn.data.tables import LabelTable
 from taciturn.errors import LabelValueError
@@ -125,7 +126,9 @@ class VerticalRegressor(RegressorMixin, SimulatedModel):  # type: ignore[misc]
             ValueError: The rows or labels are not fit for use.
             TaciturnError: A parameter is not possible.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2, y_numeric=True)
+        X, y = validate_data(
+            self, collected(X), y, dtype=np.float64, ensure_min_samples=2, y_numeric=True
+        )
         labels = self._labels(X, y, sample_weight, exposure)
         self.seed_ = seed_of(self.random_state)
         outcome = self._simulate(self._settings(), self._rows(X, labels))
@@ -135,7 +138,7 @@ class VerticalRegressor(RegressorMixin, SimulatedModel):  # type: ignore[misc]
     def linear_predictor(self, X: Any) -> FloatArray:  # noqa: ANN401, N803, RUF100
         """Linear predictor of each row, without exposure."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = validate_data(self, collected(X), dtype=np.float64, reset=False)
         predictor: FloatArray = X @ self.coef_ + self.intercept_
         return predictor
 
@@ -181,7 +184,7 @@ class VerticalRegressor(RegressorMixin, SimulatedModel):  # type: ignore[misc]
             DataError: The rows or labels are not those of the fit.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = validate_data(self, collected(X), dtype=np.float64, reset=False)
         raw = self._rows(X, self._labels(X, np.asarray(y), sample_weight, exposure))
         return self._audited(raw, self._settings(), canary)
 

@@ -166,6 +166,9 @@ def test_without_them_nothing_has_to_be_accepted_and_nothing_is_charged(tmp_path
     exposed = plan.consent.columns_exposed()
     assert exposed is not None
     assert exposed.scores_per_row == 0
+    # Alice's store records the sums, and no sum of a training that opens none.
+    (recorded,) = plan.score_charge().facts["sums"]
+    assert (recorded["kind"], recorded["numbers"]) == ("study sum", 2)
 
 
 @pytest.mark.slow  # six trainings of mutual

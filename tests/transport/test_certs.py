@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -29,6 +30,16 @@ def test_keys_are_for_their_owner_alone(tmp_path):
     made = make_certificates(tmp_path, ["alice", "bob"])
     for key in [made.authority_key, *(key for _, _, key in made.parties)]:
         assert key.stat().st_mode & 0o777 == 0o600
+
+
+def test_folders_are_not_for_others_to_write_to_whatever_the_umask(tmp_path):
+    before = os.umask(0)
+    try:
+        make_certificates(tmp_path / "new" / "certs", ["alice", "bob"])
+    finally:
+        os.umask(before)
+    for folder in (tmp_path / "new", tmp_path / "new" / "certs"):
+        assert folder.stat().st_mode & 0o777 == 0o755
 
 
 def test_nothing_is_overwritten_and_nothing_half_made_stays(tmp_path):

@@ -114,9 +114,8 @@ def place(folder: Path, name: str, result: Result | None = None, **changes: Any)
     """Writes a result as a command leaves it, in a folder of that name."""
     given = RESULTS[name] if result is None else result
     party = isinstance(given, PartyRun | DryRun)
-    manifest: Manifest = replace(
-        PLAN, kind=given.kind, settings=settings_of(given), private=party, **changes
-    )
+    facts = {"settings": settings_of(given), **changes}
+    manifest: Manifest = replace(PLAN, kind=given.kind, private=party, **facts)
     files = {RESULT: to_json(given.to_dict()).encode()}
     return write_folder(Destination.parse(str(folder / name)), "x", manifest, files)
 

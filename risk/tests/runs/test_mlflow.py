@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from risk.tests.runs.folders import RESULTS, place_all
+from risk.tests.runs.folders import RESULTS, place, place_all
 
 from taciturn.__main__ import run
 from taciturn.errors import ConfigError, PrivacyError
@@ -152,6 +152,19 @@ def test_an_export_is_there_once_with_all_that_the_folder_holds(folder, tmp_path
     assert [(point.step, point.value) for point in curve] == [(1, 0.51), (2, 0.52), (4, 0.54)]
     files = [file.path for file in stored.list_artifacts(bob.info.run_id)]
     assert files == [MANIFEST, RESULT]
+
+
+def test_a_run_on_a_file_of_ones_own_is_sent_to_a_folder(tmp_path, client, capsys):
+    """Its setting ``data`` and the fact ``data/name`` are two files in a folder of MLflow's."""
+    place(tmp_path / "runs", "train", settings={"data": "loans.csv", "mechanism": "none"})
+    line = ["runs", "export", "train", "--folder", str(tmp_path / "runs")]
+    assert run([*line, "--mlflow", str(tmp_path / "store")]) == 0
+    assert "MLFLOW_ALLOW_FILE_STORE" in capsys.readouterr().out
+    stored = client()
+    ident = stored.get_experiment_by_name("taciturn").experiment_id
+    (one,) = stored.search_runs([ident])
+    assert one.data.params["data/file"] == "loans.csv"
+    assert one.data.params["data/name"] == "breast-cancer"
 
 
 def test_several_parts_are_runs_below_one(folder, tmp_path, client):

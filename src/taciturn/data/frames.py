@@ -38,6 +38,11 @@ def is_frame(data: object) -> bool:
     return pandas_frame or isinstance(data, pl.DataFrame | pl.LazyFrame)
 
 
+def collected(data: Any) -> Any:  # noqa: ANN401 - whatever scikit-learn takes
+    """Collect a polars LazyFrame, and return any other data as they are."""
+    return data.collect() if isinstance(data, pl.LazyFrame) else data
+
+
 def as_frame(data: object) -> pl.DataFrame:
     """A polars frame from a pandas or polars one; NaN of pandas becomes null."""
     if isinstance(data, pl.LazyFrame):

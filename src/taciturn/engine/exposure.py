@@ -31,6 +31,8 @@ takes fewer bits still.
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,7 +51,7 @@ from taciturn.protocol.openings import (
 )
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
-from taciturn.results.cost_preview import ColumnExposure
+from taciturn.results.cost_preview import ColumnExposure, OpenedSums
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,26 @@ class OpenedScores:
             return cls(iterations + 1, looks, in_all, 1)
         per_row = agreed.rounds + 1
         return cls(per_row, looks, rows * per_row + held_out * looks, 1)
+
+
+def counted_sums(trainings: Iterable[tuple[Terms, int]]) -> tuple[OpenedSums, ...]:
+    """Return the sums that ``mutual`` trainings open, each given by its terms and its rows.
+
+    Sums with the same noise are one entry.
+    """
+    counts: Counter[tuple[str, int, int]] = Counter()
+    for terms, rows in trainings:
+        if not terms.mechanism.shares_scores:
+            continue
+        passes = terms.agreement.rounds
+        counts.update((kind, rows, passes) for kind in opened_sums(terms, rows))
+        # The sum of a setting counts with its training on all rows.
+        if terms.summed is not None and not terms.summed.fold:
+            counts["study sum", terms.summed.rows, passes] += 1
+    return tuple(
+        OpenedSums(kind=kind, numbers=numbers, rows=rows, passes=passes)
+        for (kind, rows, passes), numbers in counts.items()
+    )
 
 
 def sums_alone(terms: Terms) -> tuple[str, ...]:

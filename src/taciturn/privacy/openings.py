@@ -57,6 +57,8 @@ Unit: TypeAlias = Literal[
 """What a number of an opening is counted per."""
 SumKind: TypeAlias = Literal["change of the loss", "count of scores"]
 """A sum over all rows that a ``mutual`` training opens at its end."""
+RowSumKind: TypeAlias = Literal["change of the loss", "count of scores", "study sum"]
+"""A sum over all rows with noise that is counted in rows."""
 Kind: TypeAlias = Literal[
     "shared ids",
     "sizes",
@@ -133,8 +135,9 @@ class RowNoise:
     def moved_text(self) -> str:
         """By how much one row moves the sum, and through what.
 
-        >>> row_noise("study sum", 8192).moved_text
-        "one row moves it by at most 1 row (the row's capped loss, ..., 16 rows ..."
+        >>> row_noise("count of scores", 8192).moved_text
+        "one row moves it by at most 1 row (whether the row's score is counted), without a bound \
+where scores wrap"
         """
         moved = self.moved
         text = f"one row moves it by at most {_rows(moved.honest)} ({self.moves})"
@@ -142,10 +145,14 @@ class RowNoise:
             text += f", {_rows(moved.chosen)} with a column or label that Bob chose against it"
         return text if moved.wrapped is not None else f"{text}, without a bound where scores wrap"
 
-    def bits_text(self, openings: int = 1) -> str:
-        """Upper bound in bits for a Bob who knows all other rows and chose a column or label."""
-        bits = self.bits(self.moved.chosen, openings)
-        return f"at most {bits:.2g} bits about a row for a Bob who knows all others"
+
+def bits_text(bits: float) -> str:
+    """Upper bound on what opened sums tell a Bob who knows all other rows, in words.
+
+    >>> bits_text(0.0874)
+    'at most 0.087 bits about a row for a Bob who knows all others, if no score wraps'
+    """
+    return f"at most {bits:.2g} bits about a row for a Bob who knows all others, if no score wraps"
 
 
 def _rows(count: float) -> str:
@@ -435,7 +442,7 @@ _STUDY_MOVED = Moved(1.0, 16.0, None)
 
 
 def row_noise(
-    kind: Literal["change of the loss", "count of scores", "study sum"],
+    kind: RowSumKind,
     rows: int,
     passes: int = USUAL_PASSES,
 ) -> RowNoise:

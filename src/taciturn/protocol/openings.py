@@ -19,6 +19,7 @@ from taciturn.privacy.openings import (
     Receiver,
     RowNoise,
     SumKind,
+    bits_text,
     noise_of,
     opens_sums,
     row_noise,
@@ -157,9 +158,8 @@ def sums_text(terms: Terms, rows: int) -> str:
     bits = known_others_bits(terms, rows)
     return (
         f"At the end Bob learns {counted(len(kinds), 'sum')} over all training rows: "
-        f"{texts}. That is at most {bits:.2g} bits about a row for a Bob who knows all "
-        "others; trainings of the same rows add up, and average the noise. It is no differential "
-        "privacy: the model moves with the row too"
+        f"{texts}. That is {bits_text(bits)}; trainings of the same rows add up, and average the "
+        "noise. It is no differential privacy: the model moves with the row too"
     )
 
 

@@ -19,7 +19,7 @@ from taciturn.numerics.regression_metrics import (
 from taciturn.numerics.sorted_scores import COST, GIVEN, YOUDEN, Threshold
 from taciturn.numerics.symmetry import Symmetry
 from taciturn.privacy.events import ExposedColumns, Statement
-from taciturn.privacy.openings import SumKind, row_noise
+from taciturn.privacy.openings import SumKind, bits_text, row_noise
 from taciturn.report.blocks import (
     NO_BREAK,
     Block,
@@ -667,7 +667,8 @@ def opened_sums_facts(
         kind: row_noise(kind, rows, passes) for kind, value in opened.items() if value is not None
     }
     return {
-        f"opened to Bob: {kind}": f"{noise.width_text}; {noise.moved_text}; {noise.bits_text()}"
+        f"opened to Bob: {kind}": f"{noise.width_text}; {noise.moved_text}; "
+        f"{bits_text(noise.bits(noise.moved.chosen))}"
         for kind, noise in noises.items()
     }
 

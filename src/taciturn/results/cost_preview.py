@@ -136,11 +136,26 @@ class LabelStopsAccount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedSums:
+    """``numbers`` sums of one kind over all ``rows`` of trainings of ``passes`` each.
+
+    ``kind`` is that of ``privacy.openings``, which has their noise.
+    """
+
+    kind: str
+    numbers: int
+    rows: int
+    passes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreAccount:
     """What Alice opened to one partner of her rows, over all sessions.
 
     ``models`` is the most different models that have scored one row, ``repetitions`` how often at
-    most they scored one row again, and ``trainings`` the most trainings that had one row.
+    most they scored one row again, and ``trainings`` the most trainings that had one row. ``sums``
+    are those of ``mutual``; ``unrecorded`` counts its sessions of an earlier release, which did not
+    record theirs.
     """
 
     partner: str
@@ -148,6 +163,8 @@ class ScoreAccount:
     models: int
     repetitions: int
     trainings: int
+    sums: tuple[OpenedSums, ...] = ()
+    unrecorded: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -9,8 +10,8 @@ from taciturn.errors import counted
 from taciturn.privacy.openings import (
     SCORE_NOISE,
     SCORE_NOISE_BITS,
-    SumKind,
-    opens_sums,
+    RowSumKind,
+    bits_text,
     row_noise,
 )
 from taciturn.report.blocks import Block, Facts, Heading, Paragraph, Span, Words, table
@@ -19,6 +20,7 @@ from taciturn.report.training import label_epsilon
 from taciturn.results.cost_preview import (
     LabelStopsAccount,
     LedgerAccount,
+    OpenedSums,
     PastExposure,
     ScoreAccount,
 )
@@ -108,18 +110,35 @@ def _sums_facts(account: ScoreAccount) -> dict[str, Words]:
             f"noise of at most 2^-{SCORE_NOISE_BITS} each, which hides the error of encryption to "
             f"within {SCORE_NOISE.distance_text(scores)}"
         )
-    if not account.trainings:
-        return facts
-    if not opens_sums(account.rows):
-        return facts | {"sums, in mutual": "none: nothing is opened of so few training rows"}
-    kinds: tuple[SumKind, ...] = ("change of the loss", "count of scores")
-    noises = {kind: row_noise(kind, account.rows) for kind in kinds}
-    several = counted(account.trainings, "training")
-    return facts | {
-        f"{kind}, in mutual": f"{noise.width_text}; {noise.moved_text}; {several}: "
-        f"{noise.bits_text(account.trainings)}"
-        for kind, noise in noises.items()
+    facts |= {
+        f"{kind}, in mutual": text
+        for kind in _SUM_KINDS
+        if (text := _sums_text(kind, account.sums))
     }
+    if account.unrecorded:
+        sessions = counted(account.unrecorded, "session")
+        facts["sums, in mutual"] = f"not recorded for {sessions} of an earlier release"
+    elif account.trainings and not account.sums:
+        facts["sums, in mutual"] = "none was opened"
+    return facts
+
+
+_SUM_KINDS: tuple[RowSumKind, ...] = ("change of the loss", "count of scores", "study sum")
+
+
+def _sums_text(kind: RowSumKind, opened: Sequence[OpenedSums]) -> str:
+    """Number of sums of a kind, the noise of the most telling one, and the bits of all of them."""
+    noises = [
+        (row_noise(kind, sums.rows, sums.passes), sums.numbers)
+        for sums in opened
+        if sums.kind == kind
+    ]
+    if not noises:
+        return ""
+    bits = sum(noise.bits(noise.moved.chosen, numbers) for noise, numbers in noises)
+    most, _ = max(noises, key=lambda entry: entry[0].bits(entry[0].moved.chosen))
+    numbers = counted(sum(numbers for _, numbers in noises), "number")
+    return f"{numbers}; {most.width_text}; {most.moved_text}; all together {bits_text(bits)}"
 
 
 _EMPTY = "No training was charged yet."

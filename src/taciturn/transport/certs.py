@@ -198,7 +198,9 @@ def _write_new(folder: Path, files: dict[Path, bytes]) -> None:
     """Write every file or none: half a set of certificates is useless."""
     written: list[Path] = []
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        for missing in (*reversed(folder.parents), folder):
+            # Not for others to write to, whatever the umask: they could replace the authority.
+            missing.mkdir(mode=0o755, exist_ok=True)
         for path, content in files.items():
             _write_one(path, content)
             written.append(path)

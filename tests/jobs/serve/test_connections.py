@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import re
 import resource
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -198,6 +199,24 @@ def test_a_caller_that_reads_slowly_has_its_whole_answer(monkeypatch):
         assert len(everything(link)) > size
 
 
+def test_a_reset_while_an_answer_is_written_is_no_error_of_the_service(monkeypatch, caplog):
+    """Between the answer and the end of the stream, where a reset is otherwise not seen."""
+    reset = OSError(errno.ENOTCONN, "Transport endpoint is not connected")
+
+    def write_eof(transport: object) -> None:
+        raise reset
+
+    target = "asyncio.selector_events._SelectorSocketTransport.write_eof"
+    monkeypatch.setattr(target, write_eof)
+    with served(b"refused") as one, closing(connect(port_of(one))) as link:
+        link.sendall(b"POST / HTTP/1.1\r\nHost: it\r\nContent-Length: 9\r\n\r\nhalf")
+        wait_until(lambda: one.server_state.connections)
+        link.shutdown(socket.SHUT_WR)
+        everything(link)
+        wait_until(lambda: not one.server_state.connections)
+    assert caplog.records == []
+
+
 @pytest.mark.slow  # two starts
 def test_a_stop_refuses_requests_that_are_not_complete(folder):
     running = furnish(folder)
@@ -300,3 +319,48 @@ def test_the_memory_of_aborted_connections_comes_back(folder):
         # What allocators keep is kept early.
         assert seen[-1] - seen[3] < 8.0, seen
         assert running.score("p0121").status == 200
+
+
+IDLE_CONNECTIONS = 1300
+
+
+@pytest.mark.slow  # thousands of connections
+def test_idle_connections_without_a_token_do_not_shut_callers_out(folder):
+    """More than may be open at a time, renewed as they are closed; a caller has every answer."""
+    running = furnish(folder)
+    with few_files(), started(running), renewed_connections(running.port) as opened:
+        wait_until(lambda: opened() > 2 * IDLE_CONNECTIONS)
+        statuses = [running.score("p0121").status for _ in range(40)]
+        assert statuses == [200] * 40
+        assert "Traceback" not in running.bob.said()
+
+
+@contextmanager
+def renewed_connections(port: int) -> Iterator[Callable[[], int]]:
+    """Idle connections, each replaced when it is closed; yields how many were opened."""
+    links: list[socket.socket] = []
+    opened, ended = [0], threading.Event()
+
+    def renew() -> None:
+        while not ended.is_set():
+            if len(links) >= IDLE_CONNECTIONS:
+                links.pop(0).close()
+            with suppress(OSError):
+                links.append(connect(port))
+                opened[0] += 1
+            # As many a second as one core of an attacker opens would measure this machine.
+            if opened[0] % 100 == 0:
+                ended.wait(0.02)
+
+    thread = threading.Thread(target=renew)
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(files[0], 4096), files[1]))
+    thread.start()
+    try:
+        yield lambda: opened[0]
+    finally:
+        ended.set()
+        thread.join(HANG)
+        for link in links:
+            link.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, files)

@@ -134,6 +134,39 @@ def test_the_description_is_openapi_and_describes_the_answers(service):
     jsonschema.validate(batch.json, schema_of("/v1/scores", "200"))
 
 
+def test_the_description_accepts_the_requests_that_the_service_does(service):
+    import jsonschema
+
+    description = service.request("GET", "/openapi.json").json
+    schema = {**description["components"]["schemas"]["BatchRequest"]}
+    schema["components"] = description["components"]
+    row = {"id": "p0121"}
+    bodies: list[tuple[dict[str, object], bool]] = [
+        ({"ids": ["p0121"]}, True),
+        ({"ids": ["p0121"], "rows": None}, True),
+        ({"rows": [row]}, True),
+        ({"rows": [row], "ids": None}, True),
+        ({}, False),
+        ({"ids": None, "rows": None}, False),
+        ({"ids": ["p0121"], "rows": [row]}, False),
+        ({"ids": []}, False),
+        ({"rows": []}, False),
+        ({"ids": ["p0121", "p0121"]}, False),
+        ({"ids": [str(number) for number in range(101)]}, False),
+    ]
+    for body, accepted in bodies:
+        valid = jsonschema.Draft202012Validator(schema).is_valid(body)
+        status = service.request("POST", "/v1/scores", body).status
+        assert (valid, status == 200) == (accepted, accepted), body
+
+
+def test_a_method_that_a_path_does_not_take_is_answered_with_those_that_it_does(service):
+    reply = service.request("GET", "/v1/score")
+    assert (reply.status, reply.headers["allow"]) == (405, "POST")
+    reply = service.request("POST", "/healthz")
+    assert {*reply.headers["allow"].split(", ")} == {"GET", "HEAD"}
+
+
 def test_metrics_are_such_as_prometheus_takes(service):
     service.score("p0121")
     text = service.request("GET", "/metrics").text

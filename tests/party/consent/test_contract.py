@@ -195,7 +195,7 @@ def test_the_limit_is_never_exceeded_and_each_partner_has_one(store, name):
 PROGRAM = """
 import sys
 from pathlib import Path
-from taciturn.party.consent import ConsentStore
+from taciturn.party.consent.store import ConsentStore
 from taciturn.errors import BudgetExceeded
 from tests.party.consent.test_contract import MEMBERS
 member, store = MEMBERS[sys.argv[1]], ConsentStore(Path(sys.argv[2]), wait_seconds=60)
@@ -218,7 +218,7 @@ def test_programs_at_the_same_time_never_exceed_a_limit(store, name):
 def test_a_program_that_is_killed_within_a_transaction_has_written_nothing(store):
     program = (
         "import os, sys\nfrom pathlib import Path\n"
-        "from taciturn.party.consent import ConsentStore\n"
+        "from taciturn.party.consent.store import ConsentStore\n"
         "with ConsentStore(Path(sys.argv[1])).writing() as records:\n"
         "    records.account('scores', 'bob').write_entry('session', 'lost', '{}')\n"
         "    os._exit(9)\n"

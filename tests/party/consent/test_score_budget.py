@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -303,6 +304,39 @@ def test_sessions_that_opened_training_scores_are_listed(budget, tmp_path):
     assert two.session == "first"
     # A session that says nothing of itself may have opened some.
     assert other == ExposedSession(partner="carol", session="fourth")
+
+
+def opened(kind: str, numbers: int, rows: int, passes: int) -> dict[str, Any]:
+    return {"kind": kind, "numbers": numbers, "rows": rows, "passes": passes}
+
+
+def test_the_ledger_adds_up_the_sums_that_sessions_opened(budget, tmp_path, capsys):
+    """The noise and the bits are those of each training, whatever else was scored."""
+    path = write_config(tmp_path, "alice", agreement=MECHANISMS["mutual"])
+    change = opened("change of the loss", 1, 9000, 28)
+    study = opened("study sum", 12, 3000, 28)
+    for number, sums in enumerate(([change], [change, opened("change of the loss", 1, 9000, 3)])):
+        budget.charge(charge(0, f"training {number}", mechanism="mutual", sums=sums))
+    budget.charge(charge(0, "study", mechanism="mutual", scores_per_row=0, sums=[study]))
+    (account,) = budget.accounts()
+    assert [(one.kind, one.numbers, one.passes) for one in account.sums] == [
+        ("change of the loss", 2, 28),
+        ("change of the loss", 1, 3),
+        ("study sum", 12, 28),
+    ]
+    assert account.unrecorded == 0
+    assert run(["ledger", str(path)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    # Twice log2(1 + 0.15), and log2(1 + 1) before the passes have settled; and twelve times what a
+    # row gives that moves a sum by 16 rows.
+    figures = re.findall(r"(\d+) numbers?;.*?together at most ([\d.]+) bits", shown)
+    assert figures == [("3", "1.4"), ("12", "1.8")]
+
+
+def test_sums_of_a_session_that_recorded_none_are_named(budget):
+    budget.charge(charge(1, "old", mechanism="mutual", scores_per_row=1))
+    (account,) = budget.accounts()
+    assert (account.sums, account.unrecorded) == ((), 1)
 
 
 @pytest.mark.parametrize(("mechanism", "exposes"), [("sealed", True), ("mutual", False)])

@@ -127,7 +127,8 @@ def test_a_row_is_in_so_many_answers_of_a_service_and_no_more(tmp_path):
 def test_threads_and_processes_together_never_exceed_a_limit(tmp_path):
     program = (
         "import sys\nfrom pathlib import Path\n"
-        "from taciturn.party.consent import ANSWERS, ConsentStore, RowCounter, ServiceBudget\n"
+        "from taciturn.party.consent.service_budget import ANSWERS, RowCounter, ServiceBudget\n"
+        "from taciturn.party.consent.store import ConsentStore\n"
         "budget = ServiceBudget(ConsentStore(Path(sys.argv[1])).open())\n"
         "counters = [RowCounter(ANSWERS, 'bob', 30)]\n"
         "print(sum(budget.spend(counters, ['a'])[0] for _ in range(25)))\n"

@@ -74,7 +74,10 @@ def export(
     names: Annotated[list[str], typer.Argument(metavar="RUN...", help="Runs, by name or path.")],
     mlflow: Annotated[
         str,
-        typer.Option(help="Address of an MLflow server, sqlite:///FILE, or a folder."),
+        typer.Option(
+            help="Address of an MLflow server, sqlite:///FILE, or a folder, which MLflow 3 reads "
+            "only with MLFLOW_ALLOW_FILE_STORE=true."
+        ),
     ],
     experiment: Annotated[
         str, typer.Option(help="Experiment, created if it does not exist.")

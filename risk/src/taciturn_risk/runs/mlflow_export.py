@@ -85,13 +85,18 @@ def _parameters(run_part: Part) -> dict[str, str]:
     data = run_part.manifest.data
     facts = {"rows": data.rows, "held-out rows": data.held_out_rows}
     facts |= {f"columns {side}": count for side, count in data.columns.items()}
-    known = {hyphenated(name): value for name, value in run_part.settings.items()}
+    known = {_parameter_name(name): value for name, value in run_part.settings.items()}
     known |= {f"data/{name}": value for name, value in {"name": data.name, **facts}.items()}
     return {
         name[:MOST_KEY]: str(value)[:MOST_PARAMETER]
         for name, value in known.items()
         if value is not None
     }
+
+
+def _parameter_name(setting: str) -> str:
+    """The parameter of a setting; a folder of MLflow's cannot hold ``data`` and ``data/name``."""
+    return "data/file" if setting == "data" else hyphenated(setting)
 
 
 def _tags(run_part: Part, made: Manifest) -> dict[str, str]:
@@ -123,7 +128,7 @@ def _curves(result: Result) -> Iterator[Point]:
             yield Point(metric_name(f"curve/{name}"), value, step)
 
 
-_USE = "use https://HOST, http://127.0.0.1:5000, sqlite:///FILE or a folder"
+_USE = "use https://HOST, http://127.0.0.1:5000 or sqlite:///FILE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,7 +397,7 @@ def _whole(folder: ResultFolder, first: MlflowRecord) -> MlflowRecord:
 
 
 def _shared(folder: ResultFolder) -> set[str]:
-    settings = {hyphenated(name) for name in folder.manifest.settings}
+    settings = {_parameter_name(name) for name in folder.manifest.settings}
     return settings | {"data/name", "data/rows", "data/held-out rows"}
 
 

@@ -103,9 +103,18 @@ class ExportResult(Result):
             for run in self.exported
         ]
         caption = f"{self.server}, experiment {self.experiment}"
-        return [b.table(("run", "MLflow run", ""), rows, caption=caption, words=range(3))]
+        blocks: list[Block] = [
+            b.table(("run", "MLflow run", ""), rows, caption=caption, words=range(3))
+        ]
+        if "://" not in self.server or self.server.startswith("file:"):
+            blocks.append(b.Paragraph(b.coded(_FOLDER_OF_MLFLOW)))
+        return blocks
 
 
+_FOLDER_OF_MLFLOW = (
+    "MLflow 3 reads this folder only with MLFLOW_ALLOW_FILE_STORE=true in its environment; a "
+    "server or sqlite:///FILE needs no such line."
+)
 LEAK = "▲"
 CHECK = "check"
 READING = (

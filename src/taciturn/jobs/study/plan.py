@@ -378,7 +378,9 @@ class StudyPlan(TrainingPlan):
         ]
         if held_out is not None:
             rows.append((held_out.ids, opened_rows_of(self.trainings, None, model)))
-        return Charge(tuple(rows), session, opening_facts(self.terms, self.scores))
+        trainings = ((model.terms, model.rows) for model in self.models)
+        facts = opening_facts(self.terms.agreement.mechanism, self.scores, trainings)
+        return Charge(tuple(rows), session, facts)
 
     def ledger(self) -> Ledger:
         """Bob's ledger after all trainings, of one representative row for each fold."""

@@ -44,7 +44,7 @@ def party(
         bool,
         typer.Option(
             "--begin-anyway",
-            help="Bob: begin although this side has stopped three times because of its labels, and "
+            help="Bob: begin although this side has stopped twice because of its labels, and "
             "count anew.",
         ),
     ] = False,

@@ -157,7 +157,9 @@ class TrainingPlan(TrainingInputs):
         rows = [(self.tables.train.ids, train)]
         if held_out is not None:
             rows.append((held_out.ids, scored))
-        return Charge(tuple(rows), session, opening_facts(self.terms, opened))
+        trainings = ((self.terms, self.tables.train.rows),)
+        facts = opening_facts(self.terms.agreement.mechanism, opened, trainings)
+        return Charge(tuple(rows), session, facts)
 
     def held_out_charge(self, session: str = "") -> ScoreCharge | None:
         """The part of the charge that Alice may withhold; None where there is none."""

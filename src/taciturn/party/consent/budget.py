@@ -20,7 +20,8 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -30,7 +31,7 @@ import numpy as np
 
 from taciturn.data.ids import RowIds
 from taciturn.engine.callbacks import Announce, noop
-from taciturn.engine.exposure import OpenedScores
+from taciturn.engine.exposure import OpenedScores, counted_sums
 from taciturn.errors import BudgetExceeded
 from taciturn.files import canonical_json
 from taciturn.party.config import PartyConfig
@@ -46,7 +47,7 @@ from taciturn.party.consent.scored_rows import (
 )
 from taciturn.party.consent.store import ConsentStore
 from taciturn.protocol.terms import Terms
-from taciturn.results.cost_preview import ExposedSession, ScoreAccount
+from taciturn.results.cost_preview import ExposedSession, OpenedSums, ScoreAccount
 from taciturn.setting_syntax import Hint
 
 SESSION = "session"
@@ -187,12 +188,21 @@ def default_models(columns: int) -> int:
     return max(_LEAST_MODELS, columns // _COLUMNS_PER_MODEL)
 
 
-def opening_facts(terms: Terms, opened: OpenedScores) -> dict[str, Any]:
-    """Record of a training or study: its mechanism, and the most scores of one training row."""
+_SUMS = "sums"
+
+
+def opening_facts(
+    mechanism: str, opened: OpenedScores, trainings: Iterable[tuple[Terms, int]]
+) -> dict[str, Any]:
+    """Record of a training or study: the most scores of one training row, and the opened sums.
+
+    ``trainings`` are given by their terms and rows.
+    """
     return {
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "mechanism": terms.agreement.mechanism,
+        "mechanism": mechanism,
         "scores_per_row": opened.per_row,
+        _SUMS: [asdict(sums) for sums in counted_sums(trainings)],
     }
 
 
@@ -260,19 +270,25 @@ class ScoreBudget(RowBudget[RowOpening]):
         """The sessions, with any partner, that opened scores of training rows, the oldest first."""
         with self.store.reading() as records:
             listed = [
-                ExposedSession(partner=account.name, session=session, **json.loads(facts))
+                (account.name, session, facts)
                 for account in records.accounts(self.namespace.name)
-                for session, facts in account.entries(SESSION).items()
+                for session, facts in _facts_of(account).items()
             ]
-        return tuple(session for session in listed if session.scores_per_row != 0)
+        exposed = (
+            ExposedSession(
+                partner=partner,
+                session=session,
+                **{name: value for name, value in facts.items() if name != _SUMS},
+            )
+            for partner, session, facts in listed
+        )
+        return tuple(session for session in exposed if session.scores_per_row != 0)
 
     def accounts(self) -> tuple[ScoreAccount, ...]:
         """What was opened to each partner."""
         with self.store.reading() as records:
             return tuple(
-                ScoreAccount(
-                    partner=account.name, **asdict(ScoredRows(records, account.name).largest())
-                )
+                _score_account(account, ScoredRows(records, account.name).largest())
                 for account in records.accounts(self.namespace.name)
             )
 
@@ -317,6 +333,29 @@ class ScoreBudget(RowBudget[RowOpening]):
             rows = f" for {over:,} of {len(before):,} rows"
             most, then = int(before[beyond].max()), int(after[beyond].max())
             raise namespace.exceeded(self.partner, most, then, limit, rows)
+
+
+def _facts_of(account: Account) -> dict[str, dict[str, Any]]:
+    """The recorded facts of an account's sessions."""
+    return {session: json.loads(facts) for session, facts in account.entries(SESSION).items()}
+
+
+def _score_account(account: Account, largest: LargestCounts) -> ScoreAccount:
+    sessions = _facts_of(account).values()
+    counts: Counter[tuple[str, int, int]] = Counter()
+    for sums in (OpenedSums(**one) for facts in sessions for one in facts.get(_SUMS, ())):
+        counts[sums.kind, sums.rows, sums.passes] += sums.numbers
+    return ScoreAccount(
+        partner=account.name,
+        **asdict(largest),
+        sums=tuple(
+            OpenedSums(kind=kind, numbers=numbers, rows=rows, passes=passes)
+            for (kind, rows, passes), numbers in counts.items()
+        ),
+        unrecorded=sum(
+            facts.get("mechanism") == "mutual" and _SUMS not in facts for facts in sessions
+        ),
+    )
 
 
 _REPETITIONS = Namespace(REPETITIONS, "repeated scores of a row", "repetitions_per_row")

@@ -3,9 +3,9 @@
 A partner who chooses the rows learns something about their labels where Bob's side does not begin
 because of them, and where it does: with a rule that asks for twenty labels of each class, fourteen
 sessions find a set of rows that is one short, and then each session tells a label. The message is
-the same for every cause (``party.session``), and the stops are counted: from the third one on Bob's
-side does not begin with this partner, whatever its labels are, until Bob's own command clears the
-count.
+the same for every cause (``party.session``), and the stops are counted: after two, Bob's side does
+not begin with this partner, whatever its labels are, until Bob's own command clears the count. So
+the third stop needs his command.
 
 **Guarantee.** A stop is on the disk before the partner is told that this side does not begin.
 
@@ -25,7 +25,7 @@ from taciturn.party.consent.store import ConsentStore
 from taciturn.results.cost_preview import LabelStopsAccount
 from taciturn.setting_syntax import Hint
 
-MOST_STOPS = 3
+MOST_STOPS = 2
 """So many stops, and Bob's side does not begin with this partner until his command."""
 
 _NAMESPACE, _KIND, _SINCE, _IN_ALL = "label-stops", "stops", "since", "in all"

@@ -23,6 +23,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from taciturn.engine.callbacks import noop
 from taciturn.errors import OutputError
 from taciturn.jobs.serve.batcher import BUCKETS, BatcherStats, Histogram
 from taciturn.jobs.serve.http.callers import Caller, Callers
@@ -146,6 +147,7 @@ def openapi(max_rows_per_request: int, means: bool = False) -> dict[str, Any]:
             "schemas": {
                 **_schemas(RowRequest),
                 **_schemas(BatchRequest),
+                "BatchRequest": _batch_schema(max_rows_per_request),
                 "Score": _MEAN if means else _SCORE,
                 "Error": _ERROR,
                 "RefusedRow": {
@@ -229,6 +231,20 @@ def _schemas(kind: Any) -> dict[str, Any]:  # noqa: ANN401 - a pydantic model
     return {**schema.pop("$defs", {}), kind.__name__: schema}
 
 
+def _batch_schema(most: int) -> dict[str, Any]:
+    """``BatchRequest`` with what its types do not say: one of two lists, and how long it is."""
+    schema: dict[str, Any] = _schemas(BatchRequest)["BatchRequest"]
+    for field_schema in schema["properties"].values():
+        rows, _ = field_schema["anyOf"]
+        rows.update(minItems=1, maxItems=most, uniqueItems=True)
+    given, absent = {"type": "array"}, {"type": "null"}
+    alternatives = [
+        {"required": [one], "properties": {one: given, other: absent}}
+        for one, other in (("ids", "rows"), ("rows", "ids"))
+    ]
+    return {**schema, "oneOf": alternatives}
+
+
 def _to(name: str) -> dict[str, str]:
     return {"$ref": _REFERENCE.format(model=name)}
 
@@ -281,6 +297,8 @@ class ScoringApp:
     ) -> None:
         self._scorer, self.callers, self._about, self._log = scorer, callers, about, log
         self.figures = ServiceFigures()
+        # Told the host and port of each request that shows who asks; a server sets it.
+        self.authenticated: Callable[[tuple[str, int]], None] = noop
         self._reading: set[asyncio.Timeout] = set()
         self._session = str(about["model"])
         paths: dict[str, tuple[str, Handler]] = {
@@ -370,6 +388,8 @@ class ScoringApp:
     def _authenticated(self, handler: Handler) -> Handler:
         async def handle(request: Request) -> Response:
             request.state.caller = self._caller(request)
+            if client := request.scope.get("client"):
+                self.authenticated(client)
             return await handler(request)
 
         return handle
@@ -476,7 +496,10 @@ class ScoringApp:
         status = getattr(problem, "status_code", 404)
         code = "wrong-method" if status == 405 else "not-found"
         self.figures.requests[status] += 1
-        return refused(Refusal(code))
+        response = refused(Refusal(code))
+        # The methods of the path, which RFC 9110 requires of a 405.
+        response.headers.update(getattr(problem, "headers", None) or {})
+        return response
 
 
 def refused(refusal: Refusal, number: str | None = None) -> Response:

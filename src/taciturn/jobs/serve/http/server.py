@@ -18,6 +18,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from taciturn.errors import CertificateError, ConfigError
 from taciturn.files import is_private
 from taciturn.jobs.serve.http.app import CERTIFICATE_NAMES, ScoringApp, refused
+from taciturn.jobs.serve.http.listener import LimitedListener
 from taciturn.jobs.serve.http.requests import Refusal
 from taciturn.party.config import PartyConfig
 from taciturn.setting_syntax import Hint
@@ -218,7 +219,9 @@ class _BoundedProtocol(HttpToolsProtocol):
         # The caller may still be sending: data is read and dropped until it ends, or the time does.
         self._closing_bytes = 0
         if self._socket.can_write_eof():
-            self._socket.write_eof()
+            # A caller may have reset the connection since the answer was written.
+            with contextlib.suppress(OSError):
+                self._socket.write_eof()
         self.flow.resume_reading()
 
 
@@ -240,7 +243,7 @@ class _Server(uvicorn.Server):
         yield
 
 
-def listening_socket(config: PartyConfig) -> socket.socket:
+def listening_socket(config: PartyConfig) -> LimitedListener:
     """A socket at the address of the file; nothing beyond this machine without TLS."""
     serve = config.serve
     check_address(serve.address, where=f"{config.where}, [serve] address", any_port=True)
@@ -255,8 +258,7 @@ def listening_socket(config: PartyConfig) -> socket.socket:
         )
     host, port = split_address(serve.address)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # By its protocol asyncio knows that small writes must not wait.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener = LimitedListener(family, most_open=MOST_CONNECTIONS)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         # Those of its connections, too.
@@ -340,8 +342,9 @@ def server_settings(app: ASGI, context: ssl.SSLContext | None) -> uvicorn.Config
     return settings
 
 
-def run_server(app: ScoringApp, listener: socket.socket, context: ssl.SSLContext | None) -> None:
+def run_server(app: ScoringApp, listener: LimitedListener, context: ssl.SSLContext | None) -> None:
     """Serve until the process is asked to end, and answer the requests under way."""
+    app.authenticated = listener.authenticated
     server = _Server(server_settings(app, context))
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     # As many open files as the system lets it have: 1,024 are usual, and too few.
