@@ -13,8 +13,6 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from taciturn.errors import ConfigError, SignatureError
-from taciturn.jobs.agreement.propose import proposal_text, propose
-from taciturn.jobs.agreement.sign import signature_block, signed
 from taciturn.party.agreement_check import day, statement
 from taciturn.party.agreement_file import AgreementFile, Signature
 from taciturn.party.config import PartyConfig
@@ -22,6 +20,8 @@ from taciturn.party.credentials import signer
 from taciturn.party.tables import load_tables
 from taciturn.transport.certs import make_certificates
 from taciturn.transport.tls import Credentials, load_credentials
+from taciturn_ops.agreement.propose import proposal_text, propose
+from taciturn_ops.agreement.sign import signature_block, signed
 from tests.certificates import issue_again
 from tests.party.sides import NEWTON, write_config, write_tables
 

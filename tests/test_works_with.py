@@ -10,12 +10,12 @@ import pytest
 
 import taciturn
 from taciturn.errors import ConfigError
-from taciturn.model.onnx import own_to_onnx, whole_to_onnx
 from taciturn.model.whole import own_part, whole_model
 from taciturn.party.config import PartyConfig
 from taciturn.privacy.registry import MECHANISMS
 from taciturn.privacy.solvers import resolved
 from taciturn.settings.schema import Settings
+from taciturn_risk.onnx import own_to_onnx, whole_to_onnx
 from tests.expected import refused
 from tests.jobs.predict.test_sides import shares, trained
 from tests.party.sides import MECHANISMS as AGREEMENTS

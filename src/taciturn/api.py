@@ -17,7 +17,8 @@ import polars as pl
 from taciturn.arrays import FloatArray
 from taciturn.engine.callbacks import Callbacks, Observer, ReportProgress, noop
 from taciturn.errors import ConfigError
-from taciturn.jobs.scorecard.result import ModelReport
+from taciturn.extensions import function
+from taciturn.extras import RISK
 from taciturn.jobs.study.result import SimulatedStudy
 from taciturn.jobs.train.simulation import Outcome, raise_if_diverged, simulate_training
 from taciturn.jobs.train.simulation import estimate as calibrate
@@ -72,7 +73,7 @@ class TrainResult:
         costs: tuple[float, float] | None = None,
         bands: int = 10,
         points: tuple[float, float, float] = (600.0, 50.0, 20.0),
-    ) -> ModelReport:
+    ) -> Any:  # noqa: ANN401 - the report's type is its distribution's
         """Model report of the first seed, with exact standard errors.
 
         Args:
@@ -87,13 +88,10 @@ class TrainResult:
         >>> [(rows.name, rows.metrics.rows) for rows in result.model_report().judged]
         [('training', 455), ('held-out', 114)]
         """
-        from taciturn.jobs.scorecard.build import ReportRequest, simulated_report
-        from taciturn.numerics.scorecard import Scale
-        from taciturn.numerics.sorted_scores import Costs
-
-        known, scale = None if costs is None else Costs(*costs), Scale(*points)
-        request = ReportRequest(costs=known, bands=bands, scale=scale)
-        return simulated_report(self.outcomes[0], request)
+        # The distribution that has the report registers the function; the core imports none.
+        return function("simulated_report", RISK)(
+            self.outcomes[0], costs=costs, bands=bands, points=points
+        )
 
     def __repr__(self) -> str:
         first, test = self.runs.first, self.runs.means.test

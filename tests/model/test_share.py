@@ -21,11 +21,11 @@ from taciturn.data.rules import NumericRule
 from taciturn.data.user_table import DEFAULTS
 from taciturn.errors import FileError, OutputError
 from taciturn.files import canonical_json, write_private
-from taciturn.jobs.scorecard.card import card
-from taciturn.model.onnx import own_to_onnx
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import own_part
 from taciturn.version import __version__
+from taciturn_risk.onnx import own_to_onnx
+from taciturn_risk.scorecard.card import card
 from tests.expected import refused
 
 FRAME = pl.DataFrame({"age": [31.0, 44.0, 58.0, 20.0], "town": ["A", "B", "A", "C"]})

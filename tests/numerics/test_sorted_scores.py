@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from sklearn import metrics as oracle
 
 from taciturn.errors import ConfigError
-from taciturn.numerics.bands import Bands
 from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.metrics import ks
 from taciturn.numerics.sorted_scores import (
@@ -25,6 +24,7 @@ from taciturn.numerics.sorted_scores import (
     ks_point,
     roc_points,
 )
+from taciturn_risk.scorecard.bands import Bands
 from tests.expected import refused
 
 # Few distinct scores, so that there are ties.

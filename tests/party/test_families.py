@@ -13,17 +13,17 @@ import taciturn
 from taciturn.errors import ConfigError
 from taciturn.families.registry import FAMILIES
 from taciturn.jobs.predict.job import PredictJob
-from taciturn.jobs.scorecard.build import ReportRequest
-from taciturn.jobs.scorecard.card import card as model_card
-from taciturn.jobs.scorecard.party import party_report
 from taciturn.jobs.train.result import PartyRun
-from taciturn.model.onnx import whole_to_onnx
 from taciturn.model.scores_file import StoredScores, scores_path
 from taciturn.model.share import ModelShare
-from taciturn.model.sklearn import to_sklearn
 from taciturn.model.whole import whole_model
 from taciturn.numerics.regression_metrics import RegressionMetrics
 from taciturn.party.config import PartyConfig
+from taciturn_risk.onnx import whole_to_onnx
+from taciturn_risk.scorecard.build import ReportRequest
+from taciturn_risk.scorecard.card import card as model_card
+from taciturn_risk.scorecard.party import party_report
+from taciturn_risk.sklearn import to_sklearn
 from tests.expected import refused
 from tests.party.sides import run_both, run_jobs, write_config
 

@@ -40,8 +40,6 @@ NEVER = (
     "taciturn.estimator",
     "taciturn.simulation",
     "taciturn.jobs.train.simulation",
-    "taciturn.jobs.agreement",
-    "taciturn.jobs.scorecard",
     # Without --watch.
     "taciturn.dashboard",
     # Where the engine is local.

@@ -27,10 +27,12 @@ from taciturn.errors import (
     TaciturnError,
     TransportError,
 )
+from taciturn.jobs.base import run_party
+from taciturn.jobs.predict.job import PredictJob
 from taciturn.jobs.train.command import forget_label_stops
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.label_stops import MOST_STOPS, LabelStops
-from taciturn.party.link import VERSION
+from taciturn.party.link import DRY_RUN, PREDICTION, TRAINING, VERSION
 from tests.expected import refused
 from tests.party.sides import (
     MECHANISMS,
@@ -45,7 +47,6 @@ from tests.party.studies import write_study
 from tests.party.wires import Wire
 from tests.waiting import HANG
 
-TRAINING, DRY_RUN = 1, 2
 # Only where a side tells nothing, which is a failure.
 LONG_ENOUGH = 5.0
 Change = Callable[[Path], object]
@@ -59,12 +60,21 @@ def dry_run(party: Party) -> Any:
     return party.dry_run()
 
 
+def prediction(party: Party) -> Any:
+    config = party.config
+    job = PredictJob(config.path(config.output.model), config.path(f"{config.role}.csv"))
+    return run_party(job, config, party.callbacks, party.endpoint)
+
+
+PURPOSES: Mapping[Any, int] = {training: TRAINING, dry_run: DRY_RUN, prediction: PREDICTION}
+
+
 def ended(
     folder: Path, role: str, act: Callable[[Party], Any] = training
 ) -> tuple[BaseException | None, list[bytes]]:
     """How a side ends, and what a peer receives that opens a link and then only listens."""
     wire, frames = Wire(), list[bytes]()
-    purpose = TRAINING if act is training else DRY_RUN
+    purpose = PURPOSES[act]
     opening = struct.pack("<BBB16s16sQ16s", 1, VERSION, purpose, b"p" * 16, bytes(16), 0, b"d" * 16)
 
     def listen() -> None:
@@ -269,6 +279,24 @@ def test_a_side_that_does_not_begin_tells_its_peer_nothing_but_that(folder, name
     end, frames = ended(folder, way.role, act)
     assert type(end) is way.error, end
     assert frames == [SAME[way.role]]
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        (lambda role: remove(role), FileError),
+        (lambda role: lambda folder: (folder / f"{role}.model.json").unlink(), FileError),
+        (lambda role: output(role, log=NO_FOLDER), OutputError),
+    ],
+    ids=["no table", "no model", "no room for the log"],
+)
+def test_a_prediction_that_does_not_begin_tells_no_more(folder, role, change, error):
+    run_both(folder).records  # noqa: B018 - raises where a side failed
+    change(role)(folder)
+    end, frames = ended(folder, role, prediction)
+    assert type(end) is error, end
+    assert frames == [SAME[role]]
 
 
 def test_the_peers_error_says_that_it_is_not_told_why_and_whom_to_ask(folder):

@@ -11,7 +11,6 @@ import pytest
 
 from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import RemoteProtocolError
-from taciturn.jobs.scorecard.card import card
 from taciturn.jobs.train.report import party_blocks
 from taciturn.model.share import ModelShare
 from taciturn.party.config import PartyConfig
@@ -26,6 +25,7 @@ from taciturn.protocol.observations import QualityTold, Signal
 from taciturn.rng import KeyedEntropy
 from taciturn_audit.recording import RecordedSession
 from taciturn_audit.views.alice_view import AliceView
+from taciturn_risk.scorecard.card import card
 from tests.expected import refused
 from tests.party.sides import (
     MECHANISMS,

@@ -27,8 +27,6 @@ from taciturn.jobs.align.job import AlignJob
 from taciturn.jobs.base import run_party
 from taciturn.jobs.resumable import ResumableSide
 from taciturn.jobs.train.job import TrainJob, TrainSide
-from taciturn.model.onnx import own_to_onnx, whole_to_onnx
-from taciturn.model.sklearn import to_sklearn
 from taciturn.model.whole import own_part
 from taciturn.numerics.convergence import UNMEASURED
 from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
@@ -49,6 +47,8 @@ from taciturn.protocol.messages import (
 )
 from taciturn.rng import KeyedEntropy
 from taciturn.transport.channel import Endpoints
+from taciturn_risk.onnx import own_to_onnx, whole_to_onnx
+from taciturn_risk.sklearn import to_sklearn
 from tests.expected import refused
 from tests.modules import module_of
 from tests.party.hosts import Side, all_end, all_run, processes

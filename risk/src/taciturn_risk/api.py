@@ -3,9 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from taciturn.extras import explained
 from taciturn_risk.runs.collection import RunFilter, collect
 from taciturn_risk.runs.result import RunList
+
+if TYPE_CHECKING:
+    from taciturn.jobs.train.simulation import Outcome
+    from taciturn_risk.scorecard.result import ModelReport
+
+
+def simulated_report(
+    outcome: Outcome,
+    *,
+    costs: tuple[float, float] | None = None,
+    bands: int = 10,
+    points: tuple[float, float, float] = (600.0, 50.0, 20.0),
+) -> ModelReport:
+    """Model report of a simulated training, as ``TrainResult.model_report`` returns it."""
+    with explained():
+        from taciturn.numerics.sorted_scores import Costs
+        from taciturn_risk.scorecard.build import ReportRequest
+        from taciturn_risk.scorecard.build import simulated_report as built
+        from taciturn_risk.scorecard.points import Scale
+
+        known, scale = None if costs is None else Costs(*costs), Scale(*points)
+        return built(outcome, ReportRequest(costs=known, bands=bands, scale=scale))
 
 
 def runs(

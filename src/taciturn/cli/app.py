@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import typer
 
@@ -41,9 +42,7 @@ ENTRIES = {
     "certs": Entry(PARTIES, "", "Create or show trial certificates", OPS),
     "doctor": Entry(PARTIES, "", "Check this machine and a party's file", OPS),
     "align": Entry(PARTIES, "taciturn.jobs.align.command", "Find the rows that all parties have"),
-    "agreement": Entry(
-        PARTIES, "taciturn.jobs.agreement.command", "Propose, review and sign an agreement"
-    ),
+    "agreement": Entry(PARTIES, "", "Propose, review and sign an agreement", OPS),
     "check": Entry(PARTIES, "", "Estimate before training what each side could learn", AUDIT),
     "party": Entry(PARTIES, "taciturn.jobs.train.command", "Train with the peer, or resume"),
     "woe": Entry(PARTIES, "taciturn.jobs.woe.command", "Weight of evidence of Alice's columns"),
@@ -56,6 +55,8 @@ ENTRIES = {
     "reproduce": Entry(RESEARCH, "", "Reproduce the paper's tables and figures", PAPER),
     "bench": Entry(RESEARCH, "", "Benchmark the encryption on the paper's table sizes", PAPER),
 }
+# Commands of a group of the core that another distribution brings, as the entry point GROUP.NAME.
+SUBCOMMANDS = {"model": {"show": RISK, "report": RISK, "export": RISK}}
 COMMANDS = {name: entry.module for name, entry in ENTRIES.items() if entry.module}
 # Commands whose help names the attacks of other packages.
 _ATTACKING = ("audit", "check", "compare")
@@ -69,7 +70,7 @@ def overview() -> str:
         if known.module or name in installed:
             groups.setdefault(known.group, []).append((name, known.summary))
     for name, added in installed.items():
-        if name not in ENTRIES:
+        if name.partition(".")[0] not in ENTRIES:
             groups.setdefault("Other packages", []).append((name, added.distribution))
     formatter = typer.Context(typer.main.get_command(_bare())).make_formatter()
     formatter.write_usage("taciturn", "COMMAND [OPTIONS]")
@@ -93,9 +94,23 @@ def app_of(*names: str) -> typer.Typer:
 
 def _add(app: typer.Typer, name: str, command: Any, epilog: str | None = None) -> None:  # noqa: ANN401 - a function or a group
     if isinstance(command, typer.Typer):
+        _complete(command, name)
         app.add_typer(command, name=name)
     else:
         app.command(name, cls=Command, epilog=epilog)(command)
+
+
+def _complete(group: typer.Typer, name: str) -> None:
+    """Add to a group the commands that other distributions bring, once."""
+    there = {command.name for command in group.registered_commands}
+    added = {entry.name: entry for entry in extensions.installed(extensions.COMMANDS)}
+    for full, entry in added.items():
+        above, _, below = full.partition(".")
+        if above == name and below and below not in there:
+            group.command(below, cls=Command)(cast("Callable[..., None]", entry.load()))
+    for below, distribution in SUBCOMMANDS.get(name, {}).items():
+        if f"{name}.{below}" not in added and below not in there:
+            _refuse_absent(group, below, distribution, f"{name} {below}")
 
 
 def _bare() -> typer.Typer:
@@ -120,17 +135,18 @@ def whole_app() -> typer.Typer:
     attacks = f"Attacks of other packages: {listed}" if listed else None
     added = {entry.name: entry for entry in extensions.installed(extensions.COMMANDS)}
     for name, entry in added.items():
-        _add(app, name, entry.load(), attacks if name in _ATTACKING else None)
+        if "." not in name:
+            _add(app, name, entry.load(), attacks if name in _ATTACKING else None)
     for name, known in ENTRIES.items():
         if known.distribution and name not in added:
             _refuse_absent(app, name, known.distribution)
     return app
 
 
-def _refuse_absent(app: typer.Typer, name: str, distribution: str) -> None:
+def _refuse_absent(app: typer.Typer, name: str, distribution: str, full: str = "") -> None:
     anything = {"ignore_unknown_options": True, "allow_extra_args": True}
 
     @app.command(name, hidden=True, context_settings=anything)
     def refuse() -> None:
         """Say which distribution has the command, and how to install it."""
-        raise not_installed(f"the command {name}", distribution)
+        raise not_installed(f"the command {full or name}", distribution)

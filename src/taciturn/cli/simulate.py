@@ -11,6 +11,8 @@ from taciturn.cli.console import Json, Verbose
 from taciturn.cli.dashboard import Watch, WatchPort, watched_bar
 from taciturn.cli.options import with_settings
 from taciturn.cli.output import Out, asked, finish, plan_output, simulation_provenance
+from taciturn.extensions import function
+from taciturn.extras import RISK
 from taciturn.files import require_writable
 from taciturn.output_paths import PathUse
 
@@ -46,16 +48,17 @@ def train(
     taciturn train --dataset breast-cancer --model-report model.html
     """
     from taciturn import api
-    from taciturn.jobs.scorecard.command import write_model_page
     from taciturn.report.training import training_summary
     from taciturn.results.parties import LedgerPlanned
 
     plan = plan_output(out)
     require_writable(model_report)
+    # Before the training: where the distribution is absent, nothing is computed in vain.
+    write_page = None if model_report is None else function("write_model_page", RISK)
     with watched_bar("train", watch, watch_port, asked(settings)) as meter:
         result = api.train(observe=meter.observe, **settings)
         meter.publish(LedgerPlanned(result.runs.first.ledger, settings.get("budget")))
     brief = None if verbose else lambda: training_summary(result.runs)
     finish(plan, result.runs, json, lambda: simulation_provenance(settings), brief)
-    if model_report is not None:
-        write_model_page(result.model_report(), model_report)
+    if write_page is not None:
+        write_page(result.model_report(), model_report)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from taciturn.engine.callbacks import SILENT, Callbacks, Observer, Publish, noop
 from taciturn.errors import TaciturnError
+from taciturn.files import require_writable
 from taciturn.parallel import one_thread
 from taciturn.party.agreement_check import peer_fingerprints
 from taciturn.party.config import PartyConfig
@@ -203,7 +204,13 @@ class Job(ABC, Generic[R]):
         """Purpose that both parties state when they connect (``party.link``)."""
 
     def check_files(self, config: PartyConfig) -> None:
-        """Raise where this side could not write what the job leaves; called before all else."""
+        """Raise where this side could not write what the job leaves; called before all else.
+
+        The log too: a side that first fails to write it when the link is open ends a step later
+        than one that fails for another reason, which tells the peer so.
+        """
+        if config.output.log is not None:
+            require_writable(config.path(config.output.log))
 
     @abstractmethod
     def prepare(self, config: PartyConfig) -> PreparedSide[R]:

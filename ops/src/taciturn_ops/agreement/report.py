@@ -11,7 +11,6 @@ from collections.abc import Mapping
 
 from taciturn.errors import counted
 from taciturn.extras import install_hint
-from taciturn.jobs.agreement.result import AgreementRecord, Review, SideRecord, SignedAgreement
 from taciturn.report import blocks as b
 from taciturn.report.argument import SIGNED, argument
 from taciturn.report.formatting import (
@@ -37,6 +36,7 @@ from taciturn.results.check import (
     verdict_rows,
 )
 from taciturn.results.columns import rehearsal_blocks
+from taciturn_ops.agreement.result import AgreementRecord, Review, SideRecord, SignedAgreement
 
 _ORDER: tuple[Level, ...] = (LEAKS, AT_RISK, CLEAR)
 _ANSWERS: dict[Level, b.Words] = {

@@ -16,7 +16,6 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from taciturn.errors import BudgetExceeded, OutputError, SignatureError, TaciturnError
 from taciturn.files import exclusive_lock, reporting_write_errors, write_private
-from taciturn.jobs.agreement.result import AgreementRecord, OpenedSum, SideRecord, SignedAgreement
 from taciturn.jobs.train.plan import TrainingPlan
 from taciturn.party.agreement_check import (
     Signer,
@@ -44,6 +43,7 @@ from taciturn.setting_syntax import toml_value
 from taciturn.settings.agreement import differences
 from taciturn.transport.tls import Credentials
 from taciturn.version import __version__
+from taciturn_ops.agreement.result import AgreementRecord, OpenedSum, SideRecord, SignedAgreement
 
 
 def lines_for(name: str) -> tuple[str, ...]:

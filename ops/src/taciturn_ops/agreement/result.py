@@ -96,7 +96,7 @@ class SignedAgreement(Result):
 
     def blocks(self) -> list[Block]:
         """Report blocks for the terminal."""
-        from taciturn.jobs.agreement.report import signed_blocks
+        from taciturn_ops.agreement.report import signed_blocks
 
         return signed_blocks(self)
 
@@ -151,6 +151,6 @@ class Review(Result):
 
     def blocks(self) -> list[Block]:
         """Report blocks for the terminal."""
-        from taciturn.jobs.agreement.report import review_blocks
+        from taciturn_ops.agreement.report import review_blocks
 
         return review_blocks(self)

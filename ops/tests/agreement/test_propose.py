@@ -26,9 +26,6 @@ from taciturn.errors import (
     PeerStopped,
     SignatureError,
 )
-from taciturn.jobs.agreement.propose import proposal_text, propose
-from taciturn.jobs.agreement.report import review_page
-from taciturn.jobs.agreement.result import Review
 from taciturn.jobs.resumable import ResumableSide
 from taciturn.jobs.train.job import DryRunJob, TrainJob
 from taciturn.model.share import ModelShare
@@ -47,6 +44,9 @@ from taciturn.transport.dial import DialEndpoint
 from taciturn.transport.grpc_channel import KeyPin
 from taciturn.transport.serve import Hub
 from taciturn.transport.tls import load_credentials, show_certificate
+from taciturn_ops.agreement.propose import proposal_text, propose
+from taciturn_ops.agreement.report import review_page
+from taciturn_ops.agreement.result import Review
 from tests.certificates import issue_again
 from tests.expected import all_refused, refused
 from tests.modules import module_of
@@ -367,8 +367,8 @@ def test_a_caller_talks_only_to_the_key_that_signed(folder):
 @pytest.fixture(scope="module")
 def reviews(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Review]:
     """Both sides' reviews of one agreement, which Bob has signed."""
-    from taciturn.jobs.agreement.review import review
-    from taciturn.jobs.agreement.sign import sign_file
+    from taciturn_ops.agreement.review import review
+    from taciturn_ops.agreement.sign import sign_file
 
     folder = tmp_path_factory.mktemp("reviews")
     furnish(folder)

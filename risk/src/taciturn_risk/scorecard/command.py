@@ -15,10 +15,10 @@ from taciturn.files import require_writable, write_private
 from taciturn.output_paths import PathUse, Replaces
 
 if TYPE_CHECKING:
-    from taciturn.jobs.scorecard.result import ModelReport
-    from taciturn.numerics.scorecard import Scale
     from taciturn.numerics.sorted_scores import Costs
     from taciturn.party.config import PartyConfig
+    from taciturn_risk.scorecard.points import Scale
+    from taciturn_risk.scorecard.result import ModelReport
 
 
 def report(
@@ -100,9 +100,9 @@ def report(
     taciturn model report bob.toml --alice-model alice.model.json --alice-rows alice.csv --json
     """
     from taciturn.extras import explained
-    from taciturn.jobs.scorecard.build import ReportRequest
-    from taciturn.jobs.scorecard.party import party_report
     from taciturn.party.config import PartyConfig
+    from taciturn_risk.scorecard.build import ReportRequest
+    from taciturn_risk.scorecard.party import party_report
 
     settings = PartyConfig.read(config)
     file = settings.path(settings.output.model) if model is None else model
@@ -159,7 +159,7 @@ def _costs(text: str | None, settings: PartyConfig) -> Costs | None:
 
 
 def _bands(text: str) -> int | tuple[float, ...]:
-    from taciturn.numerics.bands import MOST_BANDS
+    from taciturn_risk.scorecard.bands import MOST_BANDS
 
     try:
         if text.isdecimal() and 1 <= int(text) <= MOST_BANDS:
@@ -177,7 +177,7 @@ def _bands(text: str) -> int | tuple[float, ...]:
 
 
 def _scale(base_score: float, base_odds: float, pdo: float) -> Scale:
-    from taciturn.numerics.scorecard import Scale
+    from taciturn_risk.scorecard.points import Scale
 
     try:
         return Scale(base_score, base_odds, pdo)

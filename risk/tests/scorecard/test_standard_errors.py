@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.jobs.scorecard.card import Fit, bound_errors, exact_errors
+from taciturn_risk.scorecard.card import Fit, bound_errors, exact_errors
 
 FITS = (Fit(), Fit(flip_epsilon=1.0))
 

@@ -19,7 +19,7 @@ from taciturn.output_paths import PathUse
 from taciturn.version import __version__
 
 if TYPE_CHECKING:
-    from taciturn.jobs.agreement.result import AgreementRecord
+    from taciturn_ops.agreement.result import AgreementRecord
 
 agreement = typer.Typer(
     name="agreement",
@@ -78,14 +78,14 @@ def propose(
     taciturn agreement propose bob.toml --out agreement.toml --purpose "Credit scoring, pilot"
     """
     # Imported here: no other command needs it.
-    from taciturn.jobs.agreement.propose import proposal_text
-    from taciturn.jobs.agreement.propose import propose as made_by
-    from taciturn.jobs.agreement.result import Proposal
-    from taciturn.jobs.agreement.sign import lines_for, record_of_agreement
     from taciturn.party.agreement_check import day
     from taciturn.party.config import PartyConfig
     from taciturn.party.credentials import credentials_of
     from taciturn.party.tables import load_tables
+    from taciturn_ops.agreement.propose import proposal_text
+    from taciturn_ops.agreement.propose import propose as made_by
+    from taciturn_ops.agreement.result import Proposal
+    from taciturn_ops.agreement.sign import lines_for, record_of_agreement
 
     end = _end(valid_until, valid_days)
     settings = PartyConfig.read(config)
@@ -161,9 +161,9 @@ def review(
     taciturn agreement review agreement.toml bob.toml --html review.html
     """
     # Imported here: no other command needs it.
-    from taciturn.jobs.agreement.report import review_page
-    from taciturn.jobs.agreement.review import review as made_of
     from taciturn.party.agreement_file import AgreementFile
+    from taciturn_ops.agreement.report import review_page
+    from taciturn_ops.agreement.review import review as made_of
 
     require_writable(html, markdown)
     with progress_bar() as meter:
@@ -193,14 +193,14 @@ def sign(
     taciturn agreement sign agreement.toml alice.toml --yes
     """
     # Imported here: no other command needs it.
-    from taciturn.jobs.agreement.sign import (
+    from taciturn.party.agreement_file import AgreementFile
+    from taciturn.party.config import PartyConfig
+    from taciturn_ops.agreement.sign import (
         record_of_agreement,
         require_signable,
         sign_file,
         signers_so_far,
     )
-    from taciturn.party.agreement_file import AgreementFile
-    from taciturn.party.config import PartyConfig
 
     document = AgreementFile.read(file)
     settings = PartyConfig.read(config, document)
@@ -215,8 +215,8 @@ def sign(
 
 def _ask(terms: AgreementRecord, role: str) -> None:
     """Show in short what is about to be signed, and ask; only a person can answer."""
-    from taciturn.jobs.agreement.report import short_blocks
     from taciturn.report.terminal import render
+    from taciturn_ops.agreement.report import short_blocks
 
     if not sys.stdin.isatty():
         raise ConfigError(

@@ -15,12 +15,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
-from taciturn.jobs.scorecard.result import (
-    CoefficientTest,
-    ColumnEffect,
-    ComparedScores,
-    JudgedRows,
-)
 from taciturn.report.blocks import printable
 from taciturn.report.formatting import share
 from taciturn.report.plots import (
@@ -34,6 +28,12 @@ from taciturn.report.plots import (
     plot,
     style,
     to_svg,
+)
+from taciturn_risk.scorecard.result import (
+    CoefficientTest,
+    ColumnEffect,
+    ComparedScores,
+    JudgedRows,
 )
 
 _NARROW, _WIDE = 430, 860

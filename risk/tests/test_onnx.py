@@ -21,12 +21,12 @@ from taciturn.data.prepare import Preparation, fit
 from taciturn.data.rules import CategoricalRule, NumericRule
 from taciturn.data.user_table import DEFAULTS
 from taciturn.errors import ConfigError
-from taciturn.jobs.scorecard.card import card
-from taciturn.model.onnx import own_to_onnx, whole_to_onnx
 from taciturn.model.share import ModelShare
-from taciturn.model.sklearn import to_sklearn
 from taciturn.model.whole import ModelPart, WholeModel, input_names, own_part, whole_model
 from taciturn.numerics.logistic import sigmoid
+from taciturn_risk.onnx import own_to_onnx, whole_to_onnx
+from taciturn_risk.scorecard.card import card
+from taciturn_risk.sklearn import to_sklearn
 from tests.expected import refused
 from tests.model.models import SHAPES, WAYS, feeds, halves, pair_of, people, share_of, strange
 

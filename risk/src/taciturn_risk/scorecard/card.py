@@ -35,12 +35,15 @@ import numpy as np
 from taciturn.arrays import BoolArray, FloatArray, LabelArray
 from taciturn.data.rules import Bin, CategoricalRule, NumericRule, Rule
 from taciturn.data.tables import INTERCEPT, FeatureTable
-from taciturn.jobs.scorecard.result import CoefficientTest, ColumnEffect, EffectLevel
 from taciturn.memmap import over_blocks
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import ModelPart
 from taciturn.numerics.logistic import sigmoid
-from taciturn.numerics.scorecard import (
+from taciturn.report import blocks as b
+from taciturn.report.formatting import NONE, share
+from taciturn.results.serialise import OMITTED, Result
+from taciturn.results.training import FeatureParty
+from taciturn_risk.scorecard.points import (
     Scale,
     covariance,
     errors_of,
@@ -48,10 +51,7 @@ from taciturn.numerics.scorecard import (
     row_information,
     wald,
 )
-from taciturn.report import blocks as b
-from taciturn.report.formatting import NONE, share
-from taciturn.results.serialise import OMITTED, Result
-from taciturn.results.training import FeatureParty
+from taciturn_risk.scorecard.result import CoefficientTest, ColumnEffect, EffectLevel
 
 OWN, SHARED, REVEALED, BOTH = "own", "shared", "revealed", "both"
 

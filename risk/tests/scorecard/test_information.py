@@ -10,7 +10,7 @@ import pytest
 
 from taciturn.errors import ConfigError
 from taciturn.numerics.logistic import sigmoid
-from taciturn.numerics.scorecard import (
+from taciturn_risk.scorecard.points import (
     Scale,
     covariance,
     errors_of,

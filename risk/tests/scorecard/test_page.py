@@ -10,9 +10,15 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from taciturn.jobs.scorecard.build import judged_rows
-from taciturn.jobs.scorecard.page import model_page
-from taciturn.jobs.scorecard.result import (
+from taciturn.model.scores_file import ScoredRows
+from taciturn.numerics.logistic import sigmoid
+from taciturn.numerics.sorted_scores import Costs
+from taciturn.report.blocks import Page
+from taciturn.report.html import render
+from taciturn_risk.scorecard.bands import Bands
+from taciturn_risk.scorecard.build import judged_rows
+from taciturn_risk.scorecard.page import model_page
+from taciturn_risk.scorecard.result import (
     CoefficientTest,
     ColumnEffect,
     ComparedScores,
@@ -20,13 +26,7 @@ from taciturn.jobs.scorecard.result import (
     ModelReport,
     ScoreScale,
 )
-from taciturn.model.scores_file import ScoredRows
-from taciturn.numerics.bands import Bands
-from taciturn.numerics.logistic import sigmoid
-from taciturn.numerics.sorted_scores import Costs
-from taciturn.numerics.stability import stability
-from taciturn.report.blocks import Page
-from taciturn.report.html import render
+from taciturn_risk.scorecard.stability import stability
 
 MADE = "2026-11-17T12:00:00+00:00"
 HOSTILE = "<script>alert('x')</script>"

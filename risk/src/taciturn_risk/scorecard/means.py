@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterable, Mapping
 
 from taciturn.families.registry import FAMILIES
-from taciturn.jobs.scorecard.card import SideWeights, coefficient_tests
-from taciturn.jobs.scorecard.result import CoefficientTest, JudgedMeans, ModelReport
 from taciturn.model.scores_file import ScoredRows
 from taciturn.model.share import ModelShare
 from taciturn.numerics.regression_metrics import RegressionMetrics, evaluate_labels
@@ -18,6 +16,8 @@ from taciturn.report.formatting import NONE, figure, footer, share
 from taciturn.report.training import MEANS, ends
 from taciturn.results.serialise import record_of
 from taciturn.version import __version__
+from taciturn_risk.scorecard.card import SideWeights, coefficient_tests
+from taciturn_risk.scorecard.result import CoefficientTest, JudgedMeans, ModelReport
 
 _NO_ERRORS = "No standard errors: they are computed for labels of two classes alone."
 _SHARES = ("deviance_explained", "gini")

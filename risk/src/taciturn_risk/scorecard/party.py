@@ -3,7 +3,7 @@
 Bob has scores: those that the end of the training left beside his model, and those of new rows,
 which ``taciturn predict`` wrote. Alice has none. Coefficients are shown where the side has them;
 their standard errors are a bound from below at Bob alone, and exact for anyone who holds all sides'
-models and rows (``taciturn.jobs.scorecard.card``).
+models and rows (``taciturn_risk.scorecard.card``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,15 @@ from taciturn.data.tables import FeatureTable
 from taciturn.data.user_table import UserTable
 from taciturn.errors import ColumnError, ConfigError, DataError, FileError
 from taciturn.families.registry import BINOMIAL
-from taciturn.jobs.scorecard.build import (
+from taciturn.model.scores_file import ScoredRows, StoredScores, scores_path
+from taciturn.model.share import ModelShare
+from taciturn.model.whole import ModelPart, WholeModel, whole_model
+from taciturn.party.applied_model import model_terms
+from taciturn.party.config import PartyConfig
+from taciturn.party.new_rows import new_rows
+from taciturn.party.tables import PartyTables, load_tables
+from taciturn.protocol.terms import Terms
+from taciturn_risk.scorecard.build import (
     HELD_OUT,
     L1_PENALTY,
     NEW,
@@ -35,16 +43,8 @@ from taciturn.jobs.scorecard.build import (
     model_report,
     penalty_reason,
 )
-from taciturn.jobs.scorecard.card import SideWeights, bound_errors
-from taciturn.jobs.scorecard.result import ErrorKind, ModelReport
-from taciturn.model.scores_file import ScoredRows, StoredScores, scores_path
-from taciturn.model.share import ModelShare
-from taciturn.model.whole import ModelPart, WholeModel, whole_model
-from taciturn.party.applied_model import model_terms
-from taciturn.party.config import PartyConfig
-from taciturn.party.new_rows import new_rows
-from taciturn.party.tables import PartyTables, load_tables
-from taciturn.protocol.terms import Terms
+from taciturn_risk.scorecard.card import SideWeights, bound_errors
+from taciturn_risk.scorecard.result import ErrorKind, ModelReport
 
 _WRITTEN = "name the file of scores that taciturn predict wrote"
 
@@ -84,7 +84,7 @@ def _alice_report(
             hint="run it with Bob's file, on his side",
         )
     if terms.agreement.family != BINOMIAL:
-        from taciturn.jobs.scorecard.means import means_report
+        from taciturn_risk.scorecard.means import means_report
 
         own = (SideWeights(ModelPart(share, share.weights)),)
         scaled = "Her weights are in the coordinates of scores, whose scale only Bob knows."
@@ -165,7 +165,7 @@ class _LabelSide:
         )
 
     def _means_report(self) -> ModelReport:
-        from taciturn.jobs.scorecard.means import means_report
+        from taciturn_risk.scorecard.means import means_report
 
         request, share = self.request, self.share
         if request.scores or request.labels or request.alice_models or request.costs:

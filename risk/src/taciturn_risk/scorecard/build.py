@@ -14,33 +14,10 @@ from taciturn.data.prepare import NumericRule, Preparation
 from taciturn.data.tables import INTERCEPT, FeatureTable
 from taciturn.errors import ConfigError
 from taciturn.families.registry import BINOMIAL
-from taciturn.jobs.scorecard.card import (
-    Fit,
-    SideWeights,
-    coefficient_tests,
-    column_effects,
-    constant_points,
-    exact_errors,
-)
-from taciturn.jobs.scorecard.result import (
-    ComparedScores,
-    ErrorKind,
-    JudgedRows,
-    ModelReport,
-    ScoreScale,
-)
 from taciturn.model.scores_file import ScoredRows
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import ModelPart
-from taciturn.numerics.bands import Bands
-from taciturn.numerics.calibration_tests import (
-    calibration_groups,
-    calibration_line,
-    hosmer_lemeshow,
-    spiegelhalter,
-)
 from taciturn.numerics.metrics import evaluate
-from taciturn.numerics.scorecard import Scale
 from taciturn.numerics.sorted_scores import (
     Costs,
     SortedScores,
@@ -51,10 +28,33 @@ from taciturn.numerics.sorted_scores import (
     ks_point,
     roc_points,
 )
-from taciturn.numerics.stability import stability
 from taciturn.party.applied_model import probability_meaning
 from taciturn.protocol.terms import Terms
 from taciturn.version import __version__
+from taciturn_risk.scorecard.bands import Bands
+from taciturn_risk.scorecard.calibration_tests import (
+    calibration_groups,
+    calibration_line,
+    hosmer_lemeshow,
+    spiegelhalter,
+)
+from taciturn_risk.scorecard.card import (
+    Fit,
+    SideWeights,
+    coefficient_tests,
+    column_effects,
+    constant_points,
+    exact_errors,
+)
+from taciturn_risk.scorecard.points import Scale
+from taciturn_risk.scorecard.result import (
+    ComparedScores,
+    ErrorKind,
+    JudgedRows,
+    ModelReport,
+    ScoreScale,
+)
+from taciturn_risk.scorecard.stability import stability
 
 if TYPE_CHECKING:
     from taciturn.jobs.train.simulation import Outcome
@@ -268,7 +268,7 @@ def simulated_report(outcome: Outcome, request: ReportRequest) -> ModelReport:
         _part(outcome, "alice", data.alice_train, outcome.alice_weights),
     )
     if terms.agreement.family != BINOMIAL:
-        from taciturn.jobs.scorecard.means import means_report
+        from taciturn_risk.scorecard.means import means_report
 
         named, sides = f"simulation of {result.dataset}", map(SideWeights, parts)
         return means_report(terms, sides, parts[0].model, named, sets=sets)

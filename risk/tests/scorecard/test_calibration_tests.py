@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.errors import ConfigError
-from taciturn.numerics.calibration_tests import (
+from taciturn.numerics.logistic import sigmoid
+from taciturn_risk.scorecard.calibration_tests import (
     calibration_groups,
     calibration_line,
     hosmer_lemeshow,
     spiegelhalter,
 )
-from taciturn.numerics.logistic import sigmoid
 
 
 def drawn(rows: int, seed: int = 1, slope: float = 1.0) -> tuple[np.ndarray, np.ndarray]:

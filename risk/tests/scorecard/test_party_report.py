@@ -17,20 +17,20 @@ from rich.console import Console
 
 from taciturn.arrays import ByteLabels, FloatArray
 from taciturn.errors import ConfigError, FileError
-from taciturn.jobs.scorecard.build import ReportRequest as Question
-from taciturn.jobs.scorecard.party import party_report as model_report
-from taciturn.jobs.scorecard.result import CoefficientTest, ModelReport
 from taciturn.jobs.study.use import use_model
 from taciturn.jobs.train.command import leave_model_page
 from taciturn.model.scores_file import StoredScores, scores_path
 from taciturn.model.share import ModelShare
 from taciturn.numerics.logistic import sigmoid
-from taciturn.numerics.scorecard import Scale
 from taciturn.numerics.sorted_scores import Costs
 from taciturn.party.config import PartyConfig
 from taciturn.party.tables import load_tables
 from taciturn.report.terminal import render
 from taciturn.results.folder import from_record
+from taciturn_risk.scorecard.build import ReportRequest as Question
+from taciturn_risk.scorecard.party import party_report as model_report
+from taciturn_risk.scorecard.points import Scale
+from taciturn_risk.scorecard.result import CoefficientTest, ModelReport
 from tests.expected import refused
 from tests.party.sides import MECHANISMS, NEWTON, run_both, write_config
 from tests.party.studies import run_study, write_study

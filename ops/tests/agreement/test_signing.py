@@ -21,7 +21,6 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from taciturn.errors import ConfigError, SignatureError
-from taciturn.jobs.agreement.sign import signature_block
 from taciturn.jobs.base import run_party
 from taciturn.jobs.predict.job import PredictJob
 from taciturn.jobs.serve.job import ServeJob
@@ -37,6 +36,7 @@ from taciturn.party.agreement_check import (
 from taciturn.party.agreement_file import AgreementFile
 from taciturn.party.config import PartyConfig
 from taciturn.party.credentials import credentials_of
+from taciturn_ops.agreement.sign import signature_block
 from taciturn_ops.doctor.party import check_agreement
 from taciturn_ops.doctor.result import Level
 from tests.certificates import issue_again, renew

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from taciturn.jobs.scorecard.result import (
+from taciturn.numerics.metrics import Metrics
+from taciturn.report import blocks as b
+from taciturn.report.formatting import NONE, figure, percent, share
+from taciturn_risk.scorecard.result import (
     CoefficientTest,
     ColumnEffect,
     ComparedScores,
     JudgedRows,
     ModelReport,
 )
-from taciturn.numerics.metrics import Metrics
-from taciturn.report import blocks as b
-from taciturn.report.formatting import NONE, figure, percent, share
 
 MOST_COEFFICIENTS = 30
 RULE_WORDS = {

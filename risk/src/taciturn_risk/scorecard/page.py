@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable
 from itertools import pairwise
 
-from taciturn.jobs.scorecard import plots
-from taciturn.jobs.scorecard import report as shared
-from taciturn.jobs.scorecard.result import JudgedRows, ModelReport
 from taciturn.report import blocks as b
 from taciturn.report.formatting import NONE, figure, footer, share
+from taciturn_risk.scorecard import plots
+from taciturn_risk.scorecard import report as shared
+from taciturn_risk.scorecard.result import JudgedRows, ModelReport
 
 _MOST_EFFECTS = 40
 _MOST_DRAWN = 25

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from taciturn.numerics.bands import BandRow
-from taciturn.numerics.calibration_tests import (
+from taciturn.numerics.metrics import Metrics
+from taciturn.numerics.regression_metrics import RegressionMetrics
+from taciturn.numerics.sorted_scores import Cutoff, GainsRow, KsPoint, RocPoint, Threshold
+from taciturn.results.serialise import OMITTED, Result
+from taciturn_risk.scorecard.bands import BandRow
+from taciturn_risk.scorecard.calibration_tests import (
     CalibrationGroup,
     CalibrationLine,
     HosmerLemeshow,
     Spiegelhalter,
 )
-from taciturn.numerics.metrics import Metrics
-from taciturn.numerics.regression_metrics import RegressionMetrics
-from taciturn.numerics.sorted_scores import Cutoff, GainsRow, KsPoint, RocPoint, Threshold
-from taciturn.numerics.stability import Stability
-from taciturn.results.serialise import OMITTED, Result
+from taciturn_risk.scorecard.stability import Stability
 
 if TYPE_CHECKING:
     from taciturn.report.blocks import Block, Page
@@ -178,19 +178,19 @@ class ModelReport(Result):
     def blocks(self) -> list[Block]:
         """Report blocks for the terminal."""
         if self.family is not None:
-            from taciturn.jobs.scorecard.means import means_blocks
+            from taciturn_risk.scorecard.means import means_blocks
 
             return means_blocks(self)
-        from taciturn.jobs.scorecard.report import report_blocks
+        from taciturn_risk.scorecard.report import report_blocks
 
         return report_blocks(self)
 
     def page(self, made: str = "") -> Page:
         """The HTML report; ``made`` is in ISO 8601."""
         if self.family is not None:
-            from taciturn.jobs.scorecard.means import means_page
+            from taciturn_risk.scorecard.means import means_page
 
             return means_page(self, made)
-        from taciturn.jobs.scorecard.page import model_page
+        from taciturn_risk.scorecard.page import model_page
 
         return model_page(self, made)

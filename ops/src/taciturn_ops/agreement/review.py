@@ -19,8 +19,6 @@ from taciturn.engine.callbacks import Announce, noop
 from taciturn.engine.estimate import Columns, estimate_cost
 from taciturn.errors import ConfigError, SignatureError, TaciturnError, rendering_errors_as
 from taciturn.extras import EXTRAS, is_installed
-from taciturn.jobs.agreement.result import Review
-from taciturn.jobs.agreement.sign import opened_sum, problems, record_of_agreement, signers_so_far
 from taciturn.jobs.train.plan import TrainingPlan
 from taciturn.party.agreement_check import Signer, source_columns
 from taciturn.party.agreement_file import AgreementFile
@@ -29,6 +27,8 @@ from taciturn.party.credentials import credentials_of
 from taciturn.results.check import CheckResult
 from taciturn.results.cost_preview import Estimate, Refusal
 from taciturn.setting_syntax import Hint
+from taciturn_ops.agreement.result import Review
+from taciturn_ops.agreement.sign import opened_sum, problems, record_of_agreement, signers_so_far
 
 
 def review(
