@@ -57,7 +57,7 @@ from taciturn.party.templates import Trial, template
 from taciturn.protocol.messages import Role
 from taciturn.settings.agreement import Agreement
 from taciturn.transport.certs import make_certificates
-from taciturn.version import FORMAT_VERSION
+from taciturn.version import MODEL_VERSION
 from tests.party.sides import run_both, write_config, write_tables
 
 HEADER = "person,age,balance,region,default"
@@ -1020,7 +1020,7 @@ CASES = (
     Case(
         "model show m.json",
         file="m.json",
-        content=lambda: share().replace(b'"version": %d' % FORMAT_VERSION, b'"version": 3', 1),
+        content=lambda: share().replace(b'"version": %d' % MODEL_VERSION, b'"version": 3', 1),
         kind=FileError,
     ),
     Case(f"{PROTECTED} sealed --watch-port {TAKEN}", "watch_port", content=port_in_use),

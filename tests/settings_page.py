@@ -10,12 +10,13 @@ import types
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from taciturn.party.config import DERIVED, SECTIONS, file_default, section_settings
+from taciturn.party.config import DERIVED, SECTIONS, file_default, job_sections, section_settings
 from taciturn.setting_syntax import hyphenated
 from taciturn.settings.checked import Scope, Setting, declared
 from taciturn.settings.schema import Newton, Settings, Sgd
 from taciturn.settings.study import Study
 
+ALL_SECTIONS = {**SECTIONS, **job_sections()}
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "config.md"
 HEAD = "| key | type | default | meaning |\n|---|---|---|---|\n"
 WORDS = {str: "text", int: "whole number", float: "number", bool: "true or false"}
@@ -60,7 +61,7 @@ def shown(value: Any) -> str:
 
 
 def row(section: str, name: str, setting: Setting) -> str:
-    field = SECTIONS[section].model_fields.get(name)
+    field = ALL_SECTIONS[section].model_fields.get(name)
     if name in STEPS and section == "agreement":
         field = Settings.model_fields[name]
     kind = DERIVED_TYPES[name] if field is None else OTHER_KEYS.get(name, word(field.annotation))
@@ -113,7 +114,7 @@ def simulation_table() -> str:
 
 def render(page: str) -> str:
     """The page with its tables made anew."""
-    tables = {f"[{section}]": table(section) for section in SECTIONS}
+    tables = {f"[{section}]": table(section) for section in ALL_SECTIONS}
     tables["[study]"] = study_table()
     chapters = re.split(r"(?m)^(?=## )", page)
     for heading, made in {**tables, "Simulations": simulation_table()}.items():

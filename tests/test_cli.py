@@ -9,6 +9,7 @@ import json
 import math
 import os
 import re
+import resource
 import shlex
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from typer.main import get_command
 import taciturn
 from taciturn.__main__ import run
 from taciturn.cli.app import whole_app
+from taciturn.errors import ConfigError
 from taciturn_audit.cli import demo
 from taciturn_paper import encryption
 from tests.modules import module_of
@@ -385,3 +387,21 @@ def test_a_result_that_cannot_be_written_is_refused_before_any_work(monkeypatch,
     for place in (tmp_path / "no" / "where", tmp_path, tmp_path / ("x" * 300)):
         assert run([*shlex.split(line), str(place)]) == 74
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_process_that_may_open_too_few_files_says_so():
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12))
+
+    done = command("runs list", preexec_fn=limited)
+    assert done.returncode == ConfigError.exit_code
+    assert "12 files" in done.stderr
+    assert "ulimit -n" in done.stderr
+
+
+def test_a_low_soft_limit_of_open_files_is_raised():
+    def limited() -> None:
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (12, hard))
+
+    assert command("--version", preexec_fn=limited).returncode == 0

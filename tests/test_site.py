@@ -134,7 +134,7 @@ def test_every_page_is_in_the_navigation_once():
 @pytest.mark.slow  # builds the site
 def test_the_reference_has_every_command_and_every_public_name(site):
     import taciturn
-    from taciturn.cli.app import ENTRIES
+    from taciturn.cli.app import ENTRIES, job_commands
 
     commands, api = (
         next(page for path, page in site.items() if path.match(f"reference/{name}.html"))
@@ -142,7 +142,7 @@ def test_the_reference_has_every_command_and_every_public_name(site):
     )
     # A group has no entry of its own, and its commands have.
     listed = " ".join(f"{anchor}-" for anchor in commands.anchors)
-    assert [name for name in ENTRIES if f"taciturn-{name}-" not in listed] == []
+    assert [name for name in (*ENTRIES, *job_commands()) if f"taciturn-{name}-" not in listed] == []
     public = set(taciturn.__all__) - {"__version__"}
     assert {f"taciturn.{name}" for name in public} <= api.anchors
 

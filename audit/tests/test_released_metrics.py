@@ -6,15 +6,10 @@ from dataclasses import fields
 
 import pytest
 
-from taciturn.protocol.codec import MESSAGES
-from taciturn.protocol.messages import (
-    AlignmentEnd,
-    AlignmentHello,
-    CommonToAll,
-    Message,
-    RowsAsked,
-    RowsDue,
-)
+from taciturn.jobs.align.messages import AlignmentEnd, AlignmentHello, CommonToAll
+from taciturn.jobs.serve.messages import RowsAsked, RowsDue
+from taciturn.protocol.codec import messages
+from taciturn.protocol.messages import Message
 
 # private: the two tables together name every message
 from taciturn_audit.messages import _ENCRYPTED, _PLAIN
@@ -53,7 +48,7 @@ def bobs() -> list[type[Message]]:
     others = {*range(AlignmentHello.code, AlignmentEnd.code + 1), CommonToAll.code}
     # Ids that callers ask for, and which of them all Alices have: no label is looked at.
     others |= {RowsAsked.code, RowsDue.code}
-    return [kind for kind in MESSAGES if "bob" in kind.senders and kind.code not in others]
+    return [kind for kind in messages() if "bob" in kind.senders and kind.code not in others]
 
 
 def test_bob_sends_nothing_that_was_not_judged():

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import sys
 import traceback
 from collections.abc import Callable
@@ -28,7 +29,7 @@ import typer
 from typer.exceptions import TyperException
 from typer.main import get_command
 
-from taciturn.cli.app import COMMANDS, app_of, overview, whole_app
+from taciturn.cli.app import app_of, overview, own_commands, whole_app
 from taciturn.errors import ConfigError, TaciturnError
 from taciturn.extras import missing_package
 from taciturn.setting_syntax import COMMAND_LINE
@@ -38,6 +39,8 @@ from taciturn.version import __version__
 _TRUTH = ("false", "true", "no", "yes", "0", "1", "off", "on")
 _TABLE = re.compile(r"\.(csv|tsv|parquet)(\.gz)?$")
 USAGE, INTERRUPTED, BUG, UNWRITABLE = 2, 130, 1, 74
+FEWEST_FILES = 64
+"""Files that a process must be allowed to open."""
 
 
 class WrongUsage(TyperException):
@@ -50,7 +53,7 @@ class WrongUsage(TyperException):
 def main() -> None:
     """Runs the command line and exits."""
     try:
-        code = run(sys.argv[1:])
+        code = _few_files() or run(sys.argv[1:])
     except MemoryError:
         # There is none for the message either. The process must end all the same.
         code = BUG
@@ -59,6 +62,26 @@ def main() -> None:
     if "grpc" in sys.modules:
         _leave(code)
     sys.exit(code)
+
+
+def _few_files() -> int:
+    """Exit code of a process that may open too few files, having said so; 0 where it may.
+
+    Libraries blame a table, a permission or a bug where they cannot open a file.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft >= FEWEST_FILES:
+        return 0
+    if hard >= FEWEST_FILES:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (FEWEST_FILES, hard))
+        return 0
+    return report(
+        ConfigError(
+            f"this process may open {hard} files, and needs {FEWEST_FILES}",
+            where="limit of open files",
+            hint="raise it, with ulimit -n 1024 or LimitNOFILE= of the service",
+        )
+    )
 
 
 def _leave(code: int) -> NoReturn:
@@ -140,7 +163,7 @@ def _refuse_second_table(arguments: list[str]) -> None:
 
 
 def _parser(command: list[str]) -> Callable[..., object]:
-    return _parser_of(*(name for name in command if name in COMMANDS))
+    return _parser_of(*(name for name in command if name in own_commands()))
 
 
 @cache

@@ -19,12 +19,14 @@ from taciturn.extras import AUDIT, missing_package, not_installed
 
 MECHANISMS, ATTACKS = "taciturn.mechanisms", "taciturn.attacks"
 COMMANDS, FUNCTIONS, RESULTS = "taciturn.commands", "taciturn.functions", "taciturn.results"
+JOBS = "taciturn.jobs"
 _KINDS = {
     MECHANISMS: "mechanism",
     ATTACKS: "attack",
     COMMANDS: "command",
     FUNCTIONS: "function",
     RESULTS: "result",
+    JOBS: "job",
 }
 
 
@@ -39,6 +41,11 @@ class Extension:
     kind: str
     distribution: str
     entry: EntryPoint
+
+    @property
+    def package(self) -> str:
+        """The package that brings it, without its version."""
+        return self.distribution if self.entry.dist is None else self.entry.dist.name
 
     def load(self) -> object:
         """Imports it."""

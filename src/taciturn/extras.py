@@ -44,6 +44,8 @@ MODULES = {
 # Distribution -> its folder in a checkout. The names are not on any index.
 AUDIT, OPS, RISK, PAPER = "taciturn-audit", "taciturn-ops", "taciturn-risk", "taciturn-paper"
 DISTRIBUTIONS = {AUDIT: "audit", OPS: "ops", RISK: "risk", PAPER: "paper"}
+# Where a job is that is not installed: its command, and its section of a party's file.
+JOBS_ELSEWHERE: Mapping[str, str] = {"serve": OPS, "woe": RISK}
 
 
 def install_hint(extra: str) -> str:

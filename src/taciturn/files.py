@@ -222,6 +222,19 @@ def private_file(path: Path, kind: str = "file") -> Iterator[BinaryIO]:
             raise
 
 
+def remove_unfinished(path: Path) -> None:
+    """Remove what ``private_file`` leaves beside a file where the process was killed meanwhile.
+
+    Only for a file that one process at a time writes.
+    """
+    # The name that mkstemp makes.
+    name = re.compile(re.escape(path.name) + r"\.[a-z0-9_]{8}\.new")
+    with contextlib.suppress(OSError):
+        for other in path.parent.iterdir():
+            if name.fullmatch(other.name):
+                other.unlink(missing_ok=True)
+
+
 def is_private(status: os.stat_result) -> bool:
     """Whether nobody but this account, or root, may read or change a file.
 

@@ -15,7 +15,7 @@ import pytest
 from taciturn.engine.transcript import MAGIC, MAX_HEADER, Transcript, TranscriptFile
 from taciturn.errors import OutputError, TranscriptError
 from taciturn.protocol.messages import Role
-from taciturn.version import FORMAT_VERSION
+from taciturn.version import TRANSCRIPT_VERSION
 from tests.expected import refused
 
 HEADER = {"agreement": {"epochs": 1}, "kind": "test", "ö": "é"}
@@ -63,7 +63,7 @@ def chained(header: bytes, records: list[bytes], footer: bytes) -> bytes:
     link = hashlib.sha256(link + footer).digest()
     return b"".join(
         [
-            b"TACITURN-TRANSCRIPT\n" + bytes([FORMAT_VERSION]),
+            b"TACITURN-TRANSCRIPT\n" + bytes([TRANSCRIPT_VERSION]),
             struct.pack("<I", len(header)),
             header,
             *records,
@@ -171,7 +171,7 @@ ALTERED: dict[str, Callable[[bytes], bytes]] = {
     "half of the magic": instead(b"TACITURN"),
     "an archive": instead(b"PK\x03\x04" + bytes(100)),
     "the magic in the second line": instead(b"\n" + MAGIC),
-    **{f"version {number}": of_version(number) for number in (0, 2, FORMAT_VERSION + 1, 255)},
+    **{f"version {number}": of_version(number) for number in (0, 2, TRANSCRIPT_VERSION + 1, 255)},
     **{
         f"header {header!r}, footer {footer!r}": instead(chained(header, [], footer))
         for header, footer in [

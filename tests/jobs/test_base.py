@@ -9,15 +9,16 @@ from typing import Any
 
 from taciturn.data.ids import RowIds
 from taciturn.errors import BudgetExceeded, ConfigError, OutputError, PeerStopped, TaciturnError
+from taciturn.jobs.align.declaration import ALIGNMENT
 from taciturn.jobs.align.job import AlignJob
+from taciturn.jobs.align.messages import AlignmentHello
 from taciturn.jobs.base import Consent, Job, SessionFacts, Side, simulate_job
 from taciturn.jobs.predict.job import PredictJob
 from taciturn.jobs.train.job import TrainJob
 from taciturn.jobs.woe.job import WoeJob
 from taciturn.party.config import PartyConfig
-from taciturn.party.link import ALIGNMENT
 from taciturn.protocol.events import ScoresDue
-from taciturn.protocol.messages import AlignmentHello, PublicBytes
+from taciturn.protocol.messages import PublicBytes
 from taciturn.protocol.steps import ONLY, Program, emit, receive, send
 from taciturn.rng import Entropy, KeyedEntropy
 from tests.party.sides import run_jobs, write_config, write_tables

@@ -9,8 +9,8 @@ import pytest
 
 import taciturn.transport  # noqa: F401 - before anybody imports grpc: it says which ciphers
 from taciturn.errors import CertificateError, PeerAbsent, PeerRefused, rendering_errors_as
+from taciturn.jobs.align.declaration import ALIGNMENT
 from taciturn.party.endpoints import open_endpoint
-from taciturn.party.link import ALIGNMENT
 from taciturn.party.session import PeerSession
 from taciturn.transport.dial import DialEndpoint
 from taciturn.transport.tls import load_credentials

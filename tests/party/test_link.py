@@ -6,6 +6,7 @@ import os
 import struct
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -14,15 +15,19 @@ import pytest
 from taciturn.errors import (
     AgreementError,
     MalformedFrame,
+    PeerSilent,
     PeerStopped,
     RemoteProtocolError,
     StateError,
 )
+from taciturn.jobs.train.declaration import DRY_RUN
 from taciturn.party.encrypted_log import EncryptedLog
 from taciturn.party.journal import UNKNOWN, Checkpoint, Journal, Meta, Past
-from taciturn.party.link import DRY_RUN, VERSION, Link, Pace, Patience
+from taciturn.party.link import VERSION, Link, Pace, Patience, SpokenJob
 from tests.expected import refused
 from tests.modules import module_of
+from tests.party.openings import opening as opening_of
+from tests.party.openings import training_link
 from tests.party.sides import in_threads
 from tests.party.wires import HookedEndpoint, Hooks, Wire
 from tests.waiting import HANG
@@ -35,7 +40,7 @@ A, B = b"a" * 16, b"b" * 16
 def link(wire: Wire, *, serves: bool, nonce: bytes, past: Past | None = None, **more: Any) -> Link:
     start = past or Past(Meta({}, b"", nonce))
     patience = more.pop("patience", PATIENT)
-    return Link(wire.endpoint(serves=serves), None, start, patience=patience, **more)
+    return training_link(wire.endpoint(serves=serves), None, start, patience=patience, **more)
 
 
 def both(alice: Callable[[], Any], bob: Callable[[], Any]) -> list[Any]:
@@ -90,7 +95,7 @@ def test_a_restarted_side_sends_again_what_was_not_confirmed_as_it_was(tmp_path)
     assert past is not None
     wire = Wire()
     bob_past = Past(Meta({}, b"", B), peer=A)
-    alice = Link(wire.endpoint(serves=False), again, past, patience=PATIENT)
+    alice = training_link(wire.endpoint(serves=False), again, past, patience=PATIENT)
     bob = link(wire, serves=True, nonce=B, past=bob_past)
     assert both(alice.connect, bob.receive)[1] == b"the mask was used"
     assert alice.counts == (1, 0)
@@ -126,7 +131,7 @@ def test_what_is_noted_is_on_the_disk_before_anything_leaves(tmp_path, monkeypat
     # Cut between the first two frames that Alice receives: she opens again before she sends any.
     wire = Wire(lambda number: number == 4)
     endpoint = HookedEndpoint(wire.endpoint(serves=False), Hooks(sending=leaves))
-    alice = Link(endpoint, journal, past, patience=PATIENT)
+    alice = training_link(endpoint, journal, past, patience=PATIENT)
     bob = link(wire, serves=True, nonce=B)
 
     first = threading.Event()
@@ -186,6 +191,34 @@ def test_a_session_that_one_side_does_not_know_is_refused(who):
     assert all(isinstance(end, StateError) for end in ends)
 
 
+@pytest.mark.parametrize(
+    ("theirs", "named"),
+    [
+        (SpokenJob(1, "elsewhere", bytes(16)), ("elsewhere", "train", "purpose 1")),
+        (replace(SpokenJob.of(1), messages=bytes(16)), ("train", "other messages", "version")),
+        (SpokenJob(200, "elsewhere", bytes(16)), ("the job elsewhere", "a training")),
+    ],
+    ids=["another job", "another version", "a purpose that is not known"],
+)
+def test_another_job_is_refused_before_a_frame_is_sent(theirs, named):
+    wire = Wire()
+    there = raw(wire, opening_of(theirs.purpose, A, job=theirs))
+    bob = link(wire, serves=True, nonce=B)
+    with refused(AgreementError, names=named):
+        bob.receive()
+    assert there.receive(1.0)[:1] == b"\x01"
+    with pytest.raises(PeerSilent):
+        there.receive(0.05)
+
+
+@pytest.mark.parametrize("name", [b"", b"Train", b"a" * 41, b"\xff", b"train\x1b[31m"])
+def test_the_name_of_a_job_is_a_short_word(name):
+    wire = Wire()
+    raw(wire, opening()[: -len("train")] + name)
+    with refused(MalformedFrame):
+        link(wire, serves=True, nonce=B).receive()
+
+
 def test_a_dry_run_does_not_meet_a_training():
     ends = refusals(Past(Meta({}, b"", A)), Past(Meta({}, b"", B)), purpose=DRY_RUN)
     assert all(isinstance(end, AgreementError) for end in ends)
@@ -201,7 +234,7 @@ def raw(wire: Wire, *frames: bytes) -> Any:
 def opening(
     version: int = VERSION, purpose: int = 1, known: bytes = UNKNOWN, received: int = 0
 ) -> bytes:
-    return struct.pack("<BBB16s16sQ16s", 1, version, purpose, A, known, received, A)
+    return opening_of(purpose, A, known, received, version=version)
 
 
 @pytest.mark.parametrize(
@@ -212,8 +245,8 @@ def opening(
         ([b"garbage" * 20], MalformedFrame, ""),
         ([opening(version=99)], AgreementError, "99"),
         # Openings of another version may be shorter, and are still told apart by it.
-        ([opening(version=1)[:-16]], AgreementError, "1"),
-        ([opening(purpose=9)], AgreementError, ""),
+        ([opening(version=1)[:-40]], AgreementError, "1"),
+        ([opening(purpose=3)], AgreementError, ""),
         ([opening(received=1)], StateError, ""),
         ([opening(), b""], MalformedFrame, ""),
         ([opening(), b"\x09" * 30], MalformedFrame, ""),

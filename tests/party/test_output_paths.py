@@ -18,10 +18,11 @@ from taciturn.cli.app import whole_app
 from taciturn.cli.help import Command, path_options
 from taciturn.errors import ConfigError
 from taciturn.output_paths import PathUse
-from taciturn.party.config import SECTIONS, PartyConfig, section_settings
+from taciturn.party.config import PartyConfig, section_settings
 from taciturn.party.used_paths import used_paths
 from tests.expected import refused
 from tests.party.sides import NEWTON, write_config, write_tables
+from tests.settings_page import ALL_SECTIONS
 
 ROLES = ("alice", "bob")
 # What a setting must have beside it to be a setting at all.
@@ -49,7 +50,7 @@ OUTPUTS = (PathUse.WRITTEN, PathUse.RESULT)
 
 def settings(*uses: PathUse) -> Iterator[tuple[str, str, str]]:
     """The settings of a party's file that name a path, with their section and owner."""
-    for section in SECTIONS:
+    for section in ALL_SECTIONS:
         for name, setting in section_settings(section).items():
             if setting.path in uses:
                 yield section, name.replace("_", "-"), setting.owner
@@ -144,7 +145,7 @@ def test_a_file_may_be_read_twice_and_an_output_be_a_stream(tmp_path):
 
 def test_every_setting_that_names_a_file_says_what_happens_to_it():
     declared = {(section, name) for section, name, _ in settings(*PathUse)}
-    for section in SECTIONS:
+    for section in ALL_SECTIONS:
         for name, setting in section_settings(section).items():
             ending = Path(str(setting.example)).suffix.strip(".")
             if ending in ("csv", "json", "pem", "key", "log", "sqlite", "toml", "html", "parquet"):

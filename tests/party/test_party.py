@@ -45,7 +45,13 @@ from taciturn.party.used_paths import default_key_file
 from taciturn.protocol.events import Event, Progress
 from taciturn.protocol.handshake import PeerTable
 from taciturn.transport.limits import VERSION as WIRE_VERSION
-from taciturn.version import FORMAT_VERSION
+from taciturn.version import (
+    CONSENT_VERSION,
+    JOURNAL_VERSION,
+    MODEL_VERSION,
+    PROTOCOL_VERSION,
+    TRANSCRIPT_VERSION,
+)
 from tests.expected import refused
 from tests.modules import module_of
 from tests.party.sides import (
@@ -496,10 +502,11 @@ def test_the_page_has_the_versions_of_today():
     for name, version in (
         ("wire", WIRE_VERSION),
         ("session", VERSION),
-        ("protocol", FORMAT_VERSION),
-        ("journal", FORMAT_VERSION),
-        ("model file", FORMAT_VERSION),
-        ("transcript", FORMAT_VERSION),
+        ("protocol", PROTOCOL_VERSION),
+        ("journal", JOURNAL_VERSION),
+        ("model file", MODEL_VERSION),
+        ("consent store", CONSENT_VERSION),
+        ("transcript", TRANSCRIPT_VERSION),
     ):
         # A version, and in words when it is looked at: the other tables count.
         pattern = rf"\| {name}( \([^)]*\))? \| \d+ \| [a-z]"

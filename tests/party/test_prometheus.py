@@ -96,12 +96,18 @@ def test_any_name_of_a_peer_and_any_loss_arrive_as_they_are(peer, link, loss):
     assert one(exposition(snapshot), "loss_recent") == loss
 
 
+# What a killed process leaves of a file that it was writing, and a file of somebody else's.
+KILLED, NOT_OURS = "bob.metrics.prom.k1ll3d_x.new", "bob.metrics.prom.2026.new"
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Both parties' files after a training whose wire broke once."""
     folder = tmp_path_factory.mktemp("trained")
     write_tables(folder)
     set_up(folder)
+    for name in (KILLED, NOT_OURS):
+        (folder / name).touch()
     assert run_both(folder, Wire(cut=lambda number: number == 20)).records
     return folder
 
@@ -124,6 +130,11 @@ def test_a_training_leaves_the_file_beside_its_metrics(trained, role, peer):
     assert values(text)["taciturn_link_up"] == [({"role": role, "peer": peer}, 0)]
     assert ("taciturn_train_loss" in values(text)) == (role == "bob")
     assert values(text)["taciturn_info"][0][0]["mechanism"] == "none"
+
+
+def test_what_a_killed_process_left_unfinished_is_removed(trained):
+    assert not (trained / KILLED).exists()
+    assert (trained / NOT_OURS).exists()
 
 
 def test_a_training_that_fails_says_with_what(tmp_path):

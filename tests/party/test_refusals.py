@@ -28,12 +28,14 @@ from taciturn.errors import (
     TransportError,
 )
 from taciturn.jobs.base import run_party
+from taciturn.jobs.predict.declaration import PREDICTION
 from taciturn.jobs.predict.job import PredictJob
 from taciturn.jobs.train.command import forget_label_stops
+from taciturn.jobs.train.declaration import DRY_RUN, TRAINING
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.label_stops import MOST_STOPS, LabelStops
-from taciturn.party.link import DRY_RUN, PREDICTION, TRAINING, VERSION
 from tests.expected import refused
+from tests.party.openings import opening
 from tests.party.sides import (
     MECHANISMS,
     ROLES,
@@ -74,13 +76,12 @@ def ended(
 ) -> tuple[BaseException | None, list[bytes]]:
     """How a side ends, and what a peer receives that opens a link and then only listens."""
     wire, frames = Wire(), list[bytes]()
-    purpose = PURPOSES[act]
-    opening = struct.pack("<BBB16s16sQ16s", 1, VERSION, purpose, b"p" * 16, bytes(16), 0, b"d" * 16)
+    first = opening(PURPOSES[act], b"p" * 16, drawn=b"d" * 16)
 
     def listen() -> None:
         try:
             channel = wire.endpoint(serves=role == "alice").connect(HANG)
-            channel.send(opening)
+            channel.send(first)
             while True:
                 frames.append(channel.receive(HANG))
         except TransportError:

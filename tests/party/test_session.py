@@ -11,9 +11,9 @@ import pytest
 
 from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import AgreementError, OutputError, PeerStopped, StateError
+from taciturn.jobs.align.declaration import ALIGNMENT
 from taciturn.party.config import PartyConfig
 from taciturn.party.journal import Meta, Past
-from taciturn.party.link import ALIGNMENT
 from taciturn.party.resume import RunHooks
 from taciturn.party.session import Meeting, PeerSession
 from taciturn.protocol.codec import encode

@@ -29,10 +29,11 @@ from taciturn.errors import (
     StateError,
     TaciturnError,
 )
+from taciturn.jobs.align.declaration import ALIGNMENT
 from taciturn.party.config import PartyConfig
 from taciturn.party.encrypted_log import EncryptedLog
 from taciturn.party.journal import NONCE_BYTES, Checkpoint, Journal, Meta, Past
-from taciturn.party.link import ALIGNMENT, VERSION, Link, Patience
+from taciturn.party.link import Patience
 from taciturn.party.resume import CheckpointPolicy, RunHooks, run_program
 from taciturn.party.session import Meeting, PeerSession
 from taciturn.protocol.codec import encode, kind_of
@@ -44,6 +45,8 @@ from taciturn.rng import Entropy, KeyedEntropy, SystemEntropy
 from taciturn.transport.channel import Endpoints
 from tests.expected import refused
 from tests.modules import module_of
+from tests.party.openings import opening as opening_of
+from tests.party.openings import training_link
 from tests.party.sides import TWO_ALICES, role_of, write_config
 from tests.party.talks import TURNS, centre, residues, scores, spoke
 from tests.party.wires import Wire
@@ -321,7 +324,12 @@ def test_a_checkpoint_holds_what_two_links_have_not_confirmed(tmp_path):
     ends: list[list[bytes]] = [[], []]
 
     def alice(place: int) -> None:
-        link = Link(wires[place].endpoint(serves=False), None, hers[place], patience=PATIENT)
+        link = training_link(
+            wires[place].endpoint(serves=False),
+            None,
+            hers[place],
+            patience=PATIENT,
+        )
         ends[place].append(link.receive())
         if place:
             ends[place].append(link.receive())
@@ -330,7 +338,7 @@ def test_a_checkpoint_holds_what_two_links_have_not_confirmed(tmp_path):
     for place, thread in enumerate(threads):
         thread.start()
         endpoint = wires[place].endpoint(serves=True)
-        Link(endpoint, None, resumed.link(place), patience=PATIENT, place=place).connect()
+        training_link(endpoint, None, resumed.link(place), patience=PATIENT, place=place).connect()
         thread.join(HANG)
     assert ends == [[b"two"], [b"eins", b"zwei"]]
 
@@ -395,7 +403,7 @@ def test_a_journal_of_another_order_is_refused_before_a_word_is_sent():
     past = Past(Meta({}, b"", B))
     past.link(1).sent = [encode(residues(0))]
     links = {
-        name: Link(Wire().endpoint(serves=True), None, past.link(place), place=place)
+        name: training_link(Wire().endpoint(serves=True), None, past.link(place), place=place)
         for place, name in enumerate(NAMES)
     }
     with refused(StateError):
@@ -468,7 +476,7 @@ def bob_with(wires: dict[str, Wire], tmp_path: Path, **link: Any) -> PeerSession
 
 
 def opening(nonce: bytes = A, purpose: int = ALIGNMENT, known: bytes = bytes(16)) -> bytes:
-    return struct.pack("<BBB16s16sQ16s", 1, VERSION, purpose, nonce, known, 0, nonce)
+    return opening_of(purpose, nonce, known)
 
 
 def data(number: int, frame: bytes) -> bytes:
@@ -595,7 +603,7 @@ class Scripted:
 def test_a_sign_of_life_begins_the_wait_anew():
     note = struct.pack("<BQ", 3, 0)
     channel = Scripted(opening(A, 1), note, note, data(1, b"frame"))
-    link = Link(channel, None, Past(Meta({}, b"", B)), patience=Patience(answer=77.0))
+    link = training_link(channel, None, Past(Meta({}, b"", B)), patience=Patience(answer=77.0))
     assert link.receive() == b"frame"
     assert channel.waits[1:] == [77.0, 77.0, 77.0]
 
@@ -607,7 +615,12 @@ def test_a_link_that_broke_while_another_is_waited_for_keeps_what_had_arrived(mo
     gone = wire.endpoint(serves=False).connect(HANG)
     gone.send(opening(A, 1))
     gone.send(data(1, b"last words"))
-    link = Link(wire.endpoint(serves=True), None, Past(Meta({}, b"", B)), patience=PATIENT)
+    link = training_link(
+        wire.endpoint(serves=True),
+        None,
+        Past(Meta({}, b"", B)),
+        patience=PATIENT,
+    )
     link.tend()
     monkeypatch.setattr(type(gone), "send", broken)
     link.tend()

@@ -19,6 +19,15 @@ from hypothesis.extra import numpy as npst
 from taciturn.arrays import FloatArray, IndexArray, IntArray
 from taciturn.crypto.base import EncryptedAnswer, EncryptedVector
 from taciturn.errors import LocalProtocolError, MalformedFrame
+from taciturn.jobs.align.messages import (
+    AlignmentEnd,
+    AlignmentHello,
+    BlindedIds,
+    CommonToAll,
+    TwiceBlinded,
+)
+from taciturn.jobs.serve.messages import RowsAsked, RowsDue, RowsHeld
+from taciturn.jobs.woe.messages import BinnedColumn, BinSums, SealedLabels
 from taciturn.privacy.base import MaskedProduct, Released
 from taciturn.privacy.events import (
     EVENTS,
@@ -32,23 +41,17 @@ from taciturn.protocol.codec import (
     MAX_FRAME,
     MAX_RELEASED,
     MAX_TEXT,
-    MESSAGES,
     decode,
     encode,
     field_codecs,
     kind_of,
+    messages,
 )
 from taciturn.protocol.messages import (
-    AlignmentEnd,
-    AlignmentHello,
     BatchCommitment,
     BatchShare,
-    BinnedColumn,
-    BinSums,
-    BlindedIds,
     BudgetSpent,
     CarryShares,
-    CommonToAll,
     EncryptedResidues,
     Endorsement,
     Endorsements,
@@ -77,11 +80,7 @@ from taciturn.protocol.messages import (
     RevealedShare,
     Roster,
     RowNumbers,
-    RowsAsked,
-    RowsDue,
-    RowsHeld,
     SealedGradient,
-    SealedLabels,
     SealedResidues,
     SealedScores,
     SealedWeights,
@@ -89,7 +88,6 @@ from taciturn.protocol.messages import (
     SharedProduct,
     SharedVector,
     ShareNumbers,
-    TwiceBlinded,
 )
 from tests.expected import refused
 from tests.protocol.parties import same
@@ -218,7 +216,8 @@ def messages_of(kind: type[Message]) -> st.SearchStrategy[Message]:
     return st.builds(kind, *(BY_TYPE[hints[field.name]] for field in fields(kind)))
 
 
-messages = st.one_of(*map(messages_of, MESSAGES))
+MESSAGES = messages()
+any_message = st.one_of(*map(messages_of, MESSAGES))
 
 
 def head(code: int, version: int = 1) -> bytes:
@@ -316,7 +315,7 @@ def test_random_bytes_behind_a_true_head_are_refused_or_canonical(code, data):
     accepted(head(code) + data)
 
 
-@given(messages, st.data())
+@given(any_message, st.data())
 def test_altered_frames_are_refused_or_another_canonical_message(message, data):
     frame = bytearray(encode(message))
     for _ in range(data.draw(st.integers(1, 4))):
@@ -343,7 +342,7 @@ def test_every_truncation_is_refused(name):
             decode(frame[:length])
 
 
-@given(messages, st.binary(min_size=1, max_size=20))
+@given(any_message, st.binary(min_size=1, max_size=20))
 def test_bytes_behind_the_end_are_refused(message, extra):
     with refused(MalformedFrame):
         decode(encode(message) + extra)

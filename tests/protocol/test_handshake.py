@@ -10,11 +10,12 @@ import pytest
 from taciturn.engine.pair import run_pair
 from taciturn.errors import AgreementError, RemoteProtocolError
 from taciturn.protocol.codec import MAX_TEXT
-from taciturn.protocol.handshake import PROTOCOL_VERSION, PeerTable, compare, shake_hands, wire_form
+from taciturn.protocol.handshake import PeerTable, compare, shake_hands, wire_form
 from taciturn.protocol.messages import MAX_MAGNITUDE_BITS, Hello
 from taciturn.protocol.steps import Program, receive, send
 from taciturn.setting_syntax import hyphenated
 from taciturn.settings.agreement import AGREEMENT_KEYS
+from taciturn.version import PROTOCOL_VERSION
 from tests.expected import refused
 from tests.protocol.parties import ByHand, agreement
 

@@ -10,8 +10,9 @@ from taciturn.errors import CryptoError, MalformedFrame, ProtocolError, StateErr
 from taciturn.party.journal import Meta, Past
 from taciturn.party.link import Link
 from taciturn.protocol.codec import decode, encode
-from taciturn.protocol.handshake import PROTOCOL_VERSION, wire_form
+from taciturn.protocol.handshake import wire_form
 from taciturn.protocol.messages import Hello
+from taciturn.version import PROTOCOL_VERSION
 from tests.party.wires import Wire
 from tests.protocol.hostile import Mutator
 from tests.protocol.parties import Tables, agreement, alice_program, bob_program
@@ -66,7 +67,7 @@ def sessions(count: int, seed: int) -> int:
         b"\x01\x01\x01" + b"a" * 16 + bytes(16) + bytes(8),
     ]
     for _ in range(count):
-        link = Link(Wire().endpoint(serves=True), None, Past(Meta({}, b"", b"b" * 16)))
+        link = Link(Wire().endpoint(serves=True), None, Past(Meta({}, b"", b"b" * 16)), purpose=1)
         try:
             heard += link._data(mutate(seeds)) is not None
             link._accept(mutate(seeds))

@@ -13,11 +13,12 @@ from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.protocol.alice.scoring import RevealedResponder, answer_rows
 from taciturn.protocol.bob.scoring import RevealedRequester, ask_rows
 from taciturn.protocol.codec import decode
-from taciturn.protocol.handshake import PROTOCOL_VERSION, wire_form
+from taciturn.protocol.handshake import wire_form
 from taciturn.protocol.messages import Hello, Message, PartialScores
 from taciturn.protocol.prediction import CHUNK_ROWS, PREDICTION_TERMS, Scored
 from taciturn.protocol.steps import Program
 from taciturn.rng import KeyedEntropy
+from taciturn.version import PROTOCOL_VERSION
 from tests.expected import refused
 from tests.protocol.parties import NOISE, NOISE_KEY, ByHand, Tables, agreement, alice_program
 

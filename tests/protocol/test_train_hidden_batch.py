@@ -22,7 +22,7 @@ from taciturn.privacy.batch_response import BatchDesign, HiddenBatch, draw_batch
 from taciturn.privacy.events import BatchResponse
 from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.codec import decode, kind_of
-from taciturn.protocol.handshake import PROTOCOL_VERSION, wire_form
+from taciturn.protocol.handshake import wire_form
 from taciturn.protocol.messages import (
     EncryptedResidues,
     Hello,
@@ -37,6 +37,7 @@ from taciturn.protocol.messages import (
 )
 from taciturn.protocol.outcome import Trained
 from taciturn.settings.agreement import Agreement
+from taciturn.version import PROTOCOL_VERSION
 from tests.expected import refused
 from tests.protocol.parties import (
     BOB,

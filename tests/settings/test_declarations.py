@@ -22,7 +22,6 @@ from taciturn.errors import ConfigError
 from taciturn.estimator import VerticalLogisticRegression
 from taciturn.party.config import (
     DERIVED,
-    SECTIONS,
     UNWRITTEN,
     file_default,
     party_file,
@@ -31,7 +30,7 @@ from taciturn.party.config import (
 from taciturn.privacy.registry import MECHANISMS
 from taciturn.setting_syntax import COMMAND_LINE, plain_value
 from taciturn.settings.agreement import AGREEMENT_KEYS, ALSO_SIMULATED, Agreement
-from taciturn.settings.checked import Scope, declared
+from taciturn.settings.checked import declared
 from taciturn.settings.options import SettingsOptions
 from taciturn.settings.schema import (
     DEFAULT_MECHANISM,
@@ -44,6 +43,7 @@ from taciturn.settings.study import Study
 from taciturn.settings.table import TableSettings
 from tests import settings_page
 from tests.expected import refused
+from tests.settings_page import ALL_SECTIONS
 
 ROOT = Path(__file__).resolve().parents[2]
 SETTINGS = declared(Settings)
@@ -57,22 +57,22 @@ def test_every_setting_of_a_simulation_is_declared_with_a_panel():
     assert all(setting.panel is not None for setting in SETTINGS.values())
 
 
-@pytest.mark.parametrize("section", SECTIONS)
+@pytest.mark.parametrize("section", ALL_SECTIONS)
 def test_every_key_of_a_partys_file_is_declared_for_its_section(section):
     settings = section_settings(section)
     # What follows from the file of an agreement is no key of any file.
-    assert set(settings) >= set(SECTIONS[section].model_fields) - set(UNWRITTEN)
+    assert set(settings) >= set(ALL_SECTIONS[section].model_fields) - set(UNWRITTEN)
     assert not set(settings) & set(UNWRITTEN)
-    assert {setting.scope for setting in settings.values()} == {Scope(section)}
+    assert {setting.scope for setting in settings.values()} == {section}
 
 
 @pytest.mark.parametrize("section", ["agreement", "data", "privacy"])
 def test_a_setting_is_declared_in_one_place(section):
     """What a simulation has too is declared there, and nowhere else."""
-    own = declared(SECTIONS[section])
+    own = declared(ALL_SECTIONS[section])
     shared = {"agreement": Agreement.__mro__[1], "data": TableSettings}
     inherited = set(declared(shared[section])) if section in shared else set()
-    simulated = {name for name, setting in SETTINGS.items() if setting.scope is Scope(section)}
+    simulated = {name for name, setting in SETTINGS.items() if setting.scope == section}
     assert not (own.keys() - inherited) & simulated
 
 
@@ -318,7 +318,7 @@ def test_a_parameter_is_documented_in_the_words_of_the_declaration(name):
 def test_the_page_is_what_the_declarations_say():
     page = settings_page.PAGE.read_text(encoding="utf-8")
     assert page == settings_page.render(page), "remake it: python -m tests.settings_page"
-    agreement, *others = SECTIONS
+    agreement, *others = ALL_SECTIONS
     headings = re.findall(r"^## \[([a-z]+)\]$", page, re.MULTILINE)
     assert headings == [agreement, "study", *others]
 
@@ -423,7 +423,7 @@ def named_settings() -> Iterator[tuple[str, str]]:
 
 @pytest.mark.slow  # some seconds
 def test_what_errors_name_are_settings_or_parameters_of_commands():
-    sections = [name for section in SECTIONS for name in section_settings(section)]
+    sections = [name for section in ALL_SECTIONS for name in section_settings(section)]
     known = {*SETTINGS, *sections, *Study.model_fields, *command_parameters()}
     unknown = {(path, name) for path, name in named_settings() if name not in known}
     assert unknown == set()

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from taciturn.crypto.registry import scheme
+from taciturn.jobs.woe.messages import SealedLabels
 from taciturn.protocol.codec import kind_of
 from taciturn.protocol.messages import (
     BatchCommitment,
@@ -30,7 +31,6 @@ from taciturn.protocol.messages import (
     RevealedGradient,
     RevealedShare,
     Roster,
-    SealedLabels,
     SealedResidues,
     SealedWeights,
     Segments,

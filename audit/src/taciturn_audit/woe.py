@@ -30,11 +30,12 @@ from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.jobs.woe.bins import Bins, CutTable
 from taciturn.jobs.woe.job import WoeOptions
+from taciturn.jobs.woe.messages import SealedLabels
 from taciturn.jobs.woe.simulation import TrainingRows, converse
 from taciturn.jobs.woe.terms import WoeTerms
 from taciturn.jobs.woe.weights import mutual_bits, weights_of_evidence
 from taciturn.protocol.codec import kind_of
-from taciturn.protocol.messages import BatchCommitment, BatchShare, Role, SealedLabels
+from taciturn.protocol.messages import BatchCommitment, BatchShare, Role
 from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy
 from taciturn_audit.attacks.bin_statistics import (

@@ -1,4 +1,8 @@
-"""The commands: ours, and those of other packages (entry points of ``taciturn.commands``)."""
+"""The commands: those of the installed jobs, the core's others, and those of other packages.
+
+A job declares its commands (``job_registry``). A package that brings a command without a job has an
+entry point of ``taciturn.commands``.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,8 @@ import typer
 
 from taciturn import extensions
 from taciturn.cli.help import Command
-from taciturn.extras import AUDIT, OPS, PAPER, RISK, not_installed
+from taciturn.extras import AUDIT, JOBS_ELSEWHERE, OPS, PAPER, RISK, not_installed
+from taciturn.job_registry import JobCommand, registry
 
 ABOUT = (
     "Train a logistic regression with a partner without revealing your labels to them, and measure "
@@ -33,22 +38,15 @@ class Entry(NamedTuple):
 # the overview loads none.
 ENTRIES = {
     "demo": Entry(TRY, "", "Train with four protections and attack each of them", AUDIT),
-    "train": Entry(TRY, "taciturn.cli.simulate", "Simulate a training of both parties here"),
     "compare": Entry(
         TRY, "", "Compare protections on your table: model quality, leakage, cost", AUDIT
     ),
-    "study": Entry(TRY, "taciturn.jobs.study.command", "Train one model per combination (grid)"),
     "init": Entry(PARTIES, "", "Write a settings file for each party", OPS),
     "certs": Entry(PARTIES, "", "Create or show trial certificates", OPS),
     "doctor": Entry(PARTIES, "", "Check this machine and a party's file", OPS),
-    "align": Entry(PARTIES, "taciturn.jobs.align.command", "Find the rows that all parties have"),
     "agreement": Entry(PARTIES, "", "Propose, review and sign an agreement", OPS),
     "check": Entry(PARTIES, "", "Estimate before training what each side could learn", AUDIT),
-    "party": Entry(PARTIES, "taciturn.jobs.train.command", "Train with the peer, or resume"),
-    "woe": Entry(PARTIES, "taciturn.jobs.woe.command", "Weight of evidence of Alice's columns"),
     "ledger": Entry(PARTIES, "taciturn.cli.ledger", "Show the privacy cost of past trainings"),
-    "predict": Entry(AFTER, "taciturn.jobs.predict.command", "Score new rows with the peer"),
-    "serve": Entry(AFTER, "taciturn.jobs.serve.command", "Serve scores on demand over HTTP"),
     "model": Entry(AFTER, "taciturn.cli.model", "Show, report on, select and export models"),
     "runs": Entry(AFTER, "", "List and export results written with --out", RISK),
     "audit": Entry(RESEARCH, "", "Run the attacks on a training or a recorded session", AUDIT),
@@ -58,6 +56,7 @@ ENTRIES = {
 # Commands of a group of the core that another distribution brings, as the entry point GROUP.NAME.
 SUBCOMMANDS = {"model": {"show": RISK, "report": RISK, "export": RISK}}
 COMMANDS = {name: entry.module for name, entry in ENTRIES.items() if entry.module}
+"""The core's commands that belong to no job."""
 # Commands whose help names the attacks of other packages.
 _ATTACKING = ("audit", "check", "compare")
 
@@ -65,18 +64,20 @@ _ATTACKING = ("audit", "check", "compare")
 def overview() -> str:
     """The commands by group, without loading any of them."""
     installed = {entry.name: entry for entry in extensions.installed(extensions.COMMANDS)}
-    groups: dict[str, list[tuple[str, str]]] = {}
+    groups: dict[str, list[tuple[str, str]]] = {TRY: [], PARTIES: [], AFTER: [], RESEARCH: []}
     for name, known in ENTRIES.items():
         if known.module or name in installed:
             groups.setdefault(known.group, []).append((name, known.summary))
     for name, added in installed.items():
         if name.partition(".")[0] not in ENTRIES:
             groups.setdefault("Other packages", []).append((name, added.distribution))
+    for command in job_commands().values():
+        _place(command, groups.setdefault(command.group, []))
     formatter = typer.Context(typer.main.get_command(_bare())).make_formatter()
     formatter.write_usage("taciturn", "COMMAND [OPTIONS]")
     formatter.write_paragraph()
     formatter.write_text(ABOUT)
-    for group, rows in groups.items():
+    for group, rows in ((group, rows) for group, rows in groups.items() if rows):
         with formatter.section(group):
             formatter.write_dl(rows)
     formatter.write_paragraph()
@@ -84,11 +85,42 @@ def overview() -> str:
     return formatter.getvalue()
 
 
+def job_commands() -> dict[str, JobCommand]:
+    """The commands of the installed jobs: one that is shown after another is later."""
+    declared = {name: command for name, (_, command) in registry().commands.items()}
+    placed: dict[str, JobCommand] = {}
+    while declared:
+        ready = [name for name in declared if declared[name].after not in declared]
+        # Two that each come after the other have no order.
+        for name in ready or [*declared]:
+            placed[name] = declared.pop(name)
+    return placed
+
+
+def _place(command: JobCommand, rows: list[tuple[str, str]]) -> None:
+    """Put a command's line below the one that it comes after."""
+    names = [name for name, _ in rows]
+    place = names.index(command.after) + 1 if command.after in names else len(rows)
+    rows.insert(place if command.after else 0, (command.name, command.summary))
+
+
+def _command(name: str) -> Any:  # noqa: ANN401 - a function, or a group of commands
+    if name in COMMANDS:
+        return getattr(import_module(COMMANDS[name]), name)
+    job, command = registry().commands[name]
+    return job.load(command.function)
+
+
+def own_commands() -> tuple[str, ...]:
+    """The names of the core's commands and of those of the installed jobs."""
+    return (*COMMANDS, *job_commands())
+
+
 def app_of(*names: str) -> typer.Typer:
-    """The app with these of the core's commands."""
+    """The app with these commands of the core, or of jobs."""
     app = _bare()
     for name in names:
-        _add(app, name, getattr(import_module(COMMANDS[name]), name))
+        _add(app, name, _command(name))
     return app
 
 
@@ -130,16 +162,17 @@ def _bare() -> typer.Typer:
 @cache
 def whole_app() -> typer.Typer:
     """The app with all commands, those of other packages too."""
-    app = app_of(*COMMANDS)
+    app = app_of(*own_commands())
     listed = extensions.listed(extensions.ATTACKS)
     attacks = f"Attacks of other packages: {listed}" if listed else None
     added = {entry.name: entry for entry in extensions.installed(extensions.COMMANDS)}
     for name, entry in added.items():
         if "." not in name:
             _add(app, name, entry.load(), attacks if name in _ATTACKING else None)
-    for name, known in ENTRIES.items():
-        if known.distribution and name not in added:
-            _refuse_absent(app, name, known.distribution)
+    elsewhere = {name: known.distribution for name, known in ENTRIES.items() if known.distribution}
+    for name, distribution in {**elsewhere, **JOBS_ELSEWHERE}.items():
+        if name not in added and name not in registry().commands:
+            _refuse_absent(app, name, distribution)
     return app
 
 

@@ -41,7 +41,7 @@ from taciturn.protocol.messages import OTHER, Role
 from taciturn.protocol.steps import ONLY, Program
 from taciturn.setting_syntax import Hint
 from taciturn.settings.schema import MOST
-from taciturn.version import FORMAT_VERSION
+from taciturn.version import TRANSCRIPT_VERSION
 
 MAGIC = b"TACITURN-TRANSCRIPT\n"
 MAX_HEADER = 16 << 20
@@ -152,7 +152,7 @@ class TranscriptFile:
             # For its owner's eyes only: a transcript is as sensitive as the labels it gives away.
             descriptor = os.open(self._partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             self._stream: BinaryIO = os.fdopen(descriptor, "wb")
-            self._stream.write(MAGIC + _RECORD.pack(FORMAT_VERSION, len(text)) + text)
+            self._stream.write(MAGIC + _RECORD.pack(TRANSCRIPT_VERSION, len(text)) + text)
         except OSError as problem:
             raise self._unwritable(problem) from None
         self._link = hashlib.sha256(text).digest()
@@ -272,9 +272,9 @@ def _read(stream: BinaryIO) -> Transcript:
     if magic != MAGIC:
         raise TranscriptError("this is not a transcript")
     version, size = _RECORD.unpack(_take(stream, _RECORD.size))
-    if version != FORMAT_VERSION:
+    if version != TRANSCRIPT_VERSION:
         raise TranscriptError(
-            f"the transcript is of version {version}; this program reads {FORMAT_VERSION}",
+            f"the transcript is of version {version}; this program reads {TRANSCRIPT_VERSION}",
             hint="record the run again, or read it with the taciturn that wrote it",
         )
     text = _take_text(stream, size)

@@ -50,7 +50,7 @@ from taciturn.numerics.sorted_scores import Threshold, even_odds
 from taciturn.numerics.whitening import Whitening, centring_offset
 from taciturn.results.model import ListedModel, ModelList
 from taciturn.results.serialise import read
-from taciturn.version import FORMAT_VERSION, __version__
+from taciturn.version import MODEL_VERSION, __version__
 
 FORMAT = "taciturn-model"
 _MOST_SHARE = 1 << 62
@@ -201,7 +201,7 @@ class ModelShare:
         values = finite_json(
             {
                 "format": FORMAT,
-                "version": FORMAT_VERSION,
+                "version": MODEL_VERSION,
                 **asdict(self),
                 "weights": self.weights.tolist(),
                 "preparation": self.preparation.to_json(),
@@ -255,9 +255,9 @@ def _parsed(path: Path) -> dict[str, Any]:
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise _no_model(path, file_kind(path))
     version = record.get("version")
-    if type(version) is not int or version != FORMAT_VERSION:
+    if type(version) is not int or version != MODEL_VERSION:
         raise FileError(
-            f"the model is of version {str(version)[:20]}; this program reads {FORMAT_VERSION}",
+            f"the model is of version {str(version)[:20]}; this program reads {MODEL_VERSION}",
             where=str(path),
             hint="train again, or use it with the taciturn that wrote it",
         )

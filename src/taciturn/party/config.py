@@ -24,7 +24,9 @@ from taciturn.data.database import Connection, is_address, is_select
 from taciturn.data.ids import NONE, Normalisation
 from taciturn.data.source import TableSource
 from taciturn.errors import ConfigError, nearest, rendering_errors_as
+from taciturn.extras import JOBS_ELSEWHERE, not_installed
 from taciturn.files import read_toml
+from taciturn.job_registry import installed_sections, registry
 from taciturn.model.share import study_folder
 from taciturn.output_paths import PathUse, UsedPath, require_no_overwrite
 from taciturn.party.agreement_file import AgreementFile
@@ -73,9 +75,6 @@ _link = partial(Setting, scope=Scope.LINK)
 _state = partial(Setting, scope=Scope.STATE)
 _output = partial(Setting, scope=Scope.OUTPUT)
 _compute = partial(Setting, scope=Scope.COMPUTE)
-_woe = partial(Setting, scope=Scope.WOE)
-_serve = partial(Setting, scope=Scope.SERVE)
-_callers = partial(_serve, owner="bob")
 _scores = partial(_output, owner="bob")
 _privacy = partial(Setting, scope=Scope.PRIVACY)
 _labels = partial(_privacy, owner="bob")
@@ -154,18 +153,19 @@ class DataSection(TableSettings):
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
-        _require_no_address("file", self.file)
+        require_no_address("file", self.file)
         if (self.file is None) == (self.query is None):
             raise ConfigError(
                 "the table is a file or a query, and one of them is needed",
                 setting="file" if self.file is None else "query",
                 hint=Hint("write {file}; or {query} and {connection}, for a database"),
             )
-        _require_connection(self.query, self.connection)
+        require_connection(self.query, self.connection)
         return self
 
 
-def _require_no_address(setting: str, file: str | None) -> None:
+def require_no_address(setting: str, file: str | None) -> None:
+    """Refuse the address of a database where a file is named."""
     # The line goes into reports and messages; an address there may hold a password.
     if file is not None and is_address(file):
         raise ConfigError(
@@ -175,7 +175,7 @@ def _require_no_address(setting: str, file: str | None) -> None:
         )
 
 
-def _require_connection(query: str | None, connection: str | None) -> None:
+def require_connection(query: str | None, connection: str | None) -> None:
     """Check a connection, and that a query has one."""
     if connection is not None:
         Connection(connection).require_usable()
@@ -517,44 +517,6 @@ class PrivacySection(Checked):
     ] = None
 
 
-class WoeSection(Checked):
-    """Alice: whether, and how, Bob may learn the weights of evidence of her columns."""
-
-    section: ClassVar = "woe"
-
-    allow: Annotated[
-        bool,
-        _woe(
-            "Alice: allow this peer to count its labels in the bins of her columns.",
-            detail="With `taciturn woe` on both sides ([woe.md](woe.md)). Without it she refuses",
-            example=True,
-        ),
-    ] = False
-    share_names: Annotated[
-        bool,
-        _woe(
-            "Alice: share the names and the order of columns and bins.",
-            detail="Without it Bob sees numbers in random order",
-            example=True,
-        ),
-    ] = False
-    min_rows: Annotated[
-        PositiveInt | None,
-        _woe(
-            "Alice: minimum number of rows per bin; smaller bins are merged.",
-            detail="By default 50 or 1 % of the rows, whichever is more",
-            example=200,
-        ),
-    ] = None
-    tables: Annotated[
-        PositiveInt,
-        _woe(
-            "Alice: maximum number of weight-of-evidence tables that this peer ever receives.",
-            detail="Two of them whose labels differ in one row reveal that row's bins",
-        ),
-    ] = 1
-
-
 class ComputeSection(Checked):
     """Compute resources of this side; ``Settings`` declares those of simulations too."""
 
@@ -611,7 +573,7 @@ class ComputeSection(Checked):
         return self
 
     def _require_cluster(self) -> None:
-        way, host, port = _parts(self.scheduler or "")
+        way, host, port = address_parts(self.scheduler or "")
         if way not in ("tls", "tcp") or not host or not port:
             raise ConfigError(
                 "the engine dask needs the address of a scheduler"
@@ -620,7 +582,7 @@ class ComputeSection(Checked):
                 setting="scheduler",
                 hint=Hint("write {scheduler}, say", scheduler="tls://scheduler.internal:8786"),
             )
-        if way == "tcp" and not _is_loopback(host):
+        if way == "tcp" and not is_loopback(host):
             raise ConfigError(
                 "a scheduler on another machine is reached by TLS only: its workers would run "
                 "what anybody on the way sends them",
@@ -639,153 +601,10 @@ class ComputeSection(Checked):
                 )
 
 
-class ServeSection(Checked):
-    """Scoring service: source of rows, access, limits."""
-
-    section: ClassVar = "serve"
-
-    source: Annotated[
-        str | None,
-        _serve(
-            "File with the rows to score (default: the table of `[data]`).",
-            detail="Of the kinds that a training reads; held in memory "
-            "([score](how-to/score.md#scores-on-demand))",
-            example="customers.parquet",
-            path=PathUse.READ,
-        ),
-    ] = None
-    query: Annotated[
-        str | None,
-        _serve(
-            "SELECT statement that returns the rows to score, id column included.",
-            detail="In place of `source`. Only the requested rows are read, by `[data] id`, which "
-            "should have an index ([score.md](how-to/score.md#scores-on-demand))",
-            example="select * from customers",
-        ),
-    ] = None
-    connection: Annotated[
-        str | None,
-        _serve(
-            "Database of `query` (default: `[data] connection`).",
-            detail="Written as there",
-            example="env:CRM_DATABASE",
-            path=PathUse.READ,
-        ),
-    ] = None
-    aligned: Annotated[
-        str | None,
-        _serve(
-            "List of rows to serve, as written by `taciturn align`.",
-            detail="Without it Bob asks Alice for any id that callers request, and she learns ids "
-            "that she does not have",
-            example="{role}.common.csv",
-            path=PathUse.READ,
-        ),
-    ] = None
-    address: Annotated[
-        str,
-        _callers(
-            "Bob: address (host:port) of the service for callers.",
-            detail="Anything but this machine needs `tls-certificate` and `tls-key`",
-        ),
-    ] = "127.0.0.1:8080"
-    tokens: Annotated[
-        str | None,
-        _callers(
-            "Bob: file of callers with the hashes of their tokens; mode 600.",
-            detail="`taciturn serve` adds a caller "
-            "([score](how-to/score.md#scores-on-demand)). Callers have a "
-            "token, or a certificate of `callers-ca`",
-            example="bob.callers.toml",
-            path=PathUse.KEPT,
-        ),
-    ] = None
-    callers_ca: Annotated[
-        str | None,
-        _callers(
-            "Bob: CA certificate of the callers (PEM); a caller's name is the one in its "
-            "certificate.",
-            detail="Not the CA of the link: anyone with a certificate of it may send requests",
-            example="callers/ca.pem",
-            path=PathUse.READ,
-        ),
-    ] = None
-    tls_certificate: Annotated[
-        str | None,
-        _callers(
-            "Bob: certificate of the service (PEM).",
-            example="callers/service.pem",
-            path=PathUse.READ,
-        ),
-    ] = None
-    tls_key: Annotated[
-        str | None,
-        _callers(
-            "Bob: private key of the service (PEM); mode 600.",
-            example="callers/service.key",
-            path=PathUse.READ,
-        ),
-    ] = None
-    rows_per_day: Annotated[
-        PositiveInt | None,
-        _serve(
-            "Maximum number of rows per day (UTC): for each caller at Bob, for the peer at Alice.",
-            detail="Counted across restarts. The file of callers may set another limit for one",
-            example=10_000,
-        ),
-    ] = None
-    requests_per_row_per_day: Annotated[
-        PositiveInt | None,
-        _callers(
-            "Bob: maximum number of requests per row and day, over all callers.",
-            detail="Alice's limit per row is `scores-per-row`, over all time",
-            example=10,
-        ),
-    ] = None
-    max_rows_per_request: Annotated[
-        PositiveInt, _callers("Bob: maximum number of rows per request.")
-    ] = 4096
-    request_seconds: Annotated[
-        Seconds, _callers("Bob: timeout for a score, after which a request is refused.")
-    ] = 10.0
-    max_queued_requests: Annotated[
-        PositiveInt, _callers("Bob: maximum number of waiting requests; more are refused at once.")
-    ] = 256
-
-    @model_validator(mode="after")
-    def _whole(self) -> Self:
-        _require_no_address("source", self.source)
-        if self.source is not None and self.query is not None:
-            raise ConfigError(
-                "the rows to score are a file or a query, not both",
-                setting="query",
-                hint=Hint("leave {source} or {query} out"),
-            )
-        _require_connection(None, self.connection)
-        if (self.tls_certificate is None) != (self.tls_key is None):
-            raise ConfigError(
-                "a certificate and its key go together",
-                setting="tls_key" if self.tls_key is None else "tls_certificate",
-                hint=Hint("write both {tls_certificate} and {tls_key}, or neither"),
-            )
-        if self.callers_ca is not None and self.tls_certificate is None:
-            raise ConfigError(
-                "callers show certificates to a service that has one itself",
-                setting="callers_ca",
-                hint=Hint("write {tls_certificate} and {tls_key} too"),
-            )
-        return self
-
-    @property
-    def is_local(self) -> bool:
-        """Whether callers reach the service from this machine alone."""
-        return _is_loopback(_parts(f"http://{self.address}")[1])
-
-
-def _parts(address: str) -> tuple[str, str, int]:
+def address_parts(address: str) -> tuple[str, str, int]:
     """The way, the host and the port of a scheduler's address; empty, or 0, where one is absent.
 
-    >>> _parts("tls://[fe80::1]:8786"), _parts("8786")
+    >>> address_parts("tls://[fe80::1]:8786"), address_parts("8786")
     (('tls', 'fe80::1', 8786), ('', '', 0))
     """
     try:
@@ -795,10 +614,10 @@ def _parts(address: str) -> tuple[str, str, int]:
         return "", "", 0
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
     """Whether only this machine reaches a host of that name.
 
-    >>> [_is_loopback(host) for host in ("localhost", "127.0.0.1", "::1", "10.0.0.1", "scheduler")]
+    >>> [is_loopback(host) for host in ("localhost", "127.0.0.1", "::1", "10.0.0.1", "scheduler")]
     [True, True, True, False, False]
     """
     try:
@@ -861,16 +680,33 @@ SECTIONS: Mapping[str, type[Checked]] = MappingProxyType(
         "state": StateSection,
         "output": OutputSection,
         "privacy": PrivacySection,
-        "woe": WoeSection,
         "compute": ComputeSection,
-        "serve": ServeSection,
     }
 )
+"""The sections of every party's file, without those of jobs."""
+
+
+def job_sections() -> dict[str, type[Checked]]:
+    """The sections that installed jobs declare, by name; loads them."""
+    return {section.name: _job_section(section.name) for section, _ in installed_sections()}
+
+
+def section_model(name: str) -> type[Checked]:
+    """The model of a section, which is loaded if it is a job's."""
+    return SECTIONS[name] if name in SECTIONS else _job_section(name)
+
+
+def _job_section(name: str) -> type[Checked]:
+    job, section = registry().sections[name]
+    model: type[Checked] = job.load(section.model)
+    if name in (*SECTIONS, STUDY) or model.section != name:
+        job.extension.refuse(f"declares [{name}], which is not its own")
+    return model
 
 
 def section_settings(section: str) -> dict[str, Setting]:
     """The settings that a section may hold, by name, in the section's order."""
-    model = SECTIONS[section]
+    model = section_model(section)
     known = declared(model, Agreement, Settings, Pins, NamedAgreement)
     # A section's own before those that a simulation takes too.
     defined = [name for name in model.model_fields if name in model.__annotations__]
@@ -889,7 +725,9 @@ def file_default(section: str, name: str) -> object:
     # In [agreement] it is a number of columns; a simulation's default is a word.
     if name in ("alice_columns", "rows"):
         return None
-    model = NamedAgreement if section == "agreement" and name in NAMING else SECTIONS[section]
+    model = section_model(section)
+    if section == "agreement" and name in NAMING:
+        model = NamedAgreement
     if model is Agreement and name in ALSO_SIMULATED:
         default = getattr(OWN_DATA_DEFAULTS, name, None)
         return Settings.model_fields[name].default if default is None else default
@@ -899,8 +737,11 @@ def file_default(section: str, name: str) -> object:
 
 def party_file(path: str) -> TomlFile:
     """Syntax of settings in a party's file: each in its section."""
-    sections = {name: section for section in SECTIONS for name in section_settings(section)}
-    return TomlFile(path, sections)
+    return TomlFile(path, _section_of_settings())
+
+
+def _section_of_settings() -> dict[str, str]:
+    return {name: section for section in SECTIONS for name in section_settings(section)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -933,7 +774,8 @@ class PartyConfig:
         self.side = ROLES[role]
         self.folder = folder
         self.where = where
-        self.syntax = party_file(where)
+        self._known_settings = _section_of_settings()
+        self.syntax = TomlFile(where, self._known_settings)
         section = sections.get("agreement", {})
         # Whether this side's own file says anything of what is agreed on.
         self.says_agreement = bool(section) or "study" in sections
@@ -954,9 +796,12 @@ class PartyConfig:
         self.state = self._section(StateSection, sections, "state")
         self.output = self._section(OutputSection, sections, "output")
         self.privacy = self._section(PrivacySection, sections, "privacy")
-        self.woe = self._section(WoeSection, sections, "woe")
         self.compute = self._section(ComputeSection, sections, "compute")
-        self.serve = self._section(ServeSection, sections, "serve")
+        # Those of jobs that the file has; others are loaded when a job reads them.
+        self.job_sections: dict[str, Checked] = {}
+        for name in sections:
+            if name not in (*SECTIONS, STUDY):
+                self.section(_job_section(name))
         with rendering_errors_as(self.syntax):
             held_by = (
                 self.syntax if self.agreement_file is None else party_file(self.agreement_file.path)
@@ -1008,12 +853,17 @@ class PartyConfig:
                 hint='write role = "alice" (features only) or role = "bob" (the labels)',
             )
         for name, section in values.items():
-            if name not in (*SECTIONS, STUDY) or not isinstance(section, dict):
+            known = (*SECTIONS, STUDY, *registry().sections)
+            if name not in known and name in JOBS_ELSEWHERE:
+                raise not_installed(f"the section [{name}]", JOBS_ELSEWHERE[name]).at(
+                    f"{path}, [{name}]"
+                )
+            if name not in known or not isinstance(section, dict):
                 raise ConfigError(
                     f"unknown section or setting {name}",
                     setting=name,
                     where=str(path),
-                    hint=nearest(name, (*SECTIONS, STUDY)),
+                    hint=nearest(name, known),
                 )
         config = cls(role, path.parent, values, str(path), agreement)
         require_no_overwrite(used_paths(config))
@@ -1058,27 +908,20 @@ class PartyConfig:
         """This side's table; or other ``rows``: a file, or a SELECT statement for its database."""
         data = self.data
         if isinstance(rows, str) and is_select(rows):
-            return self._source(None, rows, data.connection)
+            return self.source(None, rows, data.connection)
         if rows is not None:
-            return self._source(Path(rows), None, None)
-        return self._source(data.file and self.path(data.file), data.query, data.connection)
+            return self.source(Path(rows), None, None)
+        return self.source(data.file and self.path(data.file), data.query, data.connection)
 
-    def served_table(self) -> TableSource:
-        """The rows that a service scores."""
-        serve = self.serve
-        if serve.query is None and serve.source is None:
-            return self.table()
-        connection = serve.connection or self.data.connection
-        return self._source(serve.source and self.path(serve.source), serve.query, connection)
-
-    def _source(
+    def source(
         self, file: Path | str | None, query: str | None, connection: str | None
     ) -> TableSource:
+        """A table of this side: a file, or a query of a database."""
         dialect = Dialect.from_settings(self.data)
         if query is None:
             return TableSource.at(Path(file or ""), dialect)
         with rendering_errors_as(self.syntax.within("data")):
-            _require_connection(query, connection)
+            require_connection(query, connection)
         return TableSource.from_query(query, Connection(connection or "", self.folder), dialect)
 
     @property
@@ -1200,12 +1043,24 @@ class PartyConfig:
             held["study"] = dict(agreement.study)
         return {**{name: section for name, section in sections.items() if name != "study"}, **held}
 
+    def section(self, kind: type[S]) -> S:
+        """The section of a job, as this side's file has it, or with its defaults.
+
+        From then on the file's ``syntax`` knows the section's settings.
+        """
+        name = kind.section
+        if name not in self.job_sections:
+            self._known_settings.update(dict.fromkeys(section_settings(name), name))
+            self.job_sections[name] = self._section(kind, self._sections, name)
+        section: Any = self.job_sections[name]
+        return section  # type: ignore[no-any-return]  # of the kind that is asked for
+
     def _section(self, kind: type[S], sections: dict[str, Any], name: str) -> S:
         return kind.from_mapping(sections.get(name, {}), syntax=self.syntax.within(name))
 
     def _check_role(self) -> None:
         self.side.require_file(self)
-        for section in (self.data, self.output, self.privacy, self.serve):
+        for section in (self.data, self.output, self.privacy, *self.job_sections.values()):
             for name, setting in declared(type(section), Settings).items():
                 field = type(section).model_fields.get(name)
                 foreign = setting.owner not in ("", self.role)

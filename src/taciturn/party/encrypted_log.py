@@ -37,7 +37,7 @@ from taciturn.errors import OutputError, StateError
 from taciturn.files import sync_folder
 from taciturn.rng import SystemEntropy
 from taciturn.setting_syntax import Hint
-from taciturn.version import FORMAT_VERSION
+from taciturn.version import JOURNAL_VERSION
 
 MAGIC = b"TACITURN-JOURNAL\n"
 KEY_BYTES = 32
@@ -96,7 +96,7 @@ class EncryptedLog:
             # What was written so far would take the room that the next attempt needs.
             failed.callback(fresh.unlink, missing_ok=True)
             failed.callback(stream.close)
-            _write_all(stream, MAGIC + bytes([FORMAT_VERSION]) + salt)
+            _write_all(stream, MAGIC + bytes([JOURNAL_VERSION]) + salt)
             for record in records:
                 _write_all(stream, boxes.seal(record))
             # First the content, then the name: a power cut leaves the old file or the new one.
@@ -188,9 +188,9 @@ def _write_all(stream: BinaryIO, data: bytes) -> None:
 def _salt_of(head: bytes, path: Path) -> bytes:
     if len(head) < _HEAD or not head.startswith(MAGIC):
         raise StateError("this is not a journal of taciturn", where=str(path))
-    if head[len(MAGIC)] != FORMAT_VERSION:
+    if head[len(MAGIC)] != JOURNAL_VERSION:
         raise StateError(
-            f"the journal is of version {head[len(MAGIC)]}; this program reads {FORMAT_VERSION}",
+            f"the journal is of version {head[len(MAGIC)]}; this program reads {JOURNAL_VERSION}",
             where=str(path),
             hint=Hint(
                 "finish with the taciturn that started it, or start over on both sides with "

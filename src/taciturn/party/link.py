@@ -2,7 +2,7 @@
 
 ::
 
-    open = 0x01 version:u8 purpose:u8 mine:16 theirs:16 received:u64 drawn:16
+    open = 0x01 version:u8 purpose:u8 mine:16 theirs:16 received:u64 drawn:16 messages:16 job
     data = 0x02 number:u64 confirmed:u64 frame
     note = 0x03 confirmed:u64                     without a frame, at the end
     fail = 0x04 code:u16 text                     the sender aborts; why, as far as may be disclosed
@@ -13,6 +13,11 @@ journal; each then sends again what the other lacks, byte for byte as it was. A 
 receiver's journal before its program sees it, and in the sender's before it leaves. ``drawn`` is
 drawn with the sender's randomness: anew by a side that starts again before it has met the peer.
 Both names and both drawn values make the one name of the session.
+
+``job`` is the name of the job that the session is for, and ``messages`` the digest of all messages
+that it may send (``protocol.codec.messages_digest``). Every conversation begins with them, whatever
+its first message is: where two jobs of other packages have one number, or two versions of one job
+meet, the first message that both decode might have another meaning.
 
 Bob has a link to each of several Alices, and waits for one at a time. Meanwhile he tends the other
 links: takes the call of one that broke, and sends a note now and then, so that nobody who waits for
@@ -41,7 +46,9 @@ from taciturn.errors import (
     TaciturnError,
     TransportError,
 )
+from taciturn.job_registry import JOB_NAME, registry
 from taciturn.party.journal import NONCE_BYTES, UNKNOWN, Journal, Past, with_pending
+from taciturn.protocol.codec import DIGEST_BYTES, messages_digest
 from taciturn.results.parties import TrafficSeen
 from taciturn.setting_syntax import Hint
 from taciturn.transport.channel import Channel, Endpoint
@@ -49,9 +56,6 @@ from taciturn.transport.channel import Channel, Endpoint
 VERSION = 2
 WITHHELD = 0
 """Code of an abort whose reason is not told."""
-TRAINING, DRY_RUN, ALIGNMENT, LISTED_PREDICTION, PREDICTION = 1, 2, 3, 4, 5
-WOE = 8
-SERVING = 7
 LAST_WORDS_SECONDS = 0.2
 # How long one of several links is waited for before the others are tended.
 TENDING_SECONDS = 1.0
@@ -59,22 +63,13 @@ TENDING_SECONDS = 1.0
 NOTE_SECONDS = 5.0
 CONNECTED, BROKEN = "connected", "the connection broke; reconnecting"
 _OPEN, _DATA, _NOTE, _FAIL = 1, 2, 3, 4
-_OPENING = struct.Struct(f"<BBB{NONCE_BYTES}s{NONCE_BYTES}sQ{NONCE_BYTES}s")
+_OPENING = struct.Struct(f"<BBB{NONCE_BYTES}s{NONCE_BYTES}sQ{NONCE_BYTES}s{DIGEST_BYTES}s")
 # Kind and version: all that openings of every version have in common.
 _LEAST_OPENING = 2
 _HEAD = struct.Struct("<BQQ")
 _CONFIRM = struct.Struct("<BQ")
 _REASON = struct.Struct("<BH")
 _MOST_REASON = 600
-_PURPOSES = {
-    TRAINING: "a training",
-    DRY_RUN: "a dry run",
-    ALIGNMENT: "an alignment",
-    LISTED_PREDICTION: "a prediction of listed rows",
-    PREDICTION: "a prediction that aligns first",
-    WOE: "weights of evidence",
-    SERVING: "scores on demand",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +190,52 @@ class Pace:
         self._left, self._due = due, None
 
 
+@dataclass(frozen=True, slots=True)
+class SpokenJob:
+    """Job of a session: its purpose, and its name and digest as openings state them."""
+
+    purpose: int
+    name: str
+    messages: bytes
+
+    @classmethod
+    def of(cls, purpose: int) -> SpokenJob:
+        """The installed job of a purpose."""
+        job = registry().job_of(purpose)
+        return cls(purpose, job.name, messages_digest(job.declaration.messages))
+
+    def require_same(self, peer: SpokenJob) -> None:
+        """Require that the peer runs the same job (AgreementError)."""
+        if peer.purpose != self.purpose:
+            raise AgreementError(
+                f"the peer runs {peer.title}, this side {self.title}",
+                hint=Hint(
+                    "run the same command on both sides; give {dry_run} or {aligned} on both, or "
+                    "on neither",
+                    dry_run=True,
+                ),
+            )
+        if peer.name != self.name:
+            raise AgreementError(
+                f"the peer runs the job {peer.name}, and this side {self.name}: both have the "
+                f"purpose {self.purpose}",
+                hint="run the same command on both sides; two jobs that both are to use need "
+                "purposes of their own",
+            )
+        if peer.messages != self.messages:
+            raise AgreementError(
+                f"the peer's job {self.name} has other messages than this side's",
+                hint="install the same version of "
+                f"{registry().job_of(self.purpose).extension.package} on both sides",
+            )
+
+    @property
+    def title(self) -> str:
+        """What is run, in words; of a job that is not installed here, its name."""
+        _, title = registry().purposes.get(self.purpose, (None, f"the job {self.name}"))
+        return title
+
+
 PATIENT = Patience()
 AT_ONCE = Pace()
 ASK_PEER = (
@@ -219,7 +260,7 @@ class Link:
         journal: Journal | None,
         past: Past,
         *,
-        purpose: int = TRAINING,
+        purpose: int,
         rejoins: bool = True,
         patience: Patience = PATIENT,
         announce: Announce = noop,
@@ -230,7 +271,7 @@ class Link:
     ) -> None:
         self._pace, self._place, self._name, self._meanwhile = pace, place, name, meanwhile
         self._spoke, self._refusal = 0.0, ""
-        self._endpoint, self._journal, self._purpose = endpoint, journal, purpose
+        self._endpoint, self._journal, self._job = endpoint, journal, SpokenJob.of(purpose)
         self._patience, self._announce, self._rejoins = patience, announce, rejoins
         self._mine, self._peer = past.meta.nonce, past.peer
         self._drawn, self._peer_drawn = past.meta.drawn, past.peer_drawn
@@ -506,9 +547,12 @@ class Link:
             # The opening confirms what was received, and the peer then forgets it: it must be on
             # the disk first.
             self._journal.settle()
-        names = self._mine, self._peer
+        job, names = self._job, (self._mine, self._peer)
         channel.send(
-            _OPENING.pack(_OPEN, VERSION, self._purpose, *names, self._received, self._drawn)
+            _OPENING.pack(
+                *(_OPEN, VERSION, job.purpose, *names, self._received, self._drawn, job.messages)
+            )
+            + job.name.encode()
         )
         opening = channel.receive(timeout)
         if opening[:1] == bytes([_FAIL]):
@@ -530,19 +574,11 @@ class Link:
                 f"the peer's sessions are of version {opening[1]}, this side's of {VERSION}",
                 hint="install the same version of taciturn on both sides",
             )
-        if len(opening) != _OPENING.size:
+        name = opening[_OPENING.size :].decode("ascii", "replace")
+        if not JOB_NAME.fullmatch(name):
             raise MalformedFrame("the peer does not open a session of taciturn")
-        _, _, purpose, peer, known, received, drawn = _OPENING.unpack(opening)
-        if purpose != self._purpose:
-            raise AgreementError(
-                f"the peer runs {_PURPOSES.get(purpose, 'something else')}, "
-                f"this side {_PURPOSES[self._purpose]}",
-                hint=Hint(
-                    "run the same command on both sides; give {dry_run} or {aligned} on both, or "
-                    "on neither",
-                    dry_run=True,
-                ),
-            )
+        _, _, purpose, peer, known, received, drawn, messages = _OPENING.unpack_from(opening)
+        self._job.require_same(SpokenJob(purpose, name, messages))
         self._same_session(peer, known, drawn)
         self._peer_has(received)
 

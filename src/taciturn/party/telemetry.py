@@ -23,7 +23,7 @@ from typing import Literal, TypeAlias
 
 from taciturn.engine.callbacks import Publish, noop
 from taciturn.errors import OutputError, TaciturnError
-from taciturn.files import write_private
+from taciturn.files import remove_unfinished, write_private
 from taciturn.party.config import PartyConfig
 from taciturn.results.parties import LinkChanged, LinkState, News, PartyFigures, Setup
 from taciturn.results.serialise import record_of
@@ -262,6 +262,10 @@ class MetricsPublisher:
         if self._prometheus is None and self._publish is noop:
             yield
             return
+        for file in (self._metrics, self._prometheus):
+            if file is not None:
+                # A Prometheus collector may read every file of the folder.
+                remove_unfinished(file)
         self._write()
         with self._ticking():
             try:

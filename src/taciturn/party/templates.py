@@ -16,6 +16,7 @@ from textwrap import wrap
 
 from taciturn.errors import OutputError
 from taciturn.files import write_private
+from taciturn.job_registry import installed_sections
 from taciturn.party.config import file_default, section_settings
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.openings import OPENING_ROWS
@@ -96,8 +97,6 @@ _OWN: Mapping[Role, _OwnLines] = {
         "Alice has columns and no labels; she is the one who must not learn them.",
         {
             "privacy": ("#scores_per_row", "#consent"),
-            "woe": ("#allow", "#share_names", "#tables"),
-            "serve": ("#source", "#rows_per_day"),
         },
         "#accept_column_exposure",
         lambda chosen: not chosen.shares_scores,
@@ -111,13 +110,6 @@ _OWN: Mapping[Role, _OwnLines] = {
             "data": ("label", "#positive"),
             "output": ("#held_out_scores", "#threshold", "#false_negative_cost", "#report"),
             "privacy": _LIMITS,
-            "serve": (
-                "#source",
-                "#tokens",
-                "#address",
-                "#rows_per_day",
-                "#requests_per_row_per_day",
-            ),
         },
         "#accept_leak",
         lambda chosen: not chosen.claims_protection,
@@ -220,8 +212,11 @@ def template(name: str, trial: Trial) -> str:
         "state": page.lines("state", _STATE),
         "output": page.lines("output", (*_OUTPUT, *only.get("output", ()))),
         "privacy": page.lines("privacy", privacy, consent=f"{name}.consent.sqlite"),
-        "woe": page.lines("woe", () if trial.parties else only.get("woe", ())),
-        "serve": page.lines("serve", only["serve"]),
+        **{
+            section.name: page.lines(section.name, section.template.get(role, ()))
+            for section, _ in installed_sections()
+            if not (section.one_alice and trial.parties)
+        },
     }
     head = f'# taciturn party {name}.toml\n# {side.who}\nrole = "{role}"\n\n'
     agreed = f"{_AGREEMENT_HEAD}{_section('agreement', agreement)}{_parties(trial)}\n"

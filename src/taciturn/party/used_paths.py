@@ -30,7 +30,7 @@ def used_paths(config: PartyConfig) -> Iterator[UsedPath]:
         place = config.syntax.within("agreement").place("file")
         yield UsedPath(place, Path(config.agreement_file.path), PathUse.READ, "file")
     sections = (config.data, config.link, config.state, config.output)
-    for section in (*sections, config.privacy, config.compute, config.serve):
+    for section in (*sections, config.privacy, config.compute, *config.job_sections.values()):
         yield from _of_section(config, section)
     yield from _implied(config)
 

@@ -14,8 +14,10 @@
     rows    = count:u32 u32*           ascending
     group   = count:u32 (32 bytes)*    at most 2^15; whether they are elements is looked at later
 
-Fields follow in the order of their class; there are no names and no optional parts, so that one
-message has one encoding: ``encode(decode(frame)) == frame`` for every frame that is accepted.
+The installed jobs declare the messages (``job_registry``); the class of one is loaded when its code
+is first met. Fields follow in the order of their class; there are no names and no optional parts,
+so that one message has one encoding: ``encode(decode(frame)) == frame`` for every frame that is
+accepted.
 Decoding hostile bytes raises ``MalformedFrame`` and nothing else, and takes memory of a small
 multiple of the frame's own length: most for a release of many narrow numbers, about twenty times
 its bytes, of which there may be 2^20.
@@ -23,9 +25,11 @@ its bytes, of which there may be 2^20.
 
 from __future__ import annotations
 
+import hashlib
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
@@ -34,59 +38,16 @@ from taciturn.arrays import FloatArray, IndexArray, IntArray
 from taciturn.crypto.base import EncryptedAnswer, EncryptedVector
 from taciturn.crypto.group import ELEMENT_BYTES
 from taciturn.errors import LocalProtocolError, MalformedFrame, TaciturnError
+from taciturn.files import canonical_json
+from taciturn.job_registry import registry
 from taciturn.privacy.base import MaskedProduct, Released
 from taciturn.privacy.events import EVENTS, PrivacyEvent
 from taciturn.protocol.messages import (
-    AlignmentEnd,
-    AlignmentHello,
-    BatchCommitment,
-    BatchShare,
-    BinnedColumn,
-    BinSums,
-    BlindedIds,
-    BudgetSpent,
-    CarryShares,
-    CommonToAll,
-    EncryptedResidues,
-    Endorsement,
-    Endorsements,
-    EpochVerdict,
-    GivenShare,
     GroupElements,
-    HeldOutQuality,
-    HeldOutScoring,
-    Hello,
-    HiddenBatchOffer,
-    Introduction,
-    KeyOffer,
-    LossShares,
-    MaskedGradient,
-    MaskedScores,
     Message,
-    NoisyResidues,
-    OpenedSums,
-    PartialScores,
-    Phases,
     PublicBytes,
-    RealResidues,
-    ResidueShares,
-    RevealedGradient,
-    RevealedShare,
-    Roster,
     RowNumbers,
-    RowsAsked,
-    RowsDue,
-    RowsHeld,
-    SealedGradient,
-    SealedLabels,
-    SealedResidues,
-    SealedScores,
-    SealedWeights,
-    Segments,
-    SharedProduct,
-    SharedVector,
     ShareNumbers,
-    TwiceBlinded,
 )
 
 MAGIC = b"TACT"
@@ -96,53 +57,7 @@ MAX_TEXT = 64 << 10
 MAX_RELEASED = 1 << 20
 MAX_ELEMENTS = 1 << 15
 
-MESSAGES: tuple[type[Message], ...] = (
-    Hello,
-    KeyOffer,
-    PartialScores,
-    EncryptedResidues,
-    MaskedGradient,
-    RevealedGradient,
-    NoisyResidues,
-    RealResidues,
-    BudgetSpent,
-    HiddenBatchOffer,
-    BatchCommitment,
-    BatchShare,
-    EpochVerdict,
-    SealedWeights,
-    SealedScores,
-    SealedResidues,
-    SealedGradient,
-    RevealedShare,
-    AlignmentHello,
-    BlindedIds,
-    TwiceBlinded,
-    AlignmentEnd,
-    Phases,
-    ResidueShares,
-    SharedVector,
-    SharedProduct,
-    GivenShare,
-    Segments,
-    CarryShares,
-    HeldOutQuality,
-    HeldOutScoring,
-    Introduction,
-    Roster,
-    Endorsement,
-    Endorsements,
-    MaskedScores,
-    CommonToAll,
-    BinnedColumn,
-    SealedLabels,
-    BinSums,
-    RowsAsked,
-    RowsHeld,
-    RowsDue,
-    LossShares,
-    OpenedSums,
-)
+DIGEST_BYTES = 16
 
 C = TypeVar("C", EncryptedVector, EncryptedAnswer)
 
@@ -389,6 +304,7 @@ def _read_group(reader: _Reader) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class _FieldCodec:
+    name: str
     write: Callable[[Any], bytes]
     read: Callable[[_Reader], Any]
     from_bob: bool
@@ -396,18 +312,22 @@ class _FieldCodec:
 
 # Bob may send what is public, released or encrypted; a bare array is Alice's alone.
 _FIELDS: Mapping[Any, _FieldCodec] = {
-    int: _FieldCodec(_write_int, _read_int, from_bob=True),
-    str: _FieldCodec(_write_str, _read_str, from_bob=True),
-    PublicBytes: _FieldCodec(_write_bytes, _read_bytes, from_bob=True),
-    EncryptedVector: _FieldCodec(_write_cipher, _cipher_reader(EncryptedVector), from_bob=True),
-    EncryptedAnswer: _FieldCodec(_write_cipher, _cipher_reader(EncryptedAnswer), from_bob=True),
-    RowNumbers: _FieldCodec(_write_rows, _read_rows, from_bob=True),
-    GroupElements: _FieldCodec(_write_group, _read_group, from_bob=True),
-    Released[IntArray]: _FieldCodec(_write_ints, _read_ints, from_bob=True),
-    Released[FloatArray]: _FieldCodec(_write_reals, _read_reals, from_bob=True),
-    Released[MaskedProduct]: _FieldCodec(_write_product, _read_product, from_bob=True),
-    FloatArray: _FieldCodec(_write_floats, _read_floats, from_bob=False),
-    ShareNumbers: _FieldCodec(_write_whole, _read_whole, from_bob=False),
+    int: _FieldCodec("int", _write_int, _read_int, from_bob=True),
+    str: _FieldCodec("str", _write_str, _read_str, from_bob=True),
+    PublicBytes: _FieldCodec("bytes", _write_bytes, _read_bytes, from_bob=True),
+    EncryptedVector: _FieldCodec(
+        "cipher", _write_cipher, _cipher_reader(EncryptedVector), from_bob=True
+    ),
+    EncryptedAnswer: _FieldCodec(
+        "answer", _write_cipher, _cipher_reader(EncryptedAnswer), from_bob=True
+    ),
+    RowNumbers: _FieldCodec("rows", _write_rows, _read_rows, from_bob=True),
+    GroupElements: _FieldCodec("group", _write_group, _read_group, from_bob=True),
+    Released[IntArray]: _FieldCodec("ints", _write_ints, _read_ints, from_bob=True),
+    Released[FloatArray]: _FieldCodec("reals", _write_reals, _read_reals, from_bob=True),
+    Released[MaskedProduct]: _FieldCodec("product", _write_product, _read_product, from_bob=True),
+    FloatArray: _FieldCodec("floats", _write_floats, _read_floats, from_bob=False),
+    ShareNumbers: _FieldCodec("whole", _write_whole, _read_whole, from_bob=False),
 }
 
 
@@ -428,14 +348,32 @@ def field_codecs(kind: type[Message]) -> tuple[tuple[str, _FieldCodec], ...]:
     return tuple(codecs)
 
 
-_BY_CODE = {kind.code: (kind, field_codecs(kind)) for kind in MESSAGES}
-if len(_BY_CODE) != len(MESSAGES):
-    raise LocalProtocolError("two messages share a code")
+@cache
+def _registered(code: int) -> tuple[type[Message] | None, tuple[tuple[str, _FieldCodec], ...]]:
+    """The message that an installed job declares with a code, and the codecs of its fields."""
+    kind = registry().message(code)
+    return (None, ()) if kind is None else (kind, field_codecs(kind))
+
+
+def messages() -> tuple[type[Message], ...]:
+    """The messages of all installed jobs, by code; loads them."""
+    kinds = (_registered(code)[0] for code in registry().codes())
+    return tuple(kind for kind in kinds if kind is not None)
+
+
+def messages_digest(codes: Iterable[int]) -> bytes:
+    """Digest of the wire form of messages: the senders of each, and its fields in their order."""
+    forms: dict[str, object] = {}
+    for code in sorted(codes):
+        kind, codecs = _registered(code)
+        if kind is not None:
+            forms[str(code)] = [sorted(kind.senders), [codec.name for _, codec in codecs]]
+    return hashlib.sha256(canonical_json(forms).encode()).digest()[:DIGEST_BYTES]
 
 
 def encode(message: Message) -> bytes:
     """The frame of a message."""
-    kind, codecs = _BY_CODE.get(message.code, (None, ()))
+    kind, codecs = _registered(message.code)
     # By identity: a subclass would be written without the fields that it adds.
     if kind is not type(message):
         raise LocalProtocolError(f"{type(message).__name__} is not a registered message")
@@ -478,6 +416,7 @@ def _read_head(reader: _Reader) -> tuple[type[Message], tuple[tuple[str, _FieldC
     if version != VERSION:
         raise MalformedFrame(f"a frame of version {version}; this program speaks {VERSION}")
     code = reader.number(_U8)
-    if code not in _BY_CODE:
+    kind, codecs = _registered(code)
+    if kind is None:
         raise MalformedFrame(f"a message of unknown kind {code}")
-    return _BY_CODE[code]
+    return kind, codecs

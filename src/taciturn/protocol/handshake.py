@@ -23,9 +23,8 @@ from taciturn.protocol.steps import Program, receive, send
 from taciturn.protocol.terms import Terms
 from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import differences
-from taciturn.version import FORMAT_VERSION
+from taciturn.version import PROTOCOL_VERSION
 
-PROTOCOL_VERSION = FORMAT_VERSION
 _ALIGN = "both sides must use the same ids, in the same spelling: run taciturn align on both first"
 
 

@@ -25,12 +25,14 @@ import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from taciturn import extensions
 from taciturn.errors import DataError, FileError, OutputError
 from taciturn.files import canonical_json, finite_json, reporting_write_errors, sync_folder, to_json
+from taciturn.job_registry import registry
 from taciturn.results.serialise import Result, read, record_of, refusal
 from taciturn.rng import SystemEntropy
 from taciturn.setting_syntax import Hint
@@ -132,7 +134,10 @@ def kinds() -> tuple[type[Result], ...]:
     from taciturn.results.model import ModelList, UsedModel
     from taciturn.results.runs import Runs
 
-    added: list[Any] = [kind.load() for kind in extensions.installed(extensions.RESULTS)]
+    loaded = {kind.name: kind.load for kind in extensions.installed(extensions.RESULTS)}
+    for name, (job, path) in registry().results.items():
+        loaded[name] = partial(job.load, path)
+    added: list[Any] = [loaded[name]() for name in sorted(loaded)]
     # The first that recognises a record decides.
     return (
         *added,

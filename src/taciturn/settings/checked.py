@@ -22,7 +22,7 @@ from taciturn.settings.removed import refuse_former_key
 
 
 class Scope(StrEnum):
-    """Section of a party's file for the setting; none if only simulations have it."""
+    """Section of every party's file for a setting; none if only simulations have it."""
 
     SIMULATION = ""
     AGREEMENT = "agreement"
@@ -32,9 +32,7 @@ class Scope(StrEnum):
     STATE = "state"
     OUTPUT = "output"
     PRIVACY = "privacy"
-    WOE = "woe"
     COMPUTE = "compute"
-    SERVE = "serve"
 
 
 class Panel(StrEnum):
@@ -54,12 +52,13 @@ class Setting:
     there, and ``file_default`` its default, where that is not the simulation's. ``example`` is a
     value that makes sense, where there is no default or it does little. ``refused`` says why a
     party's file may not hold it. ``owner`` is the role whose file alone may hold it; empty for
-    either. ``both_ways`` is a switch that may be on by itself: ``--x`` and ``--no-x``. ``path`` is
-    what happens to the file that the value names.
+    either. ``scope`` is a ``Scope``, or the name of a job's section. ``both_ways`` is a switch that
+    may be on by itself: ``--x`` and ``--no-x``. ``path`` is what happens to the file that the value
+    names.
     """
 
     help: str
-    scope: Scope
+    scope: str
     panel: Panel | None = None
     detail: str = ""
     in_file: str = ""

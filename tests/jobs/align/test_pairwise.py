@@ -24,6 +24,7 @@ from taciturn.errors import (
     RemoteProtocolError,
     RowIdError,
 )
+from taciturn.jobs.align.messages import AlignmentEnd, AlignmentHello, BlindedIds, TwiceBlinded
 from taciturn.jobs.align.pairwise import (
     MAX_IDS,
     SHARE_BYTES,
@@ -36,16 +37,7 @@ from taciturn.jobs.align.simulation import align_ids
 from taciturn.memmap import MEMORY
 from taciturn.protocol.codec import MAX_ELEMENTS, decode, encode
 from taciturn.protocol.handshake import greeting, shake_hands
-from taciturn.protocol.messages import (
-    AlignmentEnd,
-    AlignmentHello,
-    BlindedIds,
-    GroupElements,
-    Message,
-    PublicBytes,
-    Role,
-    TwiceBlinded,
-)
+from taciturn.protocol.messages import GroupElements, Message, PublicBytes, Role
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
 from tests.modules import module_of

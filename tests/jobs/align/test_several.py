@@ -29,20 +29,12 @@ from taciturn.jobs.align.intersection import (
     tell_common,
     terms_among,
 )
+from taciturn.jobs.align.messages import AlignmentEnd, BlindedIds, CommonToAll, TwiceBlinded
 from taciturn.jobs.align.pairwise import Alignment, Match, align, match_ids
 from taciturn.jobs.align.simulation import AlignedStar, align_lists
 from taciturn.memmap import MEMORY, Scratch
 from taciturn.protocol.codec import decode, encode
-from taciturn.protocol.messages import (
-    AlignmentEnd,
-    BlindedIds,
-    CommonToAll,
-    GroupElements,
-    Message,
-    PublicBytes,
-    Role,
-    TwiceBlinded,
-)
+from taciturn.protocol.messages import GroupElements, Message, PublicBytes, Role
 from taciturn.protocol.steps import Program
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused

@@ -27,25 +27,20 @@ from taciturn.errors import (
     RemoteProtocolError,
     RowOrderError,
 )
+from taciturn.jobs.align.declaration import ALIGNMENT
 from taciturn.jobs.align.job import SCRATCH, AlignJob
+from taciturn.jobs.align.messages import AlignmentHello, BlindedIds, TwiceBlinded
 from taciturn.jobs.align.pairwise import Alignment
 from taciturn.jobs.base import run_party
 from taciturn.memmap import Scratch
 from taciturn.party.config import PartyConfig
 from taciturn.party.journal import Meta, Past
-from taciturn.party.link import ALIGNMENT, Link
+from taciturn.party.link import Link
 from taciturn.party.resume import run_program
 from taciturn.party.tables import AlignedRows
 from taciturn.party.templates import Trial, template
 from taciturn.protocol.events import Aligning, Event
-from taciturn.protocol.messages import (
-    AlignmentHello,
-    BlindedIds,
-    GroupElements,
-    PublicBytes,
-    Role,
-    TwiceBlinded,
-)
+from taciturn.protocol.messages import GroupElements, PublicBytes, Role
 from taciturn.protocol.steps import Program, receive, send
 from taciturn.setting_syntax import COMMAND_LINE
 from taciturn.transport.certs import make_certificates

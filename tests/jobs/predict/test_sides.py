@@ -28,6 +28,7 @@ from taciturn.errors import (
     RowOrderError,
 )
 from taciturn.jobs.base import Job
+from taciturn.jobs.predict.declaration import LISTED_PREDICTION, PREDICTION
 from taciturn.jobs.predict.job import PredictJob
 from taciturn.jobs.predict.side import Answer, PredictionSide
 from taciturn.model.share import ModelShare
@@ -37,7 +38,6 @@ from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import Charge, ScoreBudget
 from taciturn.party.consent.scored_rows import RowOpening
 from taciturn.party.consent.store import ConsentStore
-from taciturn.party.link import LISTED_PREDICTION, PREDICTION
 from taciturn.party.new_rows import new_rows
 from taciturn.party.tables import AlignedRows
 from taciturn.protocol.events import ScoresDue

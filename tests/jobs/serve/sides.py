@@ -18,6 +18,7 @@ from taciturn.jobs.serve.batcher import BatchResult, ScoreRequest
 from taciturn.jobs.serve.bob import LabelSide
 from taciturn.jobs.serve.http.callers import new_token
 from taciturn.jobs.serve.job import ServeJob
+from taciturn.jobs.serve.section import ServeSection
 from taciturn.jobs.serve.sources import ReplaceableRows, RowSource
 from taciturn.party.config import PartyConfig
 from taciturn.transport.channel import Endpoints
@@ -55,7 +56,8 @@ class Stand:
         callers = config.folder / "callers.toml"
         if not callers.exists():
             new_token(callers, "crm")
-        config.serve = config.serve.model_copy(update={"tokens": callers.name})
+        section = config.section(ServeSection).model_copy(update={"tokens": callers.name})
+        config.job_sections["serve"] = section
         self._over = threading.Event()
         job = ServeJob(config.path(config.output.model), self._host)
         side = job.prepare(config)

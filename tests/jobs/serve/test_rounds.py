@@ -14,6 +14,7 @@ from taciturn.engine.pair import run_pair
 from taciturn.errors import CryptoError, RemoteProtocolError
 from taciturn.jobs.serve.alice import RoundResponder, RowsRequest
 from taciturn.jobs.serve.bob import RoundRequester
+from taciturn.jobs.serve.messages import RowsAsked, RowsDue, RowsHeld
 from taciturn.jobs.serve.rounds import MOST_ASKED, Verdict, read_ids, write_ids
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.logistic import row_products, row_transforms
@@ -27,9 +28,6 @@ from taciturn.protocol.messages import (
     PartialScores,
     PublicBytes,
     RowNumbers,
-    RowsAsked,
-    RowsDue,
-    RowsHeld,
     SealedScores,
     SealedWeights,
 )

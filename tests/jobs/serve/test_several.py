@@ -10,9 +10,9 @@ import pytest
 
 from taciturn.engine.callbacks import Callbacks
 from taciturn.jobs.serve.alice import FeatureSide
+from taciturn.jobs.serve.declaration import ANSWERS
 from taciturn.jobs.serve.rounds import Verdict, list_name
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.service_budget import ANSWERS
 from taciturn.party.consent.store import ConsentStore
 from taciturn.transport.channel import Endpoints
 from tests.jobs.serve.sides import Stand, alice_side, run_side

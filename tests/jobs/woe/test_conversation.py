@@ -27,19 +27,12 @@ from taciturn.jobs.woe.alice import DisclosedColumn, FeatureInputs, hidden
 from taciturn.jobs.woe.alice import answer as alice_answer
 from taciturn.jobs.woe.bins import Bins
 from taciturn.jobs.woe.bob import LabelInputs, ask
+from taciturn.jobs.woe.messages import BinnedColumn, BinSums, SealedLabels
 from taciturn.jobs.woe.terms import BinsDue, Counts, SizedColumn, WoeTerms
 from taciturn.privacy.events import CiphertextsOnly
 from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.codec import decode, kind_of
-from taciturn.protocol.messages import (
-    BinnedColumn,
-    BinSums,
-    Hello,
-    KeyOffer,
-    Message,
-    Role,
-    SealedLabels,
-)
+from taciturn.protocol.messages import Hello, KeyOffer, Message, Role
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
 from tests.modules import module_of

@@ -31,6 +31,8 @@ from taciturn.errors import (
     StateError,
     TaciturnError,
 )
+from taciturn.jobs.serve.budget import RowCounter, ServiceBudget
+from taciturn.jobs.serve.declaration import ANSWERS, DAILY
 from taciturn.jobs.woe.job import GivenTable, WoeBudget
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import Charge, ScoreBudget, ScoreCharge
@@ -39,7 +41,6 @@ from taciturn.party.consent.label_budget import LabelBudget
 from taciturn.party.consent.label_flips import LabelFlipStore
 from taciturn.party.consent.records import Records
 from taciturn.party.consent.scored_rows import RowOpening
-from taciturn.party.consent.service_budget import ANSWERS, DAILY, RowCounter, ServiceBudget
 from taciturn.party.consent.store import ConsentStore
 from taciturn.privacy.events import AdditiveNoise, LabelResponse
 from taciturn.privacy.label_response import FlippedLabels

@@ -17,15 +17,10 @@ from hypothesis import strategies as st
 
 from taciturn.data.ids import RowIds
 from taciturn.errors import BudgetExceeded
+from taciturn.jobs.serve.budget import PartnerBudget, RowCounter, ServiceBudget
+from taciturn.jobs.serve.declaration import ANSWERS, DAILY
 from taciturn.party.consent.budget import Charge, ScoreBudget
 from taciturn.party.consent.scored_rows import RowOpening
-from taciturn.party.consent.service_budget import (
-    ANSWERS,
-    DAILY,
-    PartnerBudget,
-    RowCounter,
-    ServiceBudget,
-)
 from taciturn.party.consent.store import ConsentStore
 from tests.expected import refused
 from tests.modules import module_of
@@ -127,7 +122,8 @@ def test_a_row_is_in_so_many_answers_of_a_service_and_no_more(tmp_path):
 def test_threads_and_processes_together_never_exceed_a_limit(tmp_path):
     program = (
         "import sys\nfrom pathlib import Path\n"
-        "from taciturn.party.consent.service_budget import ANSWERS, RowCounter, ServiceBudget\n"
+        "from taciturn.jobs.serve.budget import RowCounter, ServiceBudget\n"
+        "from taciturn.jobs.serve.declaration import ANSWERS\n"
         "from taciturn.party.consent.store import ConsentStore\n"
         "budget = ServiceBudget(ConsentStore(Path(sys.argv[1])).open())\n"
         "counters = [RowCounter(ANSWERS, 'bob', 30)]\n"

@@ -46,6 +46,7 @@ from taciturn.data.ids import (
 )
 from taciturn.errors import RemoteProtocolError, RowOrderError
 from taciturn.files import canonical_json
+from taciturn.jobs.align.messages import AlignmentEnd, CommonToAll
 from taciturn.jobs.align.pairwise import (
     PARTIES,
     Alignment,
@@ -60,7 +61,7 @@ from taciturn.jobs.align.pairwise import (
 )
 from taciturn.jobs.align.result import SharedIds
 from taciturn.memmap import MEMORY, Scratch
-from taciturn.protocol.messages import AlignmentEnd, CommonToAll, PublicBytes, Role
+from taciturn.protocol.messages import PublicBytes, Role
 from taciturn.protocol.steps import ONLY, Program, gather, receive, send
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint

@@ -18,6 +18,7 @@ from taciturn.crypto.group import library
 from taciturn.data.ids import Normalisation, RowIds
 from taciturn.errors import ConfigError, rendering_errors_as
 from taciturn.files import reporting_write_errors
+from taciturn.jobs.align.declaration import ALIGNMENT
 from taciturn.jobs.align.intersection import (
     Intersection,
     IntersectionTask,
@@ -31,7 +32,6 @@ from taciturn.jobs.base import Job, SessionFacts, Side
 from taciturn.memmap import Scratch
 from taciturn.parallel import usable_cores
 from taciturn.party.config import PartyConfig
-from taciturn.party.link import ALIGNMENT
 from taciturn.party.log import Log
 from taciturn.party.settings_file import add_settings
 from taciturn.party.tables import AlignedRows, beside_rows, require_kind, require_room

@@ -51,18 +51,11 @@ from taciturn.arrays import BoolArray, IndexArray
 from taciturn.crypto.group import ELEMENT_BYTES, Scalar, hashed, raised, require_elements
 from taciturn.data.ids import RowIds
 from taciturn.errors import AgreementError, CryptoError, RemoteProtocolError, ShapeError
+from taciturn.jobs.align.messages import AlignmentEnd, AlignmentHello, BlindedIds, TwiceBlinded
 from taciturn.memmap import MEMORY, Scratch, drop_pages, row_blocks
 from taciturn.protocol.events import Aligning
 from taciturn.protocol.handshake import require_roles
-from taciturn.protocol.messages import (
-    AlignmentEnd,
-    AlignmentHello,
-    BlindedIds,
-    GroupElements,
-    PublicBytes,
-    Role,
-    TwiceBlinded,
-)
+from taciturn.protocol.messages import GroupElements, PublicBytes, Role
 from taciturn.protocol.prediction import MODEL_KEYS, other_model
 from taciturn.protocol.steps import Program, emit, receive, send
 from taciturn.rng import Entropy

@@ -22,6 +22,7 @@ from taciturn.crypto.group import library
 from taciturn.data.ids import Normalisation
 from taciturn.errors import ConfigError
 from taciturn.jobs.base import Job
+from taciturn.jobs.predict.declaration import LISTED_PREDICTION, PREDICTION
 from taciturn.jobs.predict.side import Answer, PredictionSide
 from taciturn.numerics.sorted_scores import threshold_at
 from taciturn.party.agreement_check import require_begun_in_time
@@ -29,7 +30,6 @@ from taciturn.party.applied_model import AppliedModel
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import ScoreBudget
 from taciturn.party.credentials import identity_of
-from taciturn.party.link import LISTED_PREDICTION, PREDICTION
 from taciturn.party.new_rows import new_rows
 from taciturn.party.tables import AlignedRows
 

@@ -16,6 +16,8 @@ import numpy as np
 from taciturn.arrays import FloatArray, IndexArray
 from taciturn.errors import BudgetExceeded, DataError, RemoteProtocolError
 from taciturn.jobs.base import RunContext
+from taciturn.jobs.serve.budget import PartnerBudget, ServiceBudget
+from taciturn.jobs.serve.messages import RowsAsked, RowsDue, RowsHeld
 from taciturn.jobs.serve.rounds import (
     MOST_ASKED,
     ROUNDS,
@@ -25,18 +27,18 @@ from taciturn.jobs.serve.rounds import (
     list_name,
     read_ids,
 )
+from taciturn.jobs.serve.section import ServeSection
 from taciturn.jobs.serve.side import ServeSide
 from taciturn.party.applied_model import AppliedModel
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import ScoreBudget
-from taciturn.party.consent.service_budget import PartnerBudget, ServiceBudget
 from taciturn.party.consent.store import ConsentStore
 from taciturn.party.credentials import identity_of
 from taciturn.party.session import Meeting
 from taciturn.protocol.alice.opening import join_group
 from taciturn.protocol.alice.scoring import DueRows, ScoreResponder, score_responder
 from taciturn.protocol.handshake import shake_hands
-from taciturn.protocol.messages import PublicBytes, RowsAsked, RowsDue, RowsHeld
+from taciturn.protocol.messages import PublicBytes
 from taciturn.protocol.party_group import NO_MASKS, ZeroSum
 from taciturn.protocol.steps import Program, receive, require_turn, send
 from taciturn.rng import Entropy, KeyedEntropy
@@ -106,7 +108,7 @@ class FeatureSide(ServeSide[RoundResponder]):
         self._waiting = True
 
     def _partner_budget(self, config: PartyConfig) -> PartnerBudget:
-        used, limit = self.used, config.serve.rows_per_day
+        used, limit = self.used, config.section(ServeSection).rows_per_day
         scores = ScoreBudget.from_terms(config, used.terms, len(used.model.columns))
         name = used.name.session
         return PartnerBudget(self._service_budget, scores, name, limit, self._answers)

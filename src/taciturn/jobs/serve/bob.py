@@ -22,19 +22,21 @@ from taciturn.errors import RemoteProtocolError
 from taciturn.extras import explained
 from taciturn.jobs.base import RunContext
 from taciturn.jobs.serve.batcher import BatchResult, RequestBatcher, ScoreRequest
+from taciturn.jobs.serve.budget import ServiceBudget
 from taciturn.jobs.serve.http.callers import Callers
+from taciturn.jobs.serve.messages import RowsAsked, RowsDue, RowsHeld
 from taciturn.jobs.serve.rounds import ROUNDS, Verdict, block_of, write_ids
+from taciturn.jobs.serve.section import ServeSection
 from taciturn.jobs.serve.side import ServeSide
 from taciturn.party.applied_model import AppliedModel
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.service_budget import ServiceBudget
 from taciturn.party.consent.store import ConsentStore
 from taciturn.party.log import Log
 from taciturn.party.session import Meeting
 from taciturn.protocol.bob.opening import form_group
 from taciturn.protocol.bob.scoring import ScoreRequester, score_requester
 from taciturn.protocol.handshake import shake_hands
-from taciturn.protocol.messages import RowNumbers, RowsAsked, RowsDue, RowsHeld
+from taciturn.protocol.messages import RowNumbers
 from taciturn.protocol.prediction import Scored
 from taciturn.protocol.steps import ONLY, Program, gather, receive, require_turn, send
 from taciturn.rng import Entropy
@@ -163,7 +165,7 @@ class LabelSide(ServeSide[RoundRequester]):
 
     def reloaded(self, config: PartyConfig) -> Callable[[], None]:
         """Callers, their limits, and the certificate of new connections."""
-        callers, tls, serve = Callers.from_config(config), self._tls, config.serve
+        callers, tls, serve = Callers.from_config(config), self._tls, config.section(ServeSection)
         if tls is not None:
             tls_context(config)  # raises where the files are no pair
 

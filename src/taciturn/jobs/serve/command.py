@@ -65,6 +65,7 @@ def serve(
 
 def _add_caller(settings: PartyConfig, name: str, json: bool) -> None:
     from taciturn.jobs.serve.http.callers import new_token
+    from taciturn.jobs.serve.section import ServeSection
 
     if settings.role == "alice":
         raise ConfigError(
@@ -72,13 +73,14 @@ def _add_caller(settings: PartyConfig, name: str, json: bool) -> None:
             where="--new-token",
             hint="leave it out here",
         )
-    if settings.serve.tokens is None:
+    tokens = settings.section(ServeSection).tokens
+    if tokens is None:
         raise ConfigError(
             "the file does not say where callers are listed",
             setting="tokens",
             hint=Hint("write {tokens}, say", tokens="bob.callers.toml"),
         )
-    path = settings.path(settings.serve.tokens)
+    path = settings.path(tokens)
     token = new_token(path, name)
     if json:
         typer.echo(to_json({"caller": name, "token": token, "callers": str(path)}))

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from taciturn.jobs.base import Job
+from taciturn.jobs.serve.declaration import SERVING
 from taciturn.jobs.serve.side import ServeSide
 from taciturn.party.agreement_check import require_begun_in_time
 from taciturn.party.applied_model import AppliedModel
 from taciturn.party.config import PartyConfig
-from taciturn.party.link import SERVING
 
 if TYPE_CHECKING:
     from taciturn.jobs.serve.http.app import ScoringApp

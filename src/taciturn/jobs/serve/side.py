@@ -26,19 +26,20 @@ from taciturn.errors import (
     rendering_errors_as,
 )
 from taciturn.jobs.base import PreparedSide, RunContext
+from taciturn.jobs.serve.declaration import SERVING
 from taciturn.jobs.serve.rounds import serving_terms
+from taciturn.jobs.serve.section import ServeSection
 from taciturn.jobs.serve.sources import ReplaceableRows, ServedRows, common_ids, open_source
 from taciturn.party.agreement_check import require_begun_in_time
 from taciturn.party.applied_model import AppliedModel
 from taciturn.party.config import SECTIONS, PartyConfig
-from taciturn.party.link import SERVING
 from taciturn.party.session import Meeting, PeerSession
-from taciturn.protocol.handshake import PROTOCOL_VERSION
 from taciturn.protocol.messages import Hello
 from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.steps import Program
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.setting_syntax import hyphenated
+from taciturn.version import PROTOCOL_VERSION
 
 # How long a side looks for the other before it looks whether it is to stop.
 LOOK_SECONDS, LOOK_FOR_SEVERAL_SECONDS = 1.0, 5.0
@@ -192,6 +193,9 @@ class ServeSide(PreparedSide[None], Generic[C]):
 def _reloaded(config: PartyConfig) -> PartyConfig:
     """The settings that the file has now; ConfigError where one needs another start."""
     fresh = PartyConfig.read(Path(config.where))
+    for job_section in (*config.job_sections.values(), *fresh.job_sections.values()):
+        # One that is absent in one of them has its defaults there.
+        config.section(type(job_section)), fresh.section(type(job_section))
     before, after = _fixed(config), _fixed(fresh)
     for place in {**before, **after}:
         if before.get(place) != after.get(place):
@@ -209,13 +213,14 @@ def _fixed(config: PartyConfig) -> dict[str, object]:
         f"[agreement] {hyphenated(name)}": value for name, value in config.agreed.items()
     }
     values["[agreement] file"] = config.agreement_file
-    for section in SECTIONS:
-        if section != "agreement":
-            for name, value in getattr(config, section).model_dump().items():
-                if name not in _RELOADED.get(section, ()):
-                    values[f"[{section}] {hyphenated(name)}"] = value
+    own = {name: getattr(config, name) for name in SECTIONS if name != "agreement"}
+    for section, model in {**own, **config.job_sections}.items():
+        for name, value in model.model_dump().items():
+            if name not in _RELOADED.get(section, ()):
+                values[f"[{section}] {hyphenated(name)}"] = value
     for name in _KEPT_PRESENT:
-        values[f"[serve] {hyphenated(name)}"] = getattr(config.serve, name) is None
+        present = getattr(config.section(ServeSection), name) is None
+        values[f"[serve] {hyphenated(name)}"] = present
     return values
 
 

@@ -25,6 +25,7 @@ from taciturn.data.recognition import number_text
 from taciturn.data.source import TableSource
 from taciturn.errors import ColumnError, ConfigError, DataError, MissingValueError
 from taciturn.jobs.serve.rounds import HEADROOM_BITS
+from taciturn.jobs.serve.section import ServeSection
 from taciturn.model.share import ModelShare
 from taciturn.party.config import PartyConfig
 from taciturn.party.new_rows import is_text, new_rows
@@ -280,7 +281,7 @@ class ReplaceableRows:
 
 def open_source(config: PartyConfig, model: ModelShare) -> RowSource:
     """The source that a party's file names."""
-    source = config.served_table()
+    source = config.section(ServeSection).table(config)
     if not isinstance(source.location, DatabaseQuery):
         return TableRows(source, config, model)
     if config.normalisation != AS_THEY_ARE:
@@ -297,8 +298,9 @@ def open_source(config: PartyConfig, model: ModelShare) -> RowSource:
 
 def common_ids(config: PartyConfig) -> frozenset[str] | None:
     """Common ids of both sides by a list; None if any id may be requested."""
-    if config.serve.aligned is None:
+    aligned = config.section(ServeSection).aligned
+    if aligned is None:
         return None
-    path = config.path(config.serve.aligned)
+    path = config.path(aligned)
     listed = AlignedRows.read(path, config.data.id, f"{config.where}, [serve] aligned")
     return frozenset(listed.common.series.to_list())

@@ -51,6 +51,7 @@ from taciturn.jobs.study.plan import StudyModel, StudyPlan, StudyTraining, model
 from taciturn.jobs.study.result import FoldFigures, StudiedSetting, StudyRun, StudyTable, study_rows
 from taciturn.jobs.study.sums import added_shares, judged_by_sum
 from taciturn.jobs.study.use import set_aside_models
+from taciturn.jobs.train.declaration import TRAINING
 from taciturn.jobs.train.job import LINGER_SECONDS, JournaledTraining, require_mechanism
 from taciturn.model.share import ModelShare
 from taciturn.numerics.convergence import MOST_LOSS, Opened, assess_convergence
@@ -62,7 +63,6 @@ from taciturn.numerics.regression_metrics import (
 )
 from taciturn.parallel import one_thread
 from taciturn.party.config import PartyConfig
-from taciturn.party.link import TRAINING
 from taciturn.party.log import Figures, Log
 from taciturn.party.model_file import keep_scores, model_share, save_model, suspected_wraps
 from taciturn.party.state_store import SessionState

@@ -27,6 +27,7 @@ from taciturn.families.registry import BINOMIAL
 from taciturn.files import require_writable, write_private
 from taciturn.jobs.base import Job, SessionFacts, Side
 from taciturn.jobs.resumable import BudgetCheck, JournaledSession, ResumableSide, SessionOutcome
+from taciturn.jobs.train.declaration import DRY_RUN, TRAINING
 from taciturn.jobs.train.evaluation import FinishedTraining, assess
 from taciturn.jobs.train.plan import TrainingPlan
 from taciturn.jobs.train.result import DryRun, PartyRun, Sizes
@@ -39,14 +40,12 @@ from taciturn.party.agreement_check import require_begun_in_time, require_fit, r
 from taciturn.party.compute import engine_of
 from taciturn.party.config import PartyConfig
 from taciturn.party.credentials import identity_of
-from taciturn.party.link import DRY_RUN, TRAINING
 from taciturn.party.log import Log
 from taciturn.party.model_file import keep_scores
 from taciturn.party.session import OPENING_SECONDS
 from taciturn.party.state_store import SessionState, boot
 from taciturn.party.tables import PartyTables, PreparedCache, load_tables
 from taciturn.privacy.registry import mechanism_class
-from taciturn.protocol.handshake import PROTOCOL_VERSION
 from taciturn.protocol.party import dry_run
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
@@ -54,7 +53,7 @@ from taciturn.results.parties import Setup
 from taciturn.results.serialise import record_of
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.setting_syntax import Hint
-from taciturn.version import __version__
+from taciturn.version import PROTOCOL_VERSION, __version__
 
 R = TypeVar("R")
 O = TypeVar("O", bound=SessionOutcome)  # noqa: E741 - the outcome

@@ -35,6 +35,7 @@ from taciturn.crypto.base import DEFAULT_TABLE_MEMORY, PublicKey, TableSize
 from taciturn.data.ids import RowIds
 from taciturn.errors import ConfigError, RemoteProtocolError
 from taciturn.jobs.woe.bins import Bins
+from taciturn.jobs.woe.messages import BinnedColumn, BinSums, SealedLabels
 from taciturn.jobs.woe.terms import (
     MOST_BINS,
     MOST_COLUMN_BINS,
@@ -47,18 +48,13 @@ from taciturn.jobs.woe.terms import (
 )
 from taciturn.protocol.alice.opening import agree_seed
 from taciturn.protocol.batches import key_seed
-from taciturn.protocol.handshake import PROTOCOL_VERSION, shake_hands
-from taciturn.protocol.messages import (
-    BinnedColumn,
-    BinSums,
-    Hello,
-    KeyOffer,
-    SealedLabels,
-)
+from taciturn.protocol.handshake import shake_hands
+from taciturn.protocol.messages import Hello, KeyOffer
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
 from taciturn.protocol.table_shape import EncodedTable
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint
+from taciturn.version import PROTOCOL_VERSION
 
 
 @dataclass(frozen=True, slots=True, repr=False)

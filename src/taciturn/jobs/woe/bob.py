@@ -14,6 +14,7 @@ from taciturn.arrays import EVERY_ROW, IntArray
 from taciturn.crypto.base import SecretKey, TableSize
 from taciturn.data.tables import LabelTable
 from taciturn.errors import RemoteProtocolError
+from taciturn.jobs.woe.messages import BinnedColumn, BinSums, SealedLabels
 from taciturn.jobs.woe.terms import (
     MOST_BINS,
     MOST_COLUMNS,
@@ -27,11 +28,12 @@ from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.batches import key_seed
 from taciturn.protocol.bob.opening import agree_seed
 from taciturn.protocol.bob.sealed import sized
-from taciturn.protocol.handshake import PROTOCOL_VERSION, shake_hands
+from taciturn.protocol.handshake import shake_hands
 from taciturn.protocol.keyrings import OwnKeys
-from taciturn.protocol.messages import BinnedColumn, BinSums, Hello, SealedLabels
+from taciturn.protocol.messages import Hello
 from taciturn.protocol.steps import Program, receive, require_turn, send
 from taciturn.rng import Entropy
+from taciturn.version import PROTOCOL_VERSION
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -31,17 +31,17 @@ from taciturn.errors import AgreementError, ConfigError, rendering_errors_as
 from taciturn.files import canonical_json
 from taciturn.jobs.base import Consent, Job, SessionFacts, Side
 from taciturn.jobs.woe.bins import CutTable, cut_table, default_least, no_bins
+from taciturn.jobs.woe.declaration import TABLES, WEIGHT_OF_EVIDENCE
 from taciturn.jobs.woe.result import WoeColumn, WoeResult, WoeTables, woe_result
+from taciturn.jobs.woe.section import WoeSection
 from taciturn.jobs.woe.terms import BinsDue, Counts, WoeTerms
 from taciturn.jobs.woe.weights import DEFAULT_SMOOTHING, check_smoothing
 from taciturn.party.agreement_check import own_side, require_begun_in_time
 from taciturn.party.compute import engine_of
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.budget import Namespace
 from taciturn.party.consent.records import Account, Records
 from taciturn.party.consent.store import ConsentStore
 from taciturn.party.credentials import credentials_of
-from taciturn.party.link import WOE
 from taciturn.party.log import Log
 from taciturn.party.tables import chosen_rows, raw_table
 from taciturn.party.training_inputs import require_agreed_rows, terms_for
@@ -71,7 +71,7 @@ class GivenTable:
 class WoeBudget:
     """The tables that a partner was given."""
 
-    namespace: ClassVar[Namespace] = Namespace("woe-tables", "tables", "tables")
+    namespace: ClassVar = TABLES
 
     store: ConsentStore
     partner: str
@@ -80,7 +80,7 @@ class WoeBudget:
     @classmethod
     def from_config(cls, config: PartyConfig) -> WoeBudget:
         """Alice's budget for this peer."""
-        return cls(ConsentStore.from_config(config), config.peer, config.woe.tables)
+        return cls(ConsentStore.from_config(config), config.peer, config.section(WoeSection).tables)
 
     def require(self) -> None:
         """Require that one more table is within the limit (else BudgetExceeded)."""
@@ -159,7 +159,7 @@ class WoeJob(Job[WoeResult]):
     """Weight of evidence between Bob and one Alice."""
 
     options: WoeOptions = WoeOptions()
-    purpose = WOE
+    purpose = WEIGHT_OF_EVIDENCE
     reads_labels = True
 
     def prepare(self, config: PartyConfig) -> FeatureSide | LabelSide:
@@ -188,13 +188,12 @@ class WoeJob(Job[WoeResult]):
         budget = WoeBudget.from_config(config)
         budget.require()
         raw, rows, terms = _training_rows(config)
-        least = self.options.least(len(rows.ids), config.woe.min_rows)
+        section, shared = config.section(WoeSection), self.options.share_names
+        least = self.options.least(len(rows.ids), section.min_rows)
         cut = cut_table(_agreed_columns(config, raw, rows), raw.settings, least, ids=rows.ids)
         if not cut.columns:
             raise no_bins(least)
-        names = (
-            config.woe.share_names if self.options.share_names is None else self.options.share_names
-        )
+        names = section.share_names if shared is None else shared
         memory = config.compute.table_memory << 20
         return FeatureSide(terms, rows.ids, cut, least, names, memory, budget)
 
@@ -330,7 +329,7 @@ def _require_two(config: PartyConfig) -> None:
 
 
 def _require_allowed(config: PartyConfig) -> None:
-    if not config.woe.allow:
+    if not config.section(WoeSection).allow:
         # The peer receives the same words.
         raise AgreementError(
             "Alice's file does not allow weights of evidence of her columns",

@@ -32,8 +32,8 @@ import numpy as np
 from taciturn.data.ids import RowIds
 from taciturn.engine.callbacks import Announce, noop
 from taciturn.engine.exposure import OpenedScores, counted_sums
-from taciturn.errors import BudgetExceeded
 from taciturn.files import canonical_json
+from taciturn.job_registry import Namespace
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.records import Account, Records, Tags, Values
 from taciturn.party.consent.scored_rows import (
@@ -48,39 +48,11 @@ from taciturn.party.consent.scored_rows import (
 from taciturn.party.consent.store import ConsentStore
 from taciturn.protocol.terms import Terms
 from taciturn.results.cost_preview import ExposedSession, OpenedSums, ScoreAccount
-from taciturn.setting_syntax import Hint
 
 SESSION = "session"
 """The kind of the entries that name charged sessions."""
 
 A = TypeVar("A")
-
-
-@dataclass(frozen=True, slots=True)
-class Namespace:
-    """One thing that a party counts.
-
-    ``unit`` is what is charged, in the plural; ``setting`` limits it for each partner, and is empty
-    where no setting does.
-    """
-
-    name: str
-    unit: str
-    setting: str = ""
-
-    def exceeded(
-        self, partner: str, before: float, after: float, limit: float, rows: str = ""
-    ) -> BudgetExceeded:
-        """The error of a charge that would exceed the limit; ``rows`` says of how many rows."""
-        return BudgetExceeded(
-            f"{partner} was given {before:g} {self.unit}; with this it would be {after:g}{rows}, "
-            f"and the limit is {limit:g}",
-            setting=self.setting,
-            hint=Hint(
-                f"give less, or raise {{{self.setting}}} if this partner may learn more; nothing "
-                "was sent"
-            ),
-        )
 
 
 @dataclass(frozen=True, slots=True)

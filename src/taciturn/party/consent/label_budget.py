@@ -27,8 +27,9 @@ import numpy as np
 
 from taciturn.engine.callbacks import Announce, noop
 from taciturn.errors import FileError
+from taciturn.job_registry import Namespace
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.budget import SESSION, Charge, Namespace, RowBudget
+from taciturn.party.consent.budget import SESSION, Charge, RowBudget
 from taciturn.party.consent.records import Account, Records, Tags, Values
 from taciturn.party.consent.store import ConsentStore
 from taciturn.party.state_store import key_place, state_key

@@ -30,8 +30,8 @@ import numpy as np
 from taciturn.data.tables import LabelTable
 from taciturn.errors import FileError, PrivacyError
 from taciturn.files import canonical_json
+from taciturn.job_registry import Namespace
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.budget import Namespace
 from taciturn.party.consent.label_budget import key_name
 from taciturn.party.consent.records import Account, Records, Values
 from taciturn.party.consent.store import ConsentStore

@@ -32,8 +32,8 @@ from taciturn.party.config import PartyConfig
 from taciturn.party.consent.database import KIND, Database, damaged, explained
 from taciturn.party.consent.records import Generation, Records, empty_database
 from taciturn.rng import SystemEntropy
+from taciturn.version import CONSENT_VERSION
 
-_VERSION = 2
 # In the file's header: other SQLite files have another number there.
 _APPLICATION = 0x54434E53
 _FORMER_FILES = {
@@ -87,7 +87,7 @@ class ConsentStore:
             fresh = self.path.with_name(f"{self.path.name}.{SystemEntropy().token(4).hex()}.new")
             with closing(empty_database()) as database:
                 database.execute(f"pragma application_id = {_APPLICATION}")
-                database.execute(f"pragma user_version = {_VERSION}")
+                database.execute(f"pragma user_version = {CONSENT_VERSION}")
                 content = bytearray(database.serialize())
             # SQLite's versions for a write-ahead log: nobody who reads waits for a writer.
             content[18:20] = b"\2\2"
@@ -198,9 +198,9 @@ class OpenStore:
         if ask("pragma application_id") != [(_APPLICATION,)]:
             raise _former(path)
         ((version,),) = ask("pragma user_version")
-        if version != _VERSION:
+        if version != CONSENT_VERSION:
             raise FileError(
-                f"a {KIND} of version {version}; this program reads {_VERSION}",
+                f"a {KIND} of version {version}; this program reads {CONSENT_VERSION}",
                 where=str(path),
                 hint="use the version of taciturn that wrote it",
             )

@@ -145,6 +145,13 @@ def search(
     )
     losses, suspected_wraps = state.losses, state.suspected_wraps
     scratch = inputs.scratch
+    if state.iteration and inputs.terms.agreement.models == 1:
+        # Again, to be compared with the next pass: whoever resumes has not seen these scores.
+        scores = solver.scores()
+        yield from emit(
+            Progress(state.iteration, passes, scores=scores, objective=solver.objective)
+        )
+        del scores
     for number in range(state.iteration, passes + 1):
         at = state.at(number, solver.weights, losses, suspected_wraps=suspected_wraps)
         done = SearchState(

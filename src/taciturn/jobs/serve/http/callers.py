@@ -23,6 +23,7 @@ from pydantic import Field
 
 from taciturn.errors import ConfigError, FileError
 from taciturn.files import read_toml, require_private, write_private
+from taciturn.jobs.serve.section import ServeSection
 from taciturn.party.config import PartyConfig
 from taciturn.rng import SystemEntropy
 from taciturn.setting_syntax import Hint
@@ -61,7 +62,7 @@ class Callers:
     @classmethod
     def from_config(cls, config: PartyConfig) -> Callers:
         """Callers of a party's file; ConfigError if it names neither a list nor an authority."""
-        serve = config.serve
+        serve = config.section(ServeSection)
         if serve.tokens is None and serve.callers_ca is None:
             raise ConfigError(
                 "the file lists no callers",

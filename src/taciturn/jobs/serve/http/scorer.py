@@ -15,6 +15,8 @@ from taciturn.data.csv_files import Dialect
 from taciturn.data.ids import AS_THEY_ARE
 from taciturn.errors import DataError, FileError, OutputError, PeerAbsent
 from taciturn.jobs.serve.batcher import BatchResult, RequestBatcher, ScoreRequest
+from taciturn.jobs.serve.budget import RowCounter, ServiceBudget
+from taciturn.jobs.serve.declaration import DAILY
 from taciturn.jobs.serve.http.callers import Caller
 from taciturn.jobs.serve.http.requests import (
     OF_VERDICTS,
@@ -24,11 +26,11 @@ from taciturn.jobs.serve.http.requests import (
     require_columns,
 )
 from taciturn.jobs.serve.rounds import MOST_ASKED, MOST_ID_LETTERS, Verdict
+from taciturn.jobs.serve.section import ServeSection
 from taciturn.jobs.serve.sources import FetchedRows, Preparer, RowSource, ServedRows
 from taciturn.numerics.sorted_scores import Threshold
 from taciturn.party.applied_model import AppliedModel, scored_rows
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.service_budget import DAILY, RowCounter, ServiceBudget
 from taciturn.results.serialise import record_of
 
 R = TypeVar("R")
@@ -51,7 +53,7 @@ class Scorer:
         self._normalisation = config.normalisation
         self._rows, self._source, self.batcher, self._budget = rows, source, batcher, budget
         self._preparer = Preparer(used.model, Dialect.from_settings(config.data).missing)
-        self.limits, self.columns = config.serve, self._preparer.columns
+        self.limits, self.columns = config.section(ServeSection), self._preparer.columns
         self.active, self.stopping = 0, False
         # Of their own: lookups that hang must not keep counts or other requests from a thread.
         self._lookups = ThreadPoolExecutor(4, thread_name_prefix="taciturn-rows")

@@ -20,6 +20,7 @@ from taciturn.files import is_private
 from taciturn.jobs.serve.http.app import CERTIFICATE_NAMES, ScoringApp, refused
 from taciturn.jobs.serve.http.listener import LimitedListener
 from taciturn.jobs.serve.http.requests import Refusal
+from taciturn.jobs.serve.section import ServeSection
 from taciturn.party.config import PartyConfig
 from taciturn.setting_syntax import Hint
 from taciturn.transport.address import check_address, split_address
@@ -245,7 +246,7 @@ class _Server(uvicorn.Server):
 
 def listening_socket(config: PartyConfig) -> LimitedListener:
     """A socket at the address of the file; nothing beyond this machine without TLS."""
-    serve = config.serve
+    serve = config.section(ServeSection)
     check_address(serve.address, where=f"{config.where}, [serve] address", any_port=True)
     if not serve.is_local and serve.tls_certificate is None:
         raise ConfigError(
@@ -278,7 +279,7 @@ def listening_socket(config: PartyConfig) -> LimitedListener:
 
 def tls_context(config: PartyConfig) -> ssl.SSLContext | None:
     """The TLS of the file; None where there is none."""
-    serve = config.serve
+    serve = config.section(ServeSection)
     if serve.tls_certificate is None or serve.tls_key is None:
         return None
     if serve.callers_ca is not None:

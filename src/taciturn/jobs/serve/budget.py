@@ -16,17 +16,12 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from taciturn.party.consent.budget import Namespace, ScoreBudget
+from taciturn.job_registry import Namespace
+from taciturn.jobs.serve.declaration import ANSWERS, ASKED
+from taciturn.party.consent.budget import ScoreBudget
 from taciturn.party.consent.records import Records
 from taciturn.party.consent.scored_rows import RowOpening, Rows, ScoredRows
 from taciturn.party.consent.store import OpenStore
-
-ASKED = Namespace("asked-rows", "rows today", "rows_per_day")
-"""Rows that a caller, or the peer, asks for; an entry for each day."""
-ANSWERS = Namespace("answers", "answers of a row")
-"""Answers of a service that hold a row."""
-DAILY = Namespace("daily-rows", "scores of a row today", "requests_per_row_per_day")
-"""How often a row is asked for today, by all callers together."""
 
 _DAY = "day"
 # The value of a row that is counted by day: the day, and how often on that day.

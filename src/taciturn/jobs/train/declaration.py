@@ -1,0 +1,75 @@
+"""The declaration of ``train``, of which a study and a dry run are forms."""
+
+from taciturn.job_registry import JobCommand, JobDeclaration
+
+TRAINING, DRY_RUN = 1, 2
+
+TRAIN = JobDeclaration(
+    name="train",
+    purposes={TRAINING: "a training", DRY_RUN: "a dry run"},
+    messages={
+        1: "taciturn.protocol.messages:Hello",
+        2: "taciturn.protocol.messages:KeyOffer",
+        3: "taciturn.protocol.messages:PartialScores",
+        4: "taciturn.protocol.messages:EncryptedResidues",
+        5: "taciturn.protocol.messages:MaskedGradient",
+        6: "taciturn.protocol.messages:RevealedGradient",
+        8: "taciturn.protocol.messages:NoisyResidues",
+        9: "taciturn.protocol.messages:RealResidues",
+        10: "taciturn.protocol.messages:BudgetSpent",
+        11: "taciturn.protocol.messages:HiddenBatchOffer",
+        12: "taciturn.protocol.messages:BatchCommitment",
+        13: "taciturn.protocol.messages:BatchShare",
+        15: "taciturn.protocol.messages:EpochVerdict",
+        16: "taciturn.protocol.messages:SealedWeights",
+        17: "taciturn.protocol.messages:SealedScores",
+        18: "taciturn.protocol.messages:SealedResidues",
+        19: "taciturn.protocol.messages:SealedGradient",
+        20: "taciturn.protocol.messages:RevealedShare",
+        25: "taciturn.protocol.messages:Phases",
+        26: "taciturn.protocol.messages:ResidueShares",
+        27: "taciturn.protocol.messages:SharedVector",
+        28: "taciturn.protocol.messages:SharedProduct",
+        29: "taciturn.protocol.messages:GivenShare",
+        30: "taciturn.protocol.messages:Segments",
+        31: "taciturn.protocol.messages:CarryShares",
+        32: "taciturn.protocol.messages:HeldOutQuality",
+        33: "taciturn.protocol.messages:Introduction",
+        34: "taciturn.protocol.messages:Roster",
+        35: "taciturn.protocol.messages:Endorsement",
+        36: "taciturn.protocol.messages:Endorsements",
+        37: "taciturn.protocol.messages:MaskedScores",
+        45: "taciturn.protocol.messages:LossShares",
+        46: "taciturn.protocol.messages:OpenedSums",
+        47: "taciturn.protocol.messages:HeldOutScoring",
+    },
+    commands=(
+        JobCommand(
+            "train",
+            "taciturn.cli.simulate:train",
+            "Try it",
+            "Simulate a training of both parties here",
+            after="demo",
+        ),
+        JobCommand(
+            "study",
+            "taciturn.jobs.study.command:study",
+            "Try it",
+            "Train one model per combination (grid)",
+            after="compare",
+        ),
+        JobCommand(
+            "party",
+            "taciturn.jobs.train.command:party",
+            "Two parties",
+            "Train with the peer, or resume",
+            after="check",
+        ),
+    ),
+    results={
+        "party": "taciturn.jobs.train.result:PartyRun",
+        "party-dry-run": "taciturn.jobs.train.result:DryRun",
+        "party-study": "taciturn.jobs.study.result:StudyRun",
+        "study": "taciturn.jobs.study.result:SimulatedStudy",
+    },
+)
