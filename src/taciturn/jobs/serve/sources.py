@@ -27,8 +27,8 @@ from taciturn.errors import ColumnError, ConfigError, DataError, MissingValueErr
 from taciturn.jobs.serve.rounds import HEADROOM_BITS
 from taciturn.jobs.serve.section import ServeSection
 from taciturn.model.share import ModelShare
-from taciturn.party.applied_model import is_text, new_rows
 from taciturn.party.config import PartyConfig
+from taciturn.party.new_rows import is_text, new_rows
 from taciturn.party.tables import AlignedRows
 from taciturn.protocol.outcome import WeightShare
 from taciturn.setting_syntax import Hint
