@@ -18,10 +18,10 @@ from taciturn.crypto.base import Capacity, EncryptedVector, Wrapping
 from taciturn.crypto.bfv.keys import BfvPublicKey, BfvSecretKey
 from taciturn.crypto.bfv.layout import Layout
 from taciturn.crypto.bfv.modular import Flood
+from taciturn.crypto.bfv.operations import ServerOps
 from taciturn.crypto.bfv.parameters import DEGREE, MARGIN, STANDARD, flood_half
 from taciturn.crypto.bfv.seal import Seal
 from taciturn.crypto.bfv.seeds import KeySeeds
-from taciturn.crypto.bfv.slots import ServerOps
 from taciturn.rng import Entropy, SystemEntropy
 from tests.crypto.bfv_noise import (
     Opened,

@@ -13,6 +13,7 @@ from scipy.stats import kstest
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import EncryptedAnswer, EncryptedVector, SlotScheme
 from taciturn.crypto.bfv.modular import Flood, Grid, Multipliers
+from taciturn.crypto.bfv.narrow_slots import NarrowSecretKey, NarrowSlots
 from taciturn.crypto.bfv.parameters import (
     DEGREE,
     NARROW,
@@ -23,7 +24,7 @@ from taciturn.crypto.bfv.parameters import (
     slot_noise,
 )
 from taciturn.crypto.bfv.seal import ByteReader
-from taciturn.crypto.bfv.slots import BfvSlots, NarrowSecretKey, NarrowSlots
+from taciturn.crypto.bfv.slots import BfvSlots
 from taciturn.crypto.bfv.transform import Transform
 from taciturn.crypto.clear import ClearSlots
 from taciturn.errors import CryptoError

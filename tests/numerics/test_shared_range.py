@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from taciturn.numerics.periodic_sigmoid import half_range
-from taciturn.numerics.shared_fraction import RangeCount
+from taciturn.numerics.shared_range import RangeCount
 from taciturn.rng import KeyedEntropy
 
 BITS = 18

@@ -11,9 +11,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+from taciturn.jobs.train.evaluation import FinishedTraining
 from taciturn.jobs.train.job import TrainSide
 from taciturn.jobs.train.result import PartyRun
-from taciturn.jobs.train.task import FinishedTraining
 from taciturn.model.share import ModelShare
 from taciturn.party.config import PartyConfig
 from taciturn.party.session import Meeting

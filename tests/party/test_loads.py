@@ -34,14 +34,13 @@ main()
 NEVER = (
     "taciturn.api",
     "taciturn_audit",
-    "taciturn_ops",
+    # Without --watch.
+    "taciturn_ops.dashboard",
     "taciturn_paper",
-    "taciturn_risk",
+    "taciturn_risk.scorecard.build",
     "taciturn.estimator",
     "taciturn.simulation",
     "taciturn.jobs.train.simulation",
-    # Without --watch.
-    "taciturn.dashboard",
     # Where the engine is local.
     "taciturn.crypto.cluster",
     "dask",

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from taciturn.privacy.model_release import delta_of, deviation, draw
+from taciturn.privacy.gaussian import delta_of, deviation, draw
 from taciturn.rng import KeyedEntropy
 from tests.privacy.odds import fits
 

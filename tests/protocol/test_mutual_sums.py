@@ -18,7 +18,8 @@ from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.pair import run_pair
 from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
 from taciturn.numerics.periodic_sigmoid import half_range
-from taciturn.numerics.shared_fraction import RangeCount, SharedFraction
+from taciturn.numerics.shared_fraction import SharedFraction
+from taciturn.numerics.shared_range import RangeCount
 from taciturn.numerics.whole_table import fit_on_schedule
 from taciturn.privacy.openings import OPENING_ROWS, row_noise
 from taciturn.protocol.codec import decode

@@ -12,8 +12,8 @@ import pytest
 
 import taciturn
 from taciturn.api import TrainResult
+from taciturn.engine.disclosure_text import disclosure_text as disclosure
 from taciturn.engine.exposure import column_exposure
-from taciturn.engine.exposure import disclosure_text as disclosure
 from taciturn.engine.transcript import Transcript
 from taciturn.jobs.train.simulation import simulate_training
 from taciturn.privacy.solvers import resolved

@@ -19,6 +19,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from ops.tests.tampering import TAMPERINGS, Scene
 
 from taciturn.errors import ConfigError, SignatureError
 from taciturn.jobs.base import run_party
@@ -42,7 +43,6 @@ from taciturn_ops.serve.job import ServeJob
 from tests.certificates import issue_again, renew
 from tests.expected import refused
 from tests.modules import module_of
-from tests.tampering import TAMPERINGS, Scene
 
 
 @pytest.fixture(scope="module")

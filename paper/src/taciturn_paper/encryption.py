@@ -32,8 +32,8 @@ from taciturn.arrays import IntArray
 from taciturn.crypto.base import Capacity, Scheme
 from taciturn.crypto.registry import scheme
 from taciturn.data.tables import FeatureTable
+from taciturn.engine.calibration_run import CalibrationRun, KeyPair
 from taciturn.engine.callbacks import Announce, noop
-from taciturn.engine.estimate import CalibrationRun, KeyPair
 from taciturn.engine.pair import run_pair
 from taciturn.errors import ConfigError, DatasetUnavailable, nearest
 from taciturn.privacy.ledger import Ledger

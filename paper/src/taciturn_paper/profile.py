@@ -15,7 +15,7 @@ from rich.table import Table
 
 from taciturn.crypto.base import Capacity
 from taciturn.crypto.registry import scheme
-from taciturn.engine.estimate import KeyPair
+from taciturn.engine.calibration_run import KeyPair
 from taciturn.rng import KeyedEntropy
 from taciturn_paper.encryption import random_integers
 

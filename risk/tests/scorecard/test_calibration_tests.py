@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from taciturn.errors import ConfigError
 from taciturn.numerics.logistic import sigmoid
-from taciturn_risk.scorecard.bands import (
+from taciturn_risk.scorecard.calibration_tests import (
     calibration_groups,
     calibration_line,
     hosmer_lemeshow,

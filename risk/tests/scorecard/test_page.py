@@ -15,7 +15,7 @@ from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.sorted_scores import Costs
 from taciturn.report.blocks import Page
 from taciturn.report.html import render
-from taciturn_risk.scorecard.bands import Bands, stability
+from taciturn_risk.scorecard.bands import Bands
 from taciturn_risk.scorecard.build import judged_rows
 from taciturn_risk.scorecard.page import model_page
 from taciturn_risk.scorecard.result import (
@@ -26,6 +26,7 @@ from taciturn_risk.scorecard.result import (
     ModelReport,
     ScoreScale,
 )
+from taciturn_risk.scorecard.stability import stability
 
 MADE = "2026-11-17T12:00:00+00:00"
 HOSTILE = "<script>alert('x')</script>"

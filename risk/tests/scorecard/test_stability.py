@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import chi2_contingency
 
 from taciturn.errors import ShapeError
-from taciturn_risk.scorecard.bands import Bands, stability
+from taciturn_risk.scorecard.bands import Bands
+from taciturn_risk.scorecard.stability import stability
 
 
 @given(st.lists(st.tuples(st.integers(1, 400), st.integers(1, 400)), min_size=2, max_size=12))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from ops.tests.tampering import furnish, name_agreement
 
 from taciturn.__main__ import run
 from taciturn.data.user_table import DEFAULTS
@@ -29,7 +30,6 @@ from taciturn_risk.woe.weights import information_value, weights_of_evidence
 from tests.expected import all_refused, refused
 from tests.party.sides import Ends, run_jobs, write_config, write_tables
 from tests.party.test_loads import COMMAND, NEVER, PAYING, within
-from tests.tampering import furnish, name_agreement
 from tests.test_two_machines import free_port
 from tests.waiting import HANG
 

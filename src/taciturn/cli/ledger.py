@@ -29,11 +29,11 @@ def ledger(
     taciturn ledger alice.toml
     """
     # Imported here: no other command needs it.
-    from taciturn.party.applied_model import past_exposure
     from taciturn.party.config import PartyConfig
     from taciturn.party.consent.budget import ScoreBudget
     from taciturn.party.consent.label_budget import LabelBudget
     from taciturn.party.consent.label_stops import LabelStops
+    from taciturn.party.past_exposure import past_exposure
     from taciturn.results.ledger import ExposureResult, LedgerResult
 
     settings = PartyConfig.read(config)

@@ -11,8 +11,6 @@ The programs of both sides run against each other in this process, for a short w
 
 A side that has only its own table passes the number of the other side's columns, and uniform
 numbers replace them: no cost depends on values.
-
-One product of a scheme, timed: for the check of a machine, and for benchmarks.
 """
 
 from __future__ import annotations
@@ -25,13 +23,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from taciturn.arrays import FloatArray, IntArray
+from taciturn.arrays import FloatArray
 from taciturn.crypto.base import (
     DEFAULT_TABLE_MEMORY,
-    Capacity,
-    PublicKey,
-    Scheme,
-    SecretKey,
     TableSize,
 )
 from taciturn.crypto.bfv.layout import Tiling
@@ -61,53 +55,7 @@ from taciturn.protocol.party import compare_held_out
 from taciturn.protocol.steps import ONLY, Program
 from taciturn.protocol.terms import Terms
 from taciturn.results.cost_preview import Estimate
-from taciturn.rng import Entropy, KeyedEntropy
-
-
-@dataclass(frozen=True, slots=True)
-class CalibrationRun:
-    """Cost of one iteration, and the largest ``error`` of its product.
-
-    ``seconds`` is the critical path (encrypt, product, mask, decrypt), ``ahead`` what was made
-    before it, while a party would wait for the other.
-    """
-
-    seconds: float
-    ahead: float
-    bytes_to_alice: int
-    bytes_to_bob: int
-    error: int
-
-
-@dataclass(frozen=True, slots=True)
-class KeyPair:
-    """Both halves of a key, the public one as Alice reads it from the wire."""
-
-    secret: SecretKey
-    public: PublicKey
-
-    @classmethod
-    def generate(cls, scheme: Scheme, bits: int, capacity: Capacity, entropy: Entropy) -> KeyPair:
-        """A fresh pair."""
-        secret = scheme.generate(bits, capacity, entropy)
-        return cls(secret, scheme.read_public(secret.public.to_bytes(), bits, capacity))
-
-    def calibrate(self, matrix: IntArray, vector: IntArray, entropy: Entropy) -> CalibrationRun:
-        """Cost of one iteration, Bob's and Alice's work together."""
-        rows, length = matrix.shape
-        start = time.perf_counter()
-        self.secret.stock(rows, length, entropy)
-        prepared = self.public.prepare(matrix)
-        mask = self.public.draw_mask(rows, entropy)
-        self.public.stock(prepared, mask, entropy)
-        ready = time.perf_counter()
-        sent = self.secret.encrypt(vector, rows, entropy)
-        answer = self.public.masked_product(prepared, sent, mask, entropy)
-        product = self.public.unmask(self.secret.decrypt(answer, length), mask)
-        end = time.perf_counter()
-        error = int(np.abs(product - matrix @ vector).max())
-        return CalibrationRun(end - ready, ready - start, len(sent.data), len(answer.data), error)
-
+from taciturn.rng import KeyedEntropy
 
 # A second or two of work. With more values than this, products are shared among processes, as
 # those of the whole table are.

@@ -1,14 +1,14 @@
 """Exposure of Alice's columns through the scores that a training opens to Bob.
 
-A score is one linear function of a row of hers; of several Alices' rows it is the sum, and what is
-said of her columns holds of all of theirs. A Bob who keeps to the protocol has as many of them
-as the row was scored, with weights that he does not know. That does not protect her columns: with
-whole-table training the scores of a pass are integers of one hidden table times one hidden vector,
-a hidden subset sum problem, and lattice reduction finds the table (Nguyen and Stern 1999; Coron and
-Gini 2020) for up to about twice as many columns as passes, with no known row. Columns of small
-integers are short vectors of that lattice and need fewer passes still. By batches the vectors
-differ from batch to batch; as many scores as she has columns determine her columns up to a
-rotation, at least.
+Each opened score is a linear combination of one row of Alice's columns. With several Alices it is
+the sum over all of them, and the bounds apply to their joint columns. A Bob who keeps to the
+protocol has as many of them as the row was scored, with weights that he does not know. That does
+not protect her columns: with whole-table training the scores of a pass are integers of one hidden
+table times one hidden vector, a hidden subset sum problem, and lattice reduction finds the table
+(Nguyen and Stern 1999; Coron and Gini 2020) for up to about twice as many columns as passes, with
+no known row. Columns of small integers are short vectors of that lattice and need fewer passes
+still. By batches the vectors differ from batch to batch; as many scores as she has columns
+determine her columns up to a rotation, at least.
 
 A Bob who deviates chooses the weights, where the mechanism lets him (``steers_weights``), and reads
 columns from each score, as many as its bits hold. Once he has seen some values of a column he knows
@@ -26,14 +26,6 @@ where most have two values, up to twice as many.
 bound for one that is. ``scores_for_all`` is no more than the played attacks need. It is no bound on
 all attacks: what is known of the columns besides (that one of a group is 1 and the others are 0)
 takes fewer bits still.
-
-Disclosure statement: the messages that each side receives in a training.
-
-**Guarantee.** The sentences follow from the agreement and the tables' sizes, so that both sides
-have the same.
-
-**Assumes.** Both keep to the protocol; ``docs/threat_model.md`` says
-what a party that deviates learns.
 """
 
 from __future__ import annotations
@@ -52,16 +44,14 @@ from taciturn.errors import counted
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.openings import (
     SCORE_NOISE_TEXT,
-    Opened,
     distance_text,
     opened_sums,
-    openings_of,
     study_sums_text,
     sums_text,
 )
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
-from taciturn.results.cost_preview import ColumnExposure, Disclosure, OpenedNumbers, OpenedSums
+from taciturn.results.cost_preview import ColumnExposure, OpenedSums
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +274,7 @@ def _from_study(opened: OpenedScores) -> str:
     )
 
 
-def _by_sums(terms: Terms, opened: OpenedScores) -> str:
+def study_sums_of(terms: Terms, opened: OpenedScores) -> str:
     """What a study tells Bob that opens one sum for each setting."""
     return study_sums_text(0 if terms.summed is None else terms.summed.rows, opened.study_sums)
 
@@ -294,8 +284,8 @@ def _unseen(terms: Terms, rows: int, opened: OpenedScores) -> str:
         ends = opened.sums - opened.study_sums
         beside = f"; and {counted(ends, 'sum')} at the end of trainings on all rows" if ends else ""
         return (
-            f"{_by_sums(terms, opened)}{beside}. If he deviates, a number carries at most 20 bits, "
-            "about rows of his choice"
+            f"{study_sums_of(terms, opened)}{beside}. If he deviates, a number carries at most "
+            "20 bits, about rows of his choice"
         )
     text = f"Bob receives no score of a training row. {sums_text(terms, rows)}"
     if opened.sums:
@@ -344,133 +334,3 @@ def _warning(terms: Terms, opened: OpenedScores, columns: int, room: _Room) -> s
         f"read {'' if per_score == 1 else 'up to '}{counted(per_score, 'column')} from one score, "
         f"and {reach}"
     )
-
-
-def disclosure_text(
-    terms: Terms,
-    rows: int,
-    held_out: int = 0,
-    opened: OpenedScores | None = None,
-    study: str = "",
-) -> Disclosure:
-    """Sentences on what Alice receives and what Bob receives.
-
-    ``opened`` counts the scores that several trainings open, and ``study`` is the text about them.
-    """
-    beyond = f" {study}" if study else ""
-    opened = opened or OpenedScores.from_terms(terms, rows, held_out)
-    looks = opened.per_held_out_row if held_out else 0
-    return Disclosure(
-        alice=_to_alice(terms) + beyond,
-        bob=_to_bob(terms, rows, opened, held_out) + beyond,
-        columns=reconstruction(terms, opened),
-        openings=tuple(map(_numbers, openings_of(terms, rows, opened.per_row, looks))),
-    )
-
-
-def _numbers(opened: Opened) -> OpenedNumbers:
-    opening = opened.opening
-    return OpenedNumbers(
-        kind=opening.kind,
-        description=opening.description,
-        receiver=opening.receiver,
-        numbers=opened.numbers,
-        per=opening.per,
-        noise=opened.noise_text,
-        noise_rows=opened.noise_rows,
-        bounded_by=opening.bounded_by,
-        rests_on=opening.rests_on,
-        depends_on_labels=opening.on_labels,
-        depends_on_columns=opening.on_columns,
-    )
-
-
-def _to_alice(terms: Terms) -> str:
-    agreed, method = terms.agreement, terms.mechanism
-    sentences = [f"Alice receives {method.receives()}."]
-    if agreed.bob_update == "true":
-        sentences.append(
-            "Bob's own weights learn from true residues, so that what she receives later depends "
-            "on every label."
-        )
-    if agreed.patience is not None:
-        sentences.append("She sees when Bob ends the training, which depends on labels.")
-    sentences.append(
-        "At the end she has a random share of her weights, which alone reveals nothing."
-        if method.shares_weights and not agreed.reveal
-        else "At the end she has the weights of her columns."
-    )
-    if agreed.share_metrics == "quality":
-        noisy = agreed.metrics_epsilon is not None
-        figures = "accuracy, with noise," if noisy else "accuracy and AUC"
-        sentences.append(
-            f"Bob tells her the model's {figures} on the held-out rows, in whole per cent, which "
-            "depends on labels."
-        )
-    return " ".join(sentences)
-
-
-def _to_bob(terms: Terms, rows: int, opened: OpenedScores, held_out: int) -> str:
-    if terms.mechanism.shares_scores:
-        return _to_unseeing_bob(terms, rows, opened, held_out)
-    if not opened.in_all:
-        return "Bob receives no score of a row."
-    scores = f"Bob receives up to {counted(opened.per_row, 'score')} of each training row"
-    if held_out:
-        scores += f" and {counted(opened.per_held_out_row, 'score')} of each held-out row"
-    several = terms.agreement.alices > 1
-    whose = "all Alices'" if several else "Alice's"
-    end = f"and a random share of {'theirs' if several else 'hers'}"
-    return (
-        f"{scores}, {opened.in_all:,} numbers in all: each is a sum of {whose} columns of the row "
-        "with one weight for each column. At the end he has the weights of his columns"
-        f"{f' {end}' if terms.mechanism.shares_weights else ''}, and knows how good the model is."
-        + "".join(f" {note[0].upper()}{note[1:]}." for note in sums_alone(terms))
-    )
-
-
-def _sums_named(terms: Terms, rows: int) -> str:
-    kinds = opened_sums(terms, rows)
-    if not kinds:
-        return f"{sums_text(terms, rows)}."
-    return f"After the last pass he learns the {' and the '.join(kinds)}, with noise."
-
-
-def _to_unseeing_bob(terms: Terms, rows: int, opened: OpenedScores, held_out: int) -> str:
-    if terms.summed is not None or opened.per_row:
-        return _to_studying_bob(terms, opened)
-    sentences = [
-        "Bob receives ciphertexts under Alice's key, random-looking numbers, and no score of a "
-        "training row.",
-        _sums_named(terms, rows),
-        "He learns the largest leverage of one of Alice's rows as a power of two.",
-    ]
-    if held_out:
-        sentences.append(
-            f"At the end he receives {counted(opened.per_held_out_row, 'score')} of each held-out "
-            "row, and knows how good the model is."
-        )
-    sentences.append(
-        "He has the weights of his columns, which depend on hers."
-        if terms.agreement.reveal_bob
-        else "He has random shares of all weights, which alone reveal nothing."
-    )
-    return " ".join(sentences)
-
-
-def _to_studying_bob(terms: Terms, opened: OpenedScores) -> str:
-    """What a study in ``mutual`` opens to Bob."""
-    sentences = ["Bob receives ciphertexts under Alice's key and random-looking numbers."]
-    ends = opened.sums - opened.study_sums
-    if opened.per_row:
-        sentences.append(
-            f"He receives up to {counted(opened.per_row, 'score')} of each training row and "
-            f"{counted(opened.per_held_out_row, 'score')} of each held-out row, and knows how good "
-            "each model is."
-        )
-    else:
-        sentences.append(f"{_by_sums(terms, opened)}.")
-    if ends:
-        sentences.append(f"He learns {counted(ends, 'noisy sum')} over all training rows.")
-    sentences.append("He has random shares of all weights, which alone reveal nothing.")
-    return " ".join(sentences)

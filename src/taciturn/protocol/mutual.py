@@ -74,7 +74,8 @@ from taciturn.crypto.bfv.modular import Multiplier as ModularMultiplier
 from taciturn.crypto.bfv.modular import block_sums, lowered, products
 from taciturn.errors import ConfigError, RemoteProtocolError
 from taciturn.numerics.periodic_sigmoid import SharedSigmoid
-from taciturn.numerics.shared_fraction import Carried, RangeCount, SharedFraction
+from taciturn.numerics.shared_fraction import Carried, SharedFraction
+from taciturn.numerics.shared_range import RangeCount
 from taciturn.privacy.openings import SUM_ROWS, row_noise
 from taciturn.protocol.messages import OpenedSums, SharedProduct, SharedVector, ShareNumbers
 from taciturn.protocol.scales import Scales

@@ -33,9 +33,10 @@ from taciturn.errors import (
 )
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import Charge, ScoreBudget, ScoreCharge
+from taciturn.party.consent.database import Database
 from taciturn.party.consent.label_budget import LabelBudget
 from taciturn.party.consent.label_flips import LabelFlipStore
-from taciturn.party.consent.records import Database, Records
+from taciturn.party.consent.records import Records
 from taciturn.party.consent.scored_rows import RowOpening
 from taciturn.party.consent.store import ConsentStore
 from taciturn.privacy.events import AdditiveNoise, LabelResponse

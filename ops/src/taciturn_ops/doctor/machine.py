@@ -25,7 +25,7 @@ from taciturn.crypto import group
 from taciturn.crypto.base import Capacity, Scheme
 from taciturn.crypto.registry import SCHEMES
 from taciturn.data.datasets import NAMES, cache_dir, file_names, load, locate
-from taciturn.engine.estimate import KeyPair
+from taciturn.engine.calibration_run import KeyPair
 from taciturn.errors import ConfigError, DataError, ExtensionError
 from taciturn.extensions import Extension
 from taciturn.extras import EXTRAS, MODULES, explained, install_hint, is_installed

@@ -31,11 +31,11 @@ from taciturn.errors import (
 from taciturn.files import is_private, read_toml
 from taciturn.jobs.train.plan import TrainingPlan
 from taciturn.party.agreement_check import require_begun_in_time, require_fit, require_signed
-from taciturn.party.applied_model import past_exposure
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.store import ConsentStore
 from taciturn.party.credentials import require_own_name
 from taciturn.party.encrypted_log import KEY_BYTES, room_to_resume
+from taciturn.party.past_exposure import past_exposure
 from taciturn.party.state_store import key_place
 from taciturn.party.tables import load_tables
 from taciturn.party.training_inputs import party_terms

@@ -25,8 +25,8 @@ from taciturn.data.recognition import number_text
 from taciturn.data.source import TableSource
 from taciturn.errors import ColumnError, ConfigError, DataError, MissingValueError
 from taciturn.model.share import ModelShare
-from taciturn.party.applied_model import is_text, new_rows
 from taciturn.party.config import PartyConfig
+from taciturn.party.new_rows import is_text, new_rows
 from taciturn.party.tables import AlignedRows
 from taciturn.protocol.outcome import WeightShare
 from taciturn.setting_syntax import Hint

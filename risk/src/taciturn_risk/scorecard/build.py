@@ -31,13 +31,12 @@ from taciturn.numerics.sorted_scores import (
 from taciturn.party.applied_model import probability_meaning
 from taciturn.protocol.terms import Terms
 from taciturn.version import __version__
-from taciturn_risk.scorecard.bands import (
-    Bands,
+from taciturn_risk.scorecard.bands import Bands
+from taciturn_risk.scorecard.calibration_tests import (
     calibration_groups,
     calibration_line,
     hosmer_lemeshow,
     spiegelhalter,
-    stability,
 )
 from taciturn_risk.scorecard.card import (
     Fit,
@@ -55,6 +54,7 @@ from taciturn_risk.scorecard.result import (
     ModelReport,
     ScoreScale,
 )
+from taciturn_risk.scorecard.stability import stability
 
 if TYPE_CHECKING:
     from taciturn.jobs.train.simulation import Outcome

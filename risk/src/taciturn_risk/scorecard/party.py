@@ -25,8 +25,9 @@ from taciturn.families.registry import BINOMIAL
 from taciturn.model.scores_file import ScoredRows, StoredScores, scores_path
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import ModelPart, WholeModel, whole_model
-from taciturn.party.applied_model import model_terms, new_rows
+from taciturn.party.applied_model import model_terms
 from taciturn.party.config import PartyConfig
+from taciturn.party.new_rows import new_rows
 from taciturn.party.tables import PartyTables, load_tables
 from taciturn.protocol.terms import Terms
 from taciturn_risk.scorecard.build import (

@@ -9,14 +9,14 @@ from taciturn.numerics.metrics import Metrics
 from taciturn.numerics.regression_metrics import RegressionMetrics
 from taciturn.numerics.sorted_scores import Cutoff, GainsRow, KsPoint, RocPoint, Threshold
 from taciturn.results.serialise import OMITTED, Result
-from taciturn_risk.scorecard.bands import (
-    BandRow,
+from taciturn_risk.scorecard.bands import BandRow
+from taciturn_risk.scorecard.calibration_tests import (
     CalibrationGroup,
     CalibrationLine,
     HosmerLemeshow,
     Spiegelhalter,
-    Stability,
 )
+from taciturn_risk.scorecard.stability import Stability
 
 if TYPE_CHECKING:
     from taciturn.report.blocks import Block, Page

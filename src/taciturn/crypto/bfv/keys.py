@@ -44,6 +44,7 @@ from taciturn.crypto.base import (
 )
 from taciturn.crypto.bfv.layout import PART_TILES, Layout, Side, Tiling, even_shares
 from taciturn.crypto.bfv.modular import Grid, lowered
+from taciturn.crypto.bfv.operations import ClientOps, Cover, ServerOps
 from taciturn.crypto.bfv.parameters import (
     DEGREE,
     SECURITY_BITS,
@@ -53,7 +54,7 @@ from taciturn.crypto.bfv.parameters import (
 )
 from taciturn.crypto.bfv.seal import ByteReader, Seal, bytes_of, exactly, width, widths
 from taciturn.crypto.bfv.seeds import KeySeeds, PublicHalf
-from taciturn.crypto.bfv.slots import BfvSlots, ClientOps, Cover, ServerOps
+from taciturn.crypto.bfv.slots import BfvSlots
 from taciturn.crypto.bfv.tables import BfvTable, check_tables, ring_facts, shared_masks
 from taciturn.crypto.bfv.workers import (
     Engine,

@@ -36,7 +36,7 @@ import tenseal.sealapi as sealapi
 import zstandard
 
 from taciturn.arrays import ByteArray, WordArray
-from taciturn.crypto.bfv.parameters import BfvParameters
+from taciturn.crypto.bfv.parameters import SECURITY_BITS, BfvParameters
 from taciturn.errors import CryptoError
 
 SEED_BYTES = 64
@@ -319,3 +319,13 @@ def exactly(data: bytes | memoryview, size: int, kind: str) -> ByteReader:
     if len(data) != size:
         raise CryptoError(f"{kind} of {len(data)} bytes where {size} were expected")
     return ByteReader(data)
+
+
+def new_seal(parameters: BfvParameters, modulus: int, bits: int) -> Seal:
+    """SEAL set up for one key; raises ``CryptoError`` where keys have another size."""
+    if bits != SECURITY_BITS:
+        raise CryptoError(
+            f"{bits}-bit keys are not offered", hint="bfv has 128: its security level"
+        )
+    # One for each key, as it has a file of its own: parties may be threads of one process.
+    return Seal(parameters, modulus)

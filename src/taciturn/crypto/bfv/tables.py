@@ -33,10 +33,10 @@ from taciturn.crypto.base import (
 )
 from taciturn.crypto.bfv.layout import Side, Tiling, even_shares
 from taciturn.crypto.bfv.modular import rounded_fractions
+from taciturn.crypto.bfv.operations import ServerOps
 from taciturn.crypto.bfv.parameters import SHARED_MODULUS, BfvParameters
 from taciturn.crypto.bfv.seal import ByteReader, exactly
 from taciturn.crypto.bfv.seeds import PublicHalf
-from taciturn.crypto.bfv.slots import ServerOps
 from taciturn.crypto.bfv.workers import (
     Engine,
     Frame,

@@ -17,9 +17,10 @@ from taciturn.jobs.base import SessionFacts, Side
 from taciturn.jobs.predict.result import PredictionResult
 from taciturn.model.share import ModelShare
 from taciturn.numerics.sorted_scores import even_odds
-from taciturn.party.applied_model import AppliedModel, NewRows, scored_rows
+from taciturn.party.applied_model import AppliedModel, scored_rows
 from taciturn.party.config import PartyConfig
 from taciturn.party.log import Log
+from taciturn.party.new_rows import NewRows
 from taciturn.protocol.prediction import Scored, alignment_terms
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms

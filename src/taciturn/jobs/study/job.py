@@ -19,7 +19,7 @@ trained is on the disk before the journal forgets how it was made.
 What Bob makes of a study that has ended: how good each model is, and which is best.
 
 All of it depends on labels. So it is computed when the last word has been said and the connection
-is closed, as after a single training (``taciturn.jobs.train.task``).
+is closed, as after a single training (``taciturn.jobs.train.evaluation``).
 """
 
 from __future__ import annotations

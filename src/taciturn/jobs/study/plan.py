@@ -21,7 +21,8 @@ import numpy as np
 from taciturn.arrays import IndexArray
 from taciturn.data.ids import RowIds, filled_folds
 from taciturn.data.tables import FeatureTable, LabelTable
-from taciturn.engine.exposure import OpenedScores, disclosure_text
+from taciturn.engine.disclosure_text import disclosure_text
+from taciturn.engine.exposure import OpenedScores
 from taciturn.errors import BudgetExceeded, counted, rendering_errors_as
 from taciturn.jobs.train.plan import TrainingPlan
 from taciturn.memmap import MEMORY, Scratch, row_blocks

@@ -28,9 +28,10 @@ from taciturn.files import require_writable, write_private
 from taciturn.jobs.base import Job, SessionFacts, Side
 from taciturn.jobs.resumable import BudgetCheck, JournaledSession, ResumableSide, SessionOutcome
 from taciturn.jobs.train.declaration import DRY_RUN, TRAINING
+from taciturn.jobs.train.evaluation import FinishedTraining, assess
 from taciturn.jobs.train.plan import TrainingPlan
 from taciturn.jobs.train.result import DryRun, PartyRun, Sizes
-from taciturn.jobs.train.task import FinishedTraining, TrainingTask, assess
+from taciturn.jobs.train.task import TrainingTask
 from taciturn.model.share import ModelShare
 from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.sorted_scores import Threshold, chosen, even_odds, threshold_at

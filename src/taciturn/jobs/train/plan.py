@@ -26,7 +26,8 @@ import numpy as np
 
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.callbacks import Announce, Publish, noop
-from taciturn.engine.exposure import OpenedScores, column_exposure, disclosure_text
+from taciturn.engine.disclosure_text import disclosure_text
+from taciturn.engine.exposure import OpenedScores, column_exposure
 from taciturn.engine.few_columns import few_columns_text
 from taciturn.errors import (
     BudgetExceeded,

@@ -29,15 +29,8 @@ from taciturn.engine.callbacks import Announce, noop
 from taciturn.errors import FileError, StateError
 from taciturn.files import reporting_write_errors, sync_folder, write_private
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.records import (
-    KIND,
-    Database,
-    Generation,
-    Records,
-    damaged,
-    empty_database,
-    explained,
-)
+from taciturn.party.consent.database import KIND, Database, damaged, explained
+from taciturn.party.consent.records import Generation, Records, empty_database
 from taciturn.rng import SystemEntropy
 from taciturn.version import CONSENT_VERSION
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from ops.tests.dashboard.browsers import PHONE, Look, chromium
+from ops.tests.dashboard.clients import served
+from ops.tests.dashboard.test_dashboard_state import FIGURES, IDENTITY, STATEMENT
 
-from taciturn.dashboard.dashboard_state import BobDashboardState, DashboardState
-from taciturn.dashboard.server import open_server
 from taciturn.errors import PeerAbsent
 from taciturn.protocol.events import Progress
 from taciturn.results.parties import (
@@ -22,9 +23,8 @@ from taciturn.results.parties import (
     Stage,
     Stages,
 )
-from tests.dashboard.browsers import PHONE, Look, chromium
-from tests.dashboard.clients import served
-from tests.dashboard.test_dashboard_state import FIGURES, IDENTITY, STATEMENT
+from taciturn_ops.dashboard.dashboard_state import BobDashboardState, DashboardState
+from taciturn_ops.dashboard.server import open_server
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import re
 
-from taciturn.dashboard.server import page
+from taciturn_ops.dashboard.server import page
 
 TEXT = page().body.decode()
 

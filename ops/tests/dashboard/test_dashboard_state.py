@@ -12,7 +12,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.dashboard.dashboard_state import MOST_LINES, BobDashboardState, DashboardState
 from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import ConnectionLost, PrivacyError
 from taciturn.numerics.metrics import evaluate
@@ -31,6 +30,7 @@ from taciturn.results.parties import (
     Stages,
 )
 from taciturn.rng import KeyedEntropy
+from taciturn_ops.dashboard.dashboard_state import MOST_LINES, BobDashboardState, DashboardState
 from tests.expected import refused
 from tests.modules import module_of
 from tests.party.sides import MECHANISMS, run_both, write_config, write_tables

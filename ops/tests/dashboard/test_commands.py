@@ -9,15 +9,15 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from ops.tests.dashboard.clients import Reader
 
 from taciturn.__main__ import run
 from taciturn.cli.dashboard import watched_bar, watched_side
-from taciturn.dashboard.server import Address, new_token
 from taciturn.errors import StateError
 from taciturn.party.config import PartyConfig
 from taciturn.protocol.events import Progress
 from taciturn.results.parties import GrowingTable
-from tests.dashboard.clients import Reader
+from taciturn_ops.dashboard.server import Address, new_token
 from tests.party.sides import write_config
 from tests.test_two_machines import free_port
 from tests.waiting import wait_until

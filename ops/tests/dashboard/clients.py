@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from taciturn.dashboard.dashboard_state import DashboardState
-from taciturn.dashboard.server import HOST, Address, Server, open_server
+from taciturn_ops.dashboard.dashboard_state import DashboardState
+from taciturn_ops.dashboard.server import HOST, Address, Server, open_server
 from tests.waiting import HANG
 
 

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 from taciturn.errors import ConfigError, OutputError, PeerStopped
-from taciturn.party.telemetry import METRICS, LinkSeen, MetricsPublisher, Standing, exposition
+from taciturn.party.telemetry import LinkSeen, MetricsPublisher, Standing
 from taciturn.results.parties import CurvePoint, LinkChanged, Setup
+from taciturn_ops.prometheus import METRICS, MetricsFiles, exposition
 from tests.modules import module_of
 from tests.party.sides import run_both, set_up, write_tables
 from tests.party.wires import Wire
@@ -156,7 +157,7 @@ def test_the_file_is_written_while_nothing_happens(
     """So that an old file is one of a process that is gone; a link that breaks is in the next."""
     monkeypatch.setattr(module_of(MetricsPublisher), "EVERY_SECONDS", 0.01)
     file = tmp_path / "bob.metrics.prom"
-    board = MetricsPublisher(tmp_path / "bob.metrics.json", file)
+    board = MetricsPublisher([MetricsFiles(tmp_path / "bob.metrics.json", file)])
     board.begin(setup())
 
     def text() -> str:

@@ -41,11 +41,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from taciturn.dashboard.dashboard_state import DashboardState
 from taciturn.errors import ConfigError, OutputError
 from taciturn.files import finite_json, private_folder, reporting_write_errors, write_private
 from taciturn.rng import SystemEntropy
 from taciturn.setting_syntax import Hint
+from taciturn_ops.dashboard.dashboard_state import DashboardState
 
 HOST = "127.0.0.1"
 TOKEN_BYTES = 32
@@ -146,7 +146,7 @@ class Page:
 @cache
 def page() -> Page:
     """The page of this version."""
-    text = files("taciturn.dashboard").joinpath("page.html").read_text(encoding="utf-8")
+    text = files("taciturn_ops.dashboard").joinpath("page.html").read_text(encoding="utf-8")
     (style,), (script,) = _STYLE.findall(text), _SCRIPT.findall(text)
     policy = (
         "default-src 'none'",

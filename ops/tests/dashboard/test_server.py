@@ -6,12 +6,12 @@ import socket
 import time
 
 import pytest
+from ops.tests.dashboard.clients import Reader, get, said, served
 
-from taciturn.dashboard.dashboard_state import DashboardState
-from taciturn.dashboard.server import EVENT_SECONDS, Address, Server, page
 from taciturn.engine.callbacks import noop
 from taciturn.protocol.events import Progress
-from tests.dashboard.clients import Reader, get, said, served
+from taciturn_ops.dashboard.dashboard_state import DashboardState
+from taciturn_ops.dashboard.server import EVENT_SECONDS, Address, Server, page
 from tests.modules import module_of
 from tests.waiting import wait_until
 

@@ -7,11 +7,11 @@ import stat
 from pathlib import Path
 
 import pytest
+from ops.tests.dashboard.clients import served
 
-from taciturn.dashboard.dashboard_state import DashboardState
-from taciturn.dashboard.server import Address, open_server
 from taciturn.errors import ConfigError
-from tests.dashboard.clients import served
+from taciturn_ops.dashboard.dashboard_state import DashboardState
+from taciturn_ops.dashboard.server import Address, open_server
 from tests.expected import refused
 from tests.test_two_machines import free_port
 
