@@ -25,7 +25,7 @@ from taciturn_ops.doctor.machine import check_extensions
 from tests.expected import refused
 from tests.modules import module_of
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "extension"
 EPSILON, EPOCHS = 1.0, 2
 RUN = (
