@@ -17,13 +17,19 @@ import pytest
 
 import taciturn
 from taciturn import extensions
-from taciturn.errors import ExtensionError, PrivacyError
+from taciturn.__main__ import run
+from taciturn.errors import ConfigError, ExtensionError, PrivacyError
+from taciturn.party.config import PartyConfig
+from taciturn.party.templates import Trial, template
 from taciturn.privacy.events import Price, price
 from taciturn.privacy.registry import MECHANISMS, OURS, mechanism_class
+from taciturn.settings.agreement import differences
+from taciturn.settings.schema import Settings
 from taciturn_audit.attacks.registry import ATTACKS, attacks
 from taciturn_ops.doctor.machine import check_extensions
 from tests.expected import refused
 from tests.modules import module_of
+from tests.party import sides
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = ROOT / "examples" / "extension"
@@ -247,6 +253,143 @@ def test_a_broken_mechanism_is_named_with_its_package(install, text, names):
     require_refusal(lambda: mechanism_class("thing"), names)
     # It keeps nobody from using another one.
     assert mechanism_class("add").name == "add"
+
+
+# --- a mechanism with a setting of its own --------------------------------------------------------
+
+OWN = (
+    WHOLE.replace(
+        "class Thing(",
+        """from typing import Annotated
+from pydantic import Field
+from taciturn.errors import ConfigError
+from taciturn.settings.checked import Checked, Scope, Setting
+
+class ThingSettings(Checked):
+    grain_size: Annotated[
+        int, Field(ge=1, le=64), Setting("Grain of a thing.", Scope.AGREEMENT, example=4)
+    ]
+    sifted: Annotated[bool, Setting("Sift the grains.", Scope.AGREEMENT)] = False
+
+class Thing(""",
+    )
+    .replace('    summary = "', '    settings = ThingSettings\n    summary = "')
+    .replace(
+        "        return cls()",
+        """        own = cls.own_settings(agreed)
+        if own.grain_size == 13:
+            raise ConfigError("13 grains are refused", setting="grain_size")
+        made = cls()
+        made.assumption = f"{own.grain_size} grains, {own.sifted}"
+        return made""",
+    )
+)
+DATA: dict[str, Any] = {"dataset": "breast-cancer"}
+LINE = ("train", "--dataset", "breast-cancer", "--epochs", "1", "--seed", "1", "--json")
+
+
+def test_a_setting_of_its_own_is_an_option_a_key_and_a_keyword(install, tmp_path, capsys):
+    install(OWN)
+    file = tmp_path / "run.toml"
+    file.write_text('mechanism = "thing"\ngrain-size = 7\nsifted = true\n')
+    options = ("--mechanism", "thing", "--grain-size", "7", "--sifted")
+    records = []
+    for more in (options, ("--config", str(file))):
+        assert run([*LINE, *more]) == 0
+        records.append(json.loads(capsys.readouterr().out))
+    keywords: dict[str, Any] = {"mechanism": "thing", "grain_size": 7, "sifted": True}
+    same = taciturn.train(dataset="breast-cancer", epochs=1, seed=1, **keywords)
+    records.append(same.to_dict())
+    for record in records:
+        assert record["mechanism_settings"] == {"grain_size": 7, "sifted": True}
+        assert record["ledger"]["assumption"] == "7 grains, True"
+    assert (
+        "mechanism_settings"
+        not in taciturn.train(dataset="breast-cancer", epochs=1, seed=1, mechanism="none").to_dict()
+    )
+
+
+def test_the_help_of_a_command_has_the_settings_of_the_mechanism_that_it_names(install, capsys):
+    install(OWN)
+    for more, listed in ((("--mechanism", "thing"), True), ((), False)):
+        run(["train", *more, "--help"])
+        text = " ".join(capsys.readouterr().out.split())
+        assert ("--grain-size" in text and "Grain of a thing" in text) is listed
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        (("--grain-size", "65"), "--grain-size"),
+        (("--grain-size", "13"), "--grain-size"),
+        ((), "grain-size"),
+        (("--grain-size", "7", "--epsilon", "1"), "--epsilon"),
+    ],
+)
+def test_a_wrong_value_of_its_own_setting_is_refused_by_its_option(install, capsys, options, names):
+    install(OWN)
+    assert run([*LINE, "--mechanism", "thing", *options]) == ConfigError.exit_code
+    assert names in capsys.readouterr().err
+
+
+def test_a_setting_of_its_own_is_unknown_without_the_mechanism(install):
+    install(OWN)
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"mechanism": "none", "grain_size": 7}, "grain_size"),
+        ({"mechanism": "thing", "grain_size": 7, "grain": 7}, "grain"),
+    ]
+    for given, name in wrong:
+        with refused(ConfigError, names=name):
+            taciturn.train(**DATA, **given)
+    with refused(ConfigError, names=("grain_size", "none")):
+        settings = {"mechanism_settings": {"grain_size": 7}}
+        Settings.from_mapping({"mechanism": "none", **settings})
+
+
+def test_parties_train_with_a_setting_of_its_own_and_name_a_difference(install, tmp_path):
+    install(OWN)
+    sides.write_tables(tmp_path)
+    sides.write_certificates(tmp_path / "certs")
+    sides.set_up(tmp_path, **{"mechanism": "thing", "grain-size": 7})
+    results = sides.run_both(tmp_path)
+    assert results
+    config = PartyConfig.read(tmp_path / "alice.toml")
+    assert config.settings().mechanism_settings == {"grain_size": 7}
+    text = (tmp_path / "alice.toml").read_text()
+    (tmp_path / "alice.toml").write_text(text.replace("grain-size = 7", "grain-size = 65"))
+    with refused(ConfigError, names=("grain-size", "alice.toml")) as raised:
+        PartyConfig.read(tmp_path / "alice.toml")
+    assert "[agreement]" in raised.value.where
+
+
+def test_a_template_shows_a_setting_of_its_own(install):
+    install(OWN)
+    text = template("bob", Trial("thing"))
+    assert "\ngrain-size = 4 " in text
+    assert "\n# sifted = false " in text
+
+
+def test_a_difference_of_an_own_setting_is_named_alone():
+    ours, theirs = (
+        json.dumps({"mechanism": "thing", "mechanism_settings": {"grain_size": size}})
+        for size in (7, 8)
+    )
+    assert differences(ours, theirs) == ["grain-size: 7 here, 8 there"]
+    other = json.dumps({"mechanism": "none"})
+    assert differences(ours, other) == ['mechanism: "thing" here, "none" there']
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (OWN.replace("(Checked)", ""), "Checked"),
+        (OWN.replace(', Setting("Sift the grains.", Scope.AGREEMENT)', ', "sift"'), "sifted"),
+    ],
+)
+def test_settings_that_are_not_declared_as_such_are_the_packages_fault(install, text, names):
+    install(text)
+    given: dict[str, Any] = {**DATA, "mechanism": "thing", "grain_size": 7}
+    require_refusal(lambda: taciturn.train(**given), names)
 
 
 def test_an_event_that_is_not_priced_is_refused_when_it_is_charged(install):
