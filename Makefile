@@ -10,7 +10,7 @@ PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist worksteal
 # The packages that everything else rests on, the jobs that are quickly tested, and what holds for
 # all packages: about 100 seconds of a processor, in two halves.
 CORE := $(addprefix tests/,crypto data engine numerics privacy protocol settings jobs/test_base.py \
-  jobs/align jobs/predict jobs/woe test_errors.py test_files.py test_rng.py \
+  jobs/align jobs/predict test_errors.py test_files.py test_rng.py \
   test_rooms.py) src/taciturn
 # A server of MLflow for the tests, apart: it brings a hundred packages that nothing here needs.
 MLFLOW := .mlflow/.ready

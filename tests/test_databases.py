@@ -11,6 +11,8 @@ from typing import Any
 
 import polars as pl
 import pytest
+from ops.tests.serve.postgres import postgres
+from ops.tests.serve.services import furnish, started
 
 from taciturn.errors import StateError
 from taciturn.model.share import ModelShare
@@ -18,8 +20,6 @@ from taciturn.party.config import PartyConfig
 from taciturn.party.tables import load_tables
 from taciturn.protocol.events import Boundary
 from tests.expected import refused
-from tests.jobs.serve.postgres import postgres
-from tests.jobs.serve.services import furnish, started
 from tests.party.hosts import OneHost, Side
 from tests.party.sides import Pulled, alone, pulled_at, run_both, write_config, write_tables
 from tests.waiting import HANG

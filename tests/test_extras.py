@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from ops.tests.tampering import Scene
 
 from taciturn.extras import EXTRAS, MODULES
 from taciturn.model.share import ModelShare
@@ -17,7 +18,6 @@ from taciturn_ops.doctor.machine import check_extras
 from tests.party.sides import MECHANISMS
 from tests.party.test_loads import furnish
 from tests.results.test_schema import problems
-from tests.tampering import Scene
 from tests.waiting import HANG
 
 ROOT = Path(__file__).resolve().parents[1]

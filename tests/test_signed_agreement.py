@@ -7,11 +7,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from ops.tests.tampering import NAMED, Scene
 
 from taciturn.errors import SignatureError
 from taciturn.model.share import ModelShare
 from taciturn.party.agreement_file import AgreementFile
-from tests.tampering import NAMED, Scene
 from tests.test_two_machines import Terminal, both, free_port, steps
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "signed-agreement"

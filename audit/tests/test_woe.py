@@ -13,9 +13,6 @@ import pytest
 
 import taciturn
 from taciturn.__main__ import run
-from taciturn.jobs.woe.result import WoeResult
-from taciturn.jobs.woe.simulation import TrainingRows, converse
-from taciturn.jobs.woe.weights import information_value, weights_of_evidence
 from taciturn.privacy.solvers import resolved
 from taciturn.report.html import render as render_html
 from taciturn.report.markdown import render as to_markdown
@@ -28,6 +25,9 @@ from taciturn_audit.judge import judge as judge_guess
 from taciturn_audit.report.woe import woe_audit_page
 from taciturn_audit.results.woe_audit import WoeAudit
 from taciturn_audit.woe import audit_woe
+from taciturn_risk.woe.result import WoeResult
+from taciturn_risk.woe.simulation import TrainingRows, converse
+from taciturn_risk.woe.weights import information_value, weights_of_evidence
 from tests.modules import module_of
 
 COMMON = "--dataset breast-cancer --scheme clear --seed 1 --alice-columns 5"

@@ -1,9 +1,8 @@
-from taciturn.api import TrainResult, align, estimate, study, train, woe
+from taciturn.api import TrainResult, align, estimate, study, train
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import TaciturnError
 from taciturn.estimator import VerticalLogisticRegression
 from taciturn.jobs.study.result import SimulatedStudy
-from taciturn.jobs.woe.result import WoeResult
 from taciturn.regressors import VerticalGammaRegressor, VerticalPoissonRegressor, VerticalRidge
 from taciturn.results.check import CheckResult
 from taciturn.version import __version__
@@ -13,8 +12,9 @@ from taciturn_audit.results.compare import Comparison
 from taciturn_audit.results.runs import AuditResult
 from taciturn_audit.results.session import SessionAudit
 from taciturn_audit.results.woe_audit import WoeAudit
-from taciturn_risk.api import runs
+from taciturn_risk.api import runs, woe
 from taciturn_risk.runs.result import RunList
+from taciturn_risk.woe.result import WoeResult
 
 __all__ = [
     "AuditResult",

@@ -22,7 +22,6 @@ from taciturn.extras import RISK
 from taciturn.jobs.study.result import SimulatedStudy
 from taciturn.jobs.train.simulation import Outcome, raise_if_diverged, simulate_training
 from taciturn.jobs.train.simulation import estimate as calibrate
-from taciturn.jobs.woe.result import WoeResult
 from taciturn.results.cost_preview import Estimate
 from taciturn.results.runs import Runs
 from taciturn.results.training import TrainingRun
@@ -307,44 +306,3 @@ def estimate(
     """
     settings, table = settings_of(data, given_options(options, estimate))
     return calibrate(settings, load_raw(settings, table, labels))
-
-
-def woe(
-    data: object = None,
-    labels: object = None,
-    *,
-    smoothing: float = 0.5,
-    min_rows: int | None = None,
-    share_names: bool = True,
-    observe: Observer = noop,
-    **options: Unpack[SettingsOptions],
-) -> WoeResult:
-    """Weight of evidence and information value of Alice's columns, for Bob.
-
-    His labels are counted in her bins under his key: she learns nothing of them.
-
-    Args:
-        data: As for ``train``.
-        labels: As for ``train``.
-        smoothing: What is added to the ones and to the zeros of every bin.
-        min_rows: Alice merges bins of fewer rows; None for 50, or one in a hundred rows.
-        share_names: Whether Bob learns what columns and bins are called, and their order.
-        observe: Called with each event.
-        options: Settings, as for ``train``; ``bins`` says into how many bins numbers are cut (10).
-
-    Raises:
-        TaciturnError: With what is wrong, where, and the way out.
-
-    >>> result = woe(dataset="breast-cancer", scheme="clear", seed=1)
-    >>> result.ranked[0].name, round(result.ranked[0].iv, 2)
-    ('worst perimeter', 6.19)
-    """
-    # Loaded here: the sides of a job know the party's files too.
-    from taciturn.jobs.woe.job import WoeOptions
-    from taciturn.jobs.woe.simulation import simulate_woe
-
-    chosen = WoeOptions(smoothing, min_rows, share_names)
-    settings, table = settings_of(data, given_options(options, woe))
-    raw = load_raw(settings, table, labels)
-    with in_cell(Callbacks(observe=observe)) as watching:
-        return simulate_woe(settings, raw, chosen, watching.observe)

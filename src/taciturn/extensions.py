@@ -19,6 +19,7 @@ from taciturn.extras import AUDIT, missing_package, not_installed
 
 MECHANISMS, ATTACKS = "taciturn.mechanisms", "taciturn.attacks"
 COMMANDS, FUNCTIONS, RESULTS = "taciturn.commands", "taciturn.functions", "taciturn.results"
+OBSERVERS = "taciturn.observers"
 JOBS = "taciturn.jobs"
 _KINDS = {
     MECHANISMS: "mechanism",
@@ -26,6 +27,7 @@ _KINDS = {
     COMMANDS: "command",
     FUNCTIONS: "function",
     RESULTS: "result",
+    OBSERVERS: "observer",
     JOBS: "job",
 }
 

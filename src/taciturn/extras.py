@@ -94,6 +94,8 @@ def missing_package(problem: ModuleNotFoundError) -> ConfigError | None:
     'the package scikit-learn is not installed'
     """
     absent = (problem.name or "").split(".")[0]
+    if (distribution := absent.replace("_", "-")) in DISTRIBUTIONS:
+        return not_installed(absent, distribution)
     for extra, packages in EXTRAS.items():
         for package in packages:
             if absent == MODULES.get(package, package):

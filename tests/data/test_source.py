@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from ops.tests.serve.postgres import postgres
 
 from taciturn.data.csv_files import Dialect
 from taciturn.data.database import Connection, DatabaseQuery
@@ -18,7 +19,6 @@ from taciturn.data.ids import RowIds
 from taciturn.data.source import TableSource
 from taciturn.errors import ColumnError, ConfigError, DataError, FileError, RowIdError
 from tests.expected import refused
-from tests.jobs.serve.postgres import postgres
 from tests.modules import module_of
 
 # As a CSV file and a database have them: a gap, a word for one, blanks, leading zeros.

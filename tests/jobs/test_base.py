@@ -15,7 +15,6 @@ from taciturn.jobs.align.messages import AlignmentHello
 from taciturn.jobs.base import Consent, Job, SessionFacts, Side, simulate_job
 from taciturn.jobs.predict.job import PredictJob
 from taciturn.jobs.train.job import TrainJob
-from taciturn.jobs.woe.job import WoeJob
 from taciturn.party.config import PartyConfig
 from taciturn.protocol.events import ScoresDue
 from taciturn.protocol.messages import PublicBytes
@@ -120,7 +119,6 @@ def test_each_job_has_a_purpose_of_its_own():
     jobs = (
         AlignJob(),
         TrainJob(),
-        WoeJob(),
         PredictJob(path, path),
         PredictJob(path, path, common=path),
     )

@@ -34,14 +34,13 @@ main()
 NEVER = (
     "taciturn.api",
     "taciturn_audit",
-    "taciturn_ops",
+    # Without --watch.
+    "taciturn_ops.dashboard",
     "taciturn_paper",
-    "taciturn_risk",
+    "taciturn_risk.scorecard.build",
     "taciturn.estimator",
     "taciturn.simulation",
     "taciturn.jobs.train.simulation",
-    # Without --watch.
-    "taciturn.dashboard",
     # Where the engine is local.
     "taciturn.crypto.cluster",
     "dask",
@@ -66,7 +65,14 @@ PAGE = {
 
 
 def within(modules: set[str], *rooms: str) -> set[str]:
-    """Those of the modules that are in these rooms, or are one of them."""
+    """Those of the modules that are in these rooms, or are one of them.
+
+    The declarations of all installed jobs are read to find the one that runs, and nothing else of
+    another distribution's.
+    """
+    declared = {name for name in modules if name.endswith(".declaration")}
+    homes = {name.rsplit(".", depth)[0] for name in declared for depth in (1, 2)} - {"taciturn"}
+    modules = modules - {name for name in declared | homes if not name.startswith("taciturn.")}
     return {name for name in modules if any(f"{name}.".startswith(f"{room}.") for room in rooms)}
 
 

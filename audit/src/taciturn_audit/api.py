@@ -12,7 +12,6 @@ from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError
 from taciturn.extras import explained
 from taciturn.jobs.train.record import RecordedRun
-from taciturn.jobs.woe.job import WoeOptions
 from taciturn.privacy.registry import mechanism_class
 from taciturn.results.check import CheckResult
 from taciturn.setting_syntax import Hint, hyphenated
@@ -250,6 +249,7 @@ def audit_woe(
     """
     with explained():
         from taciturn_audit.woe import audit_woe as attack
+        from taciturn_risk.woe.job import WoeOptions
 
     chosen = WoeOptions(smoothing, min_rows)
     settings, table = settings_of(data, given_options(options, audit_woe))

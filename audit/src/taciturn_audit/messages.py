@@ -8,10 +8,9 @@ can is the threat model's business (``docs/threat_model.md``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from taciturn.crypto.registry import scheme
-from taciturn.jobs.woe.messages import SealedLabels
 from taciturn.protocol.codec import kind_of
 from taciturn.protocol.messages import (
     BatchCommitment,
@@ -66,7 +65,6 @@ _ENCRYPTED: dict[type[Message], str] = {
     EncryptedResidues: "every residue",
     SealedWeights: "Bob's share of her weights, and with hers the weights",
     SealedResidues: "every residue, and Bob's share of her weights",
-    SealedLabels: "every label",
     Phases: "Bob's share of every score",
     Segments: "a bit of Bob's share of every weight and residue",
     SharedVector: "Bob's share of every residue and of her weights",
@@ -81,11 +79,17 @@ def messages_to_alice(view: AliceView) -> list[MessageSeen]:
 
 
 def frames_to_alice(
-    frames: Iterable[bytes], scheme_name: str, key_bits: int, *, flipped: bool = False
+    frames: Iterable[bytes],
+    scheme_name: str,
+    key_bits: int,
+    *,
+    flipped: bool = False,
+    encrypted: Mapping[type[Message], str] = _ENCRYPTED,
 ) -> list[MessageSeen]:
     """Frames that Bob sent, by kind, in the order of their first appearance.
 
-    ``flipped``: the labels that went into them were flipped.
+    ``flipped``: the labels that went into them were flipped. ``encrypted`` says what each encrypted
+    message holds.
     """
     counts: dict[type[Message], tuple[int, int]] = {}
     for frame in frames:
@@ -98,18 +102,18 @@ def frames_to_alice(
             message=kind.__name__,
             count=count,
             bytes=size,
-            encrypted=hidden and kind in _ENCRYPTED,
-            scheme=scheme_name if hidden and kind in _ENCRYPTED else None,
-            key_bits=key_bits if hidden and kind in _ENCRYPTED else None,
-            allows=_allows(kind, hidden, flipped),
+            encrypted=hidden and kind in encrypted,
+            scheme=scheme_name if hidden and kind in encrypted else None,
+            key_bits=key_bits if hidden and kind in encrypted else None,
+            allows=_allows(kind, encrypted.get(kind), hidden, flipped),
         )
         for kind, (count, size) in counts.items()
     ]
 
 
-def _allows(kind: type[Message], hidden: bool, flipped: bool) -> str:
-    if kind in _ENCRYPTED:
-        encrypted = "multiply it by her columns; read nothing without Bob's key"
-        return encrypted if hidden else f"{encrypted} ({READABLE}: {_ENCRYPTED[kind]})"
+def _allows(kind: type[Message], content: str | None, hidden: bool, flipped: bool) -> str:
+    if content is not None:
+        text = "multiply it by her columns; read nothing without Bob's key"
+        return text if hidden else f"{text} ({READABLE}: {content})"
     labels = "; its labels are flipped ones" if kind is RevealedGradient and flipped else ""
     return _PLAIN.get(kind, "") + labels

@@ -28,14 +28,8 @@ from taciturn.crypto.registry import scheme
 from taciturn.data.prepare import RawData
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT, Callbacks
-from taciturn.jobs.woe.bins import Bins, CutTable
-from taciturn.jobs.woe.job import WoeOptions
-from taciturn.jobs.woe.messages import SealedLabels
-from taciturn.jobs.woe.simulation import TrainingRows, converse
-from taciturn.jobs.woe.terms import WoeTerms
-from taciturn.jobs.woe.weights import mutual_bits, weights_of_evidence
 from taciturn.protocol.codec import kind_of
-from taciturn.protocol.messages import BatchCommitment, BatchShare, Role
+from taciturn.protocol.messages import BatchCommitment, BatchShare, Message, Role
 from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy
 from taciturn_audit.attacks.bin_statistics import (
@@ -50,6 +44,12 @@ from taciturn_audit.messages import frames_to_alice
 from taciturn_audit.results.audit import AttackScore, MessageSeen
 from taciturn_audit.results.woe_audit import BinsTold, WoeAudit, WoeFineness, WoeRounding
 from taciturn_audit.verdict import Status, weigh
+from taciturn_risk.woe.bins import Bins, CutTable
+from taciturn_risk.woe.job import WoeOptions
+from taciturn_risk.woe.messages import SealedLabels
+from taciturn_risk.woe.simulation import TrainingRows, converse
+from taciturn_risk.woe.terms import WoeTerms
+from taciturn_risk.woe.weights import mutual_bits, weights_of_evidence
 
 
 def bin_knowledge(ones: IntArray, rows: IntArray, column: str = "") -> BinsTold:
@@ -267,7 +267,8 @@ def _our_way(
 
 def _messages(frames: list[bytes], terms: WoeTerms) -> tuple[MessageSeen, ...]:
     """The joint seed decides no batch here, so its messages allow something else."""
-    seen = frames_to_alice(frames, terms.scheme.name, terms.key_bits)
+    sealed: dict[type[Message], str] = {SealedLabels: "every label"}
+    seen = frames_to_alice(frames, terms.scheme.name, terms.key_bits, encrypted=sealed)
     half = "check that Bob has not chosen the uniform half of his key; no label went into it"
     seeds = (BatchCommitment.__name__, BatchShare.__name__)
     return tuple(

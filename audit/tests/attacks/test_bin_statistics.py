@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.arrays import IntArray
-from taciturn.jobs.woe.weights import weights_of_evidence
 from taciturn.numerics.metrics import auc
 from taciturn_audit.attacks.bin_statistics import (
     UNKNOWN,
@@ -21,6 +20,7 @@ from taciturn_audit.attacks.bin_statistics import (
     recover_counts,
     total_ones,
 )
+from taciturn_risk.woe.weights import weights_of_evidence
 
 COUNTED = st.lists(
     st.integers(1, 60).flatmap(lambda rows: st.tuples(st.integers(0, rows), st.just(rows))),

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from ops.tests.tampering import AGREED, NAMED, furnish, name_agreement
 
 import taciturn.transport  # noqa: F401 - before anybody imports grpc: it says which ciphers
 from taciturn.__main__ import run
@@ -52,7 +53,6 @@ from tests.expected import all_refused, refused
 from tests.modules import module_of
 from tests.party.sides import MECHANISMS, NEWTON, run_both, write_config
 from tests.results.test_schema import problems
-from tests.tampering import AGREED, NAMED, furnish, name_agreement
 from tests.waiting import HANG
 
 

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from ops.tests.tampering import furnish, name_agreement
 
 from taciturn.__main__ import run
 from taciturn.errors import ConfigError, SignatureError
@@ -13,7 +14,6 @@ from taciturn.jobs.study.job import StudyJob
 from taciturn.party.config import PartyConfig
 from tests.expected import refused
 from tests.party.studies import ROLES, run_study, study_of, written
-from tests.tampering import furnish, name_agreement
 
 STUDY = "\n[study]\nfolds = 2\nl2 = [0.001, 0.1]\n"
 

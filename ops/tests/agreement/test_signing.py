@@ -19,11 +19,11 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from ops.tests.tampering import TAMPERINGS, Scene
 
 from taciturn.errors import ConfigError, SignatureError
 from taciturn.jobs.base import run_party
 from taciturn.jobs.predict.job import PredictJob
-from taciturn.jobs.serve.job import ServeJob
 from taciturn.party.agreement_check import (
     Verifier,
     peer_fingerprints,
@@ -39,10 +39,10 @@ from taciturn.party.credentials import credentials_of
 from taciturn_ops.agreement.sign import signature_block
 from taciturn_ops.doctor.party import check_agreement
 from taciturn_ops.doctor.result import Level
+from taciturn_ops.serve.job import ServeJob
 from tests.certificates import issue_again, renew
 from tests.expected import refused
 from tests.modules import module_of
-from tests.tampering import TAMPERINGS, Scene
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ from taciturn.files import to_json
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from taciturn.dashboard.dashboard_state import DashboardState
+    from taciturn.party.observers import LivePage
     from taciturn.protocol.events import Event
     from taciturn.report.blocks import Block
     from taciturn.results.parties import News
@@ -107,12 +107,12 @@ class Meter:
     """Turns a run's events into a progress bar, or into a line now and then."""
 
     def __init__(
-        self, progress: Progress | None, name: str = "", dashboard: DashboardState | None = None
+        self, progress: Progress | None, name: str = "", page: LivePage | None = None
     ) -> None:
         # Imported here: the engine takes longer to load than most commands to run.
         from taciturn.engine.progress import ProgressEstimate
 
-        self._progress, self._name, self._board = progress, name, dashboard
+        self._progress, self._name, self._page = progress, name, page
         self._task = None if progress is None else progress.add_task("training", total=None)
         self._pulse = ProgressEstimate()
 
@@ -120,8 +120,8 @@ class Meter:
         """Show the progress of a training, a prediction or an alignment."""
         from taciturn.protocol.events import Advance, ClusterJoined
 
-        if self._board is not None:
-            self._board.observe(event)
+        if self._page is not None:
+            self._page.observe(event)
         if isinstance(event, ClusterJoined):
             seen = f", seen at {event.dashboard}" if event.dashboard else ""
             self.print(f"a cluster of {counted(event.workers, 'worker')} computes{seen}")
@@ -137,25 +137,25 @@ class Meter:
     def announce(self, activity: str) -> None:
         """Show what runs now."""
         self._pulse.begin(activity)
-        if self._board is not None:
-            self._board.announce(activity)
+        if self._page is not None:
+            self._page.announce(activity)
         if self._progress and self._task is not None:
             self._progress.update(self._task, description=activity, completed=0, total=None)
 
     @property
     def watched(self) -> bool:
         """Whether a live page shows it too."""
-        return self._board is not None
+        return self._page is not None
 
     def publish(self, news: News) -> None:
         """Show news that only a live page has room for."""
-        if self._board is not None:
-            self._board.publish(news)
+        if self._page is not None:
+            self._page.publish(news)
 
     def say(self, line: str) -> None:
         """Show a line above the bar, and on the live page."""
-        if self._board is not None:
-            self._board.say(line)
+        if self._page is not None:
+            self._page.say(line)
         self.print(line)
 
     def print(self, line: str) -> None:
@@ -170,8 +170,8 @@ class Meter:
     def progress(self, done: int, total: int) -> None:
         """Show the fraction that is done."""
         self._pulse.advance(self._pulse.activity, done, total)
-        if self._board is not None:
-            self._board.progress(done, total)
+        if self._page is not None:
+            self._page.progress(done, total)
         if self._progress and self._task is not None:
             self._progress.update(self._task, completed=done, total=total)
 
@@ -181,10 +181,10 @@ class Meter:
 
 
 @contextmanager
-def progress_bar(name: str = "", dashboard: DashboardState | None = None) -> Iterator[Meter]:
+def progress_bar(name: str = "", page: LivePage | None = None) -> Iterator[Meter]:
     """Progress on standard error: a bar on a terminal, and else a line a minute."""
     if not sys.stderr.isatty():
-        with _beating(Meter(None, name, dashboard)) as meter:
+        with _beating(Meter(None, name, page)) as meter:
             yield meter
         return
     # Loaded here: without a terminal there is no bar.
@@ -207,7 +207,7 @@ def progress_bar(name: str = "", dashboard: DashboardState | None = None) -> Ite
         TextColumn("remaining"),
     )
     with Progress(*columns, console=console(error=True), transient=True) as progress:
-        yield Meter(progress, name, dashboard)
+        yield Meter(progress, name, page)
 
 
 @contextmanager

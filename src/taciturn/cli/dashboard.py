@@ -12,9 +12,9 @@ import typer
 from taciturn.cli.console import Meter, progress_bar
 from taciturn.errors import ConfigError
 from taciturn.files import settings_home
+from taciturn.party.observers import Dashboard, LivePage, dashboard
 
 if TYPE_CHECKING:
-    from taciturn.dashboard.dashboard_state import DashboardState
     from taciturn.party.config import PartyConfig
 
 Watch = Annotated[
@@ -41,14 +41,12 @@ def watched_bar(
         with progress_bar() as meter:
             yield meter
         return
-    # Imported here: most runs have no page.
-    from taciturn.dashboard.dashboard_state import BobDashboardState
-
+    observer = dashboard()
     named = tuple((name, str(value)) for name, value in (facts or {}).items())
-    dashboard = BobDashboardState(command, "both", facts=named)
+    page = observer.page(command, "both", "", named)
     with (
-        progress_bar(dashboard=dashboard) as meter,
-        _served(dashboard, port, _own_file(port), meter),
+        progress_bar(page=page) as meter,
+        _served(observer, page, port, _own_file(port), meter),
     ):
         yield meter
 
@@ -65,12 +63,13 @@ def watched_side(
         with progress_bar(config.role) as meter:
             yield meter
         return
-    from taciturn.dashboard.dashboard_state import BobDashboardState, DashboardState
-
-    kind = BobDashboardState if config.role == "bob" else DashboardState
-    dashboard = kind(command, config.role, config.peer)
+    observer = dashboard()
+    page = observer.page(command, config.role, config.peer, ())
     file = config.path(config.state.folder) / "watch.json"
-    with progress_bar(config.role, dashboard) as meter, _served(dashboard, port, file, meter):
+    with (
+        progress_bar(config.role, page) as meter,
+        _served(observer, page, port, file, meter),
+    ):
         yield meter
 
 
@@ -89,18 +88,10 @@ def _own_file(port: int | None) -> Path | None:
 
 @contextmanager
 def _served(
-    dashboard: DashboardState, port: int | None, file: Path | None, meter: Meter
+    observer: Dashboard, page: LivePage, port: int | None, file: Path | None, meter: Meter
 ) -> Iterator[None]:
-    from taciturn.dashboard.server import open_server
-
-    server, remark = open_server(dashboard, port, file)
-    with server.serving():
+    with observer.serve(page, port, file) as (address, remark):
         if remark:
             meter.say(remark)
-        meter.print(f"live page: {server.address.url}")
-        try:
-            yield
-        except BaseException as problem:
-            dashboard.end(problem)
-            raise
-        dashboard.end(None)
+        meter.print(f"live page: {address}")
+        yield

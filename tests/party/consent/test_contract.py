@@ -31,9 +31,6 @@ from taciturn.errors import (
     StateError,
     TaciturnError,
 )
-from taciturn.jobs.serve.budget import RowCounter, ServiceBudget
-from taciturn.jobs.serve.declaration import ANSWERS, DAILY
-from taciturn.jobs.woe.job import GivenTable, WoeBudget
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import Charge, ScoreBudget, ScoreCharge
 from taciturn.party.consent.database import Database
@@ -47,6 +44,9 @@ from taciturn.privacy.label_response import FlippedLabels
 from taciturn.privacy.unprotected import Unprotected
 from taciturn.protocol.events import Boundary, Event
 from taciturn.rng import KeyedEntropy
+from taciturn_ops.serve.budget import RowCounter, ServiceBudget
+from taciturn_ops.serve.declaration import ANSWERS, DAILY
+from taciturn_risk.woe.job import GivenTable, WoeBudget
 from tests.expected import all_refused, refused
 from tests.faults.damage import DAMAGES, damage
 from tests.modules import module_of

@@ -95,7 +95,7 @@ class Recovered:
 def total_ones(column: PublishedStatistics) -> float:
     """The total number of ones that the weights of one column give: the root.
 
-    >>> from taciturn.jobs.woe.weights import weights_of_evidence
+    >>> from taciturn_risk.woe.weights import weights_of_evidence
     >>> ones, rows = np.array([3, 40, 7]), np.array([50, 80, 70])
     >>> published = PublishedStatistics(rows, weights_of_evidence(ones, rows), smoothing=0.5)
     >>> round(total_ones(published), 6)

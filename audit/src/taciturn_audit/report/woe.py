@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from taciturn.jobs.woe.result import MOST_COLUMNS
 from taciturn.report import blocks as b
 from taciturn.report.formatting import (
     NONE,
@@ -16,6 +15,7 @@ from taciturn.report.formatting import (
 )
 from taciturn_audit.results.audit import AttackScore
 from taciturn_audit.results.woe_audit import BinsTold, WoeAudit, WoeFineness, WoeRounding
+from taciturn_risk.woe.result import MOST_COLUMNS
 
 # --- the audit --------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from taciturn.cli.party_console import shown, stoppable
 from taciturn.errors import ConfigError, PeerStopped, rendering_errors_as
 from taciturn.files import require_writable
 from taciturn.output_paths import PathUse
+from taciturn.party.observers import remarks_after
 
 if TYPE_CHECKING:
     from taciturn.jobs.base import Job
@@ -104,8 +105,8 @@ def party(
     finish(plan, result, json, lambda: party_provenance(settings))
     if html is not None:
         _write_study(result, html)
-    if settings.role == "bob" and settings.output.report != "" and not dry_run:
-        leave_model_page(settings, config)
+    for remark in [] if dry_run else remarks_after(settings, config):
+        console(error=True).print(remark, style="dim", markup=False, soft_wrap=True)
 
 
 def forget_label_stops(settings: PartyConfig) -> None:
@@ -119,42 +120,6 @@ def forget_label_stops(settings: PartyConfig) -> None:
             hint="leave it out; if the other side does not begin, ask there",
         )
     LabelStops.from_config(settings).clear()
-
-
-def leave_model_page(settings: PartyConfig, config: Path) -> None:
-    """Write Bob's page of the model, where he has scores; a failure is only a note.
-
-    A process of its own makes it, once everything else is done: this one loads a party's side of a
-    training, and nothing that draws.
-    """
-    import subprocess
-
-    from taciturn.extras import EXTRAS, install_hint, is_installed
-    from taciturn.model.scores_file import scores_path
-
-    if settings.study is not None:
-        # One of its models is taken into use first.
-        return
-    page = settings.path(settings.output.report_file)
-    problem = ""
-    if not scores_path(settings.path(settings.output.model)).exists():
-        problem = "without held-out rows Bob has no scores of this model"
-    elif not all(map(is_installed, EXTRAS["audit"])):
-        problem = f"packages for reports are not installed; {install_hint('audit')}"
-    else:
-        # Not from the folder that it is run in, which may hold anything.
-        command = [sys.executable, "-P", "-m", "taciturn", "model", "report", str(config)]
-        ended = subprocess.run(  # noqa: S603 - this program, and paths that are its own
-            [*command, "--out", str(page), "--json"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-        if ended.returncode:
-            problem = ended.stderr.partition("\n")[0].removeprefix("error: ")
-    said = f"the model's page was not made: {problem}" if problem else f"the model's page: {page}"
-    console(error=True).print(said, style="dim", markup=False, soft_wrap=True)
 
 
 def _write_study(result: PartyRun | StudyRun | DryRun, html: Path) -> None:

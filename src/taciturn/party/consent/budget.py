@@ -25,7 +25,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -48,6 +48,9 @@ from taciturn.party.consent.scored_rows import (
 from taciturn.party.consent.store import ConsentStore
 from taciturn.protocol.terms import Terms
 from taciturn.results.cost_preview import ExposedSession, OpenedSums, ScoreAccount
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 SESSION = "session"
 """The kind of the entries that name charged sessions."""
@@ -130,6 +133,44 @@ class RowBudget(Generic[A]):
     @staticmethod
     def _is_charged(account: Account, session: str) -> bool:
         return bool(session) and account.entry(SESSION, session) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class DisclosureBudget:
+    """Disclosures to a partner that are counted one by one, such as tables of counts.
+
+    Each is an entry of the kind ``entry``, which records what it was. ``limit`` is on their number.
+    """
+
+    namespace: ClassVar[Namespace]
+    entry: ClassVar[str] = "disclosure"
+
+    store: ConsentStore
+    partner: str
+    limit: int
+
+    def require(self) -> None:
+        """Require that one more is within the limit (else BudgetExceeded)."""
+        with self.store.reading() as records:
+            self._within(records)
+
+    def charge(self, facts: DataclassInstance) -> int:
+        """Charge the budget for one more before it is sent; returns the number with it.
+
+        Nothing is charged on BudgetExceeded.
+        """
+        with self.store.writing() as records:
+            account, number = self._within(records)
+            account.write_entry(self.entry, str(number), canonical_json(asdict(facts)))
+            return number
+
+    def _within(self, records: Records) -> tuple[Account, int]:
+        """The partner's account, and the number of one more."""
+        account = records.account(self.namespace.name, self.partner)
+        given = len(account.entries(self.entry))
+        if given >= self.limit:
+            raise self.namespace.exceeded(self.partner, given, given + 1, self.limit)
+        return account, given + 1
 
 
 ScoreCharge: TypeAlias = Charge[RowOpening]
