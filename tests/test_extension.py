@@ -18,7 +18,7 @@ import pytest
 import taciturn
 from taciturn import extensions
 from taciturn.__main__ import run
-from taciturn.errors import ConfigError, ExtensionError, PrivacyError
+from taciturn.errors import AgreementError, ConfigError, ExtensionError, PeerStopped, PrivacyError
 from taciturn.party.config import PartyConfig
 from taciturn.party.templates import Trial, template
 from taciturn.privacy.events import Price, price
@@ -30,6 +30,9 @@ from taciturn_ops.doctor.machine import check_extensions
 from tests.expected import refused
 from tests.modules import module_of
 from tests.party import sides
+from tests.party.sides import write_certificates, write_config, write_tables
+from tests.test_two_machines import free_port
+from tests.waiting import HANG
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLE = ROOT / "examples" / "extension"
@@ -140,6 +143,62 @@ def test_its_own_tests_pass(installed):
     done = python(installed, *words, str(EXAMPLE / "tests"), cwd=installed)
     assert done.returncode == 0, done.stdout
     assert " passed" in done.stdout
+
+
+# --- its job -------------------------------------------------------------------------------------
+
+
+def test_its_job_is_a_command_a_section_and_a_template(installed, tmp_path):
+    overview = command(installed, "--help").splitlines()
+    (place,) = [at for at, line in enumerate(overview) if line.split()[:1] == ["counts"]]
+    assert overview[place - 1].split()[0] in ("party", "woe")
+    command(installed, "init", "--folder", str(tmp_path / "trial"))
+    for role, setting in (("alice", "# share = "), ("bob", "# column = ")):
+        text = (tmp_path / "trial" / f"{role}.toml").read_text(encoding="utf-8")
+        assert setting in text.split("[counts]\n")[1]
+    help_page = "import sys; from taciturn.__main__ import run; run(['--help']); "
+    done = python(installed, "-c", help_page + "print(*sys.modules, file=sys.stderr)")
+    loaded = set(re.findall(r"\btaciturn_counts[.\w]*", done.stderr))
+    assert loaded == {"taciturn_counts", "taciturn_counts.declaration"}
+
+
+def test_its_job_runs_between_two_processes(installed):
+    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull)
+    done = python(installed, *words, str(EXAMPLE / "tests" / "test_counts.py"), cwd=installed)
+    assert done.returncode == 0, done.stdout
+    assert " passed" in done.stdout
+
+
+def test_two_packages_whose_jobs_have_one_number_part_with_both_names(installed, tmp_path):
+    """Bob's package has another job of the purpose 128, and the same messages."""
+    others = tmp_path / "others"
+    shutil.copytree(installed, others)
+    declaration = others / "taciturn_counts" / "declaration.py"
+    text = declaration.read_text(encoding="utf-8")
+    declaration.write_text(text.replace('name="counts",', 'name="tallies",'), encoding="utf-8")
+    write_tables(tmp_path, rows=60)
+    write_certificates(tmp_path / "certs")
+    address, folders = f"127.0.0.1:{free_port()}", {"alice": installed, "bob": others}
+    own: dict[str, dict[str, Any]] = {
+        "alice": {"share": ["mean_radius"]},
+        "bob": {"column": "mean_radius"},
+    }
+    running = {}
+    for role, way in (("bob", "listen"), ("alice", "connect")):
+        path = write_config(tmp_path, role, link={way: address}, counts=own[role])
+        line = [sys.executable, "-m", "taciturn", "counts", str(path)]
+        environment = {**os.environ, "PYTHONPATH": str(folders[role]), "COLUMNS": "200"}
+        running[role] = subprocess.Popen(line, env=environment, stderr=subprocess.PIPE, text=True)
+    for role, process in running.items():
+        problems = process.communicate(timeout=HANG)[1]
+        assert process.returncode in (AgreementError.exit_code, PeerStopped.exit_code), role
+        assert {"counts", "tallies"} <= set(re.findall(r"\w+", problems)), problems
+
+
+def test_a_section_of_an_extension_that_is_not_installed_is_unknown(tmp_path):
+    path = write_config(tmp_path, "alice", counts={"share": ["a0"]})
+    with refused(ConfigError, names="counts"):
+        PartyConfig.read(path)
 
 
 # --- broken ones ---------------------------------------------------------------------------------
