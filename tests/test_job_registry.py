@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from taciturn import extensions
-from taciturn.errors import BudgetExceeded, ExtensionError
+from taciturn.errors import BudgetExceeded, ConfigError, ExtensionError
 from taciturn.extensions import JOBS, Extension
 from taciturn.job_registry import (
     JobCommand,
@@ -22,9 +22,12 @@ from taciturn.job_registry import (
     Section,
     registry,
 )
+from taciturn.party.config import PartyConfig
 from taciturn.protocol.codec import decode, encode, kind_of, messages, messages_digest
 from taciturn.protocol.messages import Hello
 from tests.expected import refused
+from tests.modules import module_of
+from tests.party.sides import write_config
 
 MINE = JobDeclaration(
     name="mine",
@@ -180,3 +183,50 @@ def test_the_entry_points_are_the_names_of_the_declarations():
     assert [added.name for added in extensions.installed(JOBS)] == sorted(
         job.name for job in registry().jobs
     )
+
+
+# --- sections of a party's file ------------------------------------------------------------------
+
+
+@pytest.fixture
+def core_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The jobs of this distribution only."""
+    core = [added for added in extensions.installed(JOBS) if added.package == "taciturn"]
+    monkeypatch.setattr(module_of(PartyConfig), "registry", lambda: JobRegistry(core))
+
+
+@pytest.mark.usefixtures("core_alone")
+@pytest.mark.parametrize(
+    ("section", "distribution"), [("woe", "taciturn-risk"), ("serve", "taciturn-ops")]
+)
+def test_a_section_of_a_job_that_is_not_installed_names_its_distribution(
+    tmp_path, section, distribution
+):
+    path = write_config(tmp_path, "alice", **{section: {"allow": True}})
+    where = f"{path}, [{section}]"
+    with refused(ConfigError, names=(f"[{section}]", distribution)) as raised:
+        PartyConfig.read(path)
+    text = raised.value.diagnostics()
+    assert where in text
+    assert f"pip install ./{distribution.removeprefix('taciturn-')}" in text
+
+
+@pytest.mark.parametrize("line", ["[weo]\nallow = true", "woe = 3"])
+def test_an_unknown_section_is_refused_as_ever(tmp_path, line):
+    path = write_config(tmp_path, "alice")
+    # A line without a section stands at the top of the file.
+    text = path.read_text()
+    path.write_text(f"{text}\n{line}\n" if line.startswith("[") else f"{line}\n{text}")
+    with refused(ConfigError, names=line.split()[0].strip("[]")):
+        PartyConfig.read(path)
+
+
+def test_a_section_that_the_file_lacks_has_its_defaults_and_its_settings_are_known(tmp_path):
+    config = PartyConfig.read(write_config(tmp_path, "alice"))
+    assert not config.job_sections
+    assert config.syntax.name("rows_per_day") == "--rows-per-day"
+    job, section = registry().sections["serve"]
+    read = config.section(job.load(section.model))
+    assert read.model_dump()["rows_per_day"] is None
+    assert config.syntax.name("rows_per_day") == "rows-per-day"
+    assert config.section(type(read)) is read

@@ -17,13 +17,22 @@ import pytest
 
 import taciturn
 from taciturn import extensions
-from taciturn.errors import ExtensionError, PrivacyError
+from taciturn.__main__ import run
+from taciturn.errors import AgreementError, ConfigError, ExtensionError, PeerStopped, PrivacyError
+from taciturn.party.config import PartyConfig
+from taciturn.party.templates import Trial, template
 from taciturn.privacy.events import Price, price
 from taciturn.privacy.registry import MECHANISMS, OURS, mechanism_class
+from taciturn.settings.agreement import differences
+from taciturn.settings.schema import Settings
 from taciturn_audit.attacks.registry import ATTACKS, attacks
 from taciturn_ops.doctor.machine import check_extensions
 from tests.expected import refused
 from tests.modules import module_of
+from tests.party import sides
+from tests.party.sides import write_certificates, write_config, write_tables
+from tests.test_two_machines import free_port
+from tests.waiting import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "extension"
@@ -134,6 +143,62 @@ def test_its_own_tests_pass(installed):
     done = python(installed, *words, str(EXAMPLE / "tests"), cwd=installed)
     assert done.returncode == 0, done.stdout
     assert " passed" in done.stdout
+
+
+# --- its job -------------------------------------------------------------------------------------
+
+
+def test_its_job_is_a_command_a_section_and_a_template(installed, tmp_path):
+    overview = command(installed, "--help").splitlines()
+    (place,) = [at for at, line in enumerate(overview) if line.split()[:1] == ["counts"]]
+    assert overview[place - 1].split()[0] in ("party", "woe")
+    command(installed, "init", "--folder", str(tmp_path / "trial"))
+    for role, setting in (("alice", "# share = "), ("bob", "# column = ")):
+        text = (tmp_path / "trial" / f"{role}.toml").read_text(encoding="utf-8")
+        assert setting in text.split("[counts]\n")[1]
+    help_page = "import sys; from taciturn.__main__ import run; run(['--help']); "
+    done = python(installed, "-c", help_page + "print(*sys.modules, file=sys.stderr)")
+    loaded = set(re.findall(r"\btaciturn_counts[.\w]*", done.stderr))
+    assert loaded == {"taciturn_counts", "taciturn_counts.declaration"}
+
+
+def test_its_job_runs_between_two_processes(installed):
+    words = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull)
+    done = python(installed, *words, str(EXAMPLE / "tests" / "test_counts.py"), cwd=installed)
+    assert done.returncode == 0, done.stdout
+    assert " passed" in done.stdout
+
+
+def test_two_packages_whose_jobs_have_one_number_part_with_both_names(installed, tmp_path):
+    """Bob's package has another job of the purpose 128, and the same messages."""
+    others = tmp_path / "others"
+    shutil.copytree(installed, others)
+    declaration = others / "taciturn_counts" / "declaration.py"
+    text = declaration.read_text(encoding="utf-8")
+    declaration.write_text(text.replace('name="counts",', 'name="tallies",'), encoding="utf-8")
+    write_tables(tmp_path, rows=60)
+    write_certificates(tmp_path / "certs")
+    address, folders = f"127.0.0.1:{free_port()}", {"alice": installed, "bob": others}
+    own: dict[str, dict[str, Any]] = {
+        "alice": {"share": ["mean_radius"]},
+        "bob": {"column": "mean_radius"},
+    }
+    running = {}
+    for role, way in (("bob", "listen"), ("alice", "connect")):
+        path = write_config(tmp_path, role, link={way: address}, counts=own[role])
+        line = [sys.executable, "-m", "taciturn", "counts", str(path)]
+        environment = {**os.environ, "PYTHONPATH": str(folders[role]), "COLUMNS": "200"}
+        running[role] = subprocess.Popen(line, env=environment, stderr=subprocess.PIPE, text=True)
+    for role, process in running.items():
+        problems = process.communicate(timeout=HANG)[1]
+        assert process.returncode in (AgreementError.exit_code, PeerStopped.exit_code), role
+        assert {"counts", "tallies"} <= set(re.findall(r"\w+", problems)), problems
+
+
+def test_a_section_of_an_extension_that_is_not_installed_is_unknown(tmp_path):
+    path = write_config(tmp_path, "alice", counts={"share": ["a0"]})
+    with refused(ConfigError, names="counts"):
+        PartyConfig.read(path)
 
 
 # --- broken ones ---------------------------------------------------------------------------------
@@ -247,6 +312,143 @@ def test_a_broken_mechanism_is_named_with_its_package(install, text, names):
     require_refusal(lambda: mechanism_class("thing"), names)
     # It keeps nobody from using another one.
     assert mechanism_class("add").name == "add"
+
+
+# --- a mechanism with a setting of its own --------------------------------------------------------
+
+OWN = (
+    WHOLE.replace(
+        "class Thing(",
+        """from typing import Annotated
+from pydantic import Field
+from taciturn.errors import ConfigError
+from taciturn.settings.checked import Checked, Scope, Setting
+
+class ThingSettings(Checked):
+    grain_size: Annotated[
+        int, Field(ge=1, le=64), Setting("Grain of a thing.", Scope.AGREEMENT, example=4)
+    ]
+    sifted: Annotated[bool, Setting("Sift the grains.", Scope.AGREEMENT)] = False
+
+class Thing(""",
+    )
+    .replace('    summary = "', '    settings = ThingSettings\n    summary = "')
+    .replace(
+        "        return cls()",
+        """        own = cls.own_settings(agreed)
+        if own.grain_size == 13:
+            raise ConfigError("13 grains are refused", setting="grain_size")
+        made = cls()
+        made.assumption = f"{own.grain_size} grains, {own.sifted}"
+        return made""",
+    )
+)
+DATA: dict[str, Any] = {"dataset": "breast-cancer"}
+LINE = ("train", "--dataset", "breast-cancer", "--epochs", "1", "--seed", "1", "--json")
+
+
+def test_a_setting_of_its_own_is_an_option_a_key_and_a_keyword(install, tmp_path, capsys):
+    install(OWN)
+    file = tmp_path / "run.toml"
+    file.write_text('mechanism = "thing"\ngrain-size = 7\nsifted = true\n')
+    options = ("--mechanism", "thing", "--grain-size", "7", "--sifted")
+    records = []
+    for more in (options, ("--config", str(file))):
+        assert run([*LINE, *more]) == 0
+        records.append(json.loads(capsys.readouterr().out))
+    keywords: dict[str, Any] = {"mechanism": "thing", "grain_size": 7, "sifted": True}
+    same = taciturn.train(dataset="breast-cancer", epochs=1, seed=1, **keywords)
+    records.append(same.to_dict())
+    for record in records:
+        assert record["mechanism_settings"] == {"grain_size": 7, "sifted": True}
+        assert record["ledger"]["assumption"] == "7 grains, True"
+    assert (
+        "mechanism_settings"
+        not in taciturn.train(dataset="breast-cancer", epochs=1, seed=1, mechanism="none").to_dict()
+    )
+
+
+def test_the_help_of_a_command_has_the_settings_of_the_mechanism_that_it_names(install, capsys):
+    install(OWN)
+    for more, listed in ((("--mechanism", "thing"), True), ((), False)):
+        run(["train", *more, "--help"])
+        text = " ".join(capsys.readouterr().out.split())
+        assert ("--grain-size" in text and "Grain of a thing" in text) is listed
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        (("--grain-size", "65"), "--grain-size"),
+        (("--grain-size", "13"), "--grain-size"),
+        ((), "grain-size"),
+        (("--grain-size", "7", "--epsilon", "1"), "--epsilon"),
+    ],
+)
+def test_a_wrong_value_of_its_own_setting_is_refused_by_its_option(install, capsys, options, names):
+    install(OWN)
+    assert run([*LINE, "--mechanism", "thing", *options]) == ConfigError.exit_code
+    assert names in capsys.readouterr().err
+
+
+def test_a_setting_of_its_own_is_unknown_without_the_mechanism(install):
+    install(OWN)
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"mechanism": "none", "grain_size": 7}, "grain_size"),
+        ({"mechanism": "thing", "grain_size": 7, "grain": 7}, "grain"),
+    ]
+    for given, name in wrong:
+        with refused(ConfigError, names=name):
+            taciturn.train(**DATA, **given)
+    with refused(ConfigError, names=("grain_size", "none")):
+        settings = {"mechanism_settings": {"grain_size": 7}}
+        Settings.from_mapping({"mechanism": "none", **settings})
+
+
+def test_parties_train_with_a_setting_of_its_own_and_name_a_difference(install, tmp_path):
+    install(OWN)
+    sides.write_tables(tmp_path)
+    sides.write_certificates(tmp_path / "certs")
+    sides.set_up(tmp_path, **{"mechanism": "thing", "grain-size": 7})
+    results = sides.run_both(tmp_path)
+    assert results
+    config = PartyConfig.read(tmp_path / "alice.toml")
+    assert config.settings().mechanism_settings == {"grain_size": 7}
+    text = (tmp_path / "alice.toml").read_text()
+    (tmp_path / "alice.toml").write_text(text.replace("grain-size = 7", "grain-size = 65"))
+    with refused(ConfigError, names=("grain-size", "alice.toml")) as raised:
+        PartyConfig.read(tmp_path / "alice.toml")
+    assert "[agreement]" in raised.value.where
+
+
+def test_a_template_shows_a_setting_of_its_own(install):
+    install(OWN)
+    text = template("bob", Trial("thing"))
+    assert "\ngrain-size = 4 " in text
+    assert "\n# sifted = false " in text
+
+
+def test_a_difference_of_an_own_setting_is_named_alone():
+    ours, theirs = (
+        json.dumps({"mechanism": "thing", "mechanism_settings": {"grain_size": size}})
+        for size in (7, 8)
+    )
+    assert differences(ours, theirs) == ["grain-size: 7 here, 8 there"]
+    other = json.dumps({"mechanism": "none"})
+    assert differences(ours, other) == ['mechanism: "thing" here, "none" there']
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (OWN.replace("(Checked)", ""), "Checked"),
+        (OWN.replace(', Setting("Sift the grains.", Scope.AGREEMENT)', ', "sift"'), "sifted"),
+    ],
+)
+def test_settings_that_are_not_declared_as_such_are_the_packages_fault(install, text, names):
+    install(text)
+    given: dict[str, Any] = {**DATA, "mechanism": "thing", "grain_size": 7}
+    require_refusal(lambda: taciturn.train(**given), names)
 
 
 def test_an_event_that_is_not_priced_is_refused_when_it_is_charged(install):

@@ -29,7 +29,7 @@ from taciturn.privacy.events import NonPrivate, Priced, PrivacyEvent
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint, hyphenated
 from taciturn.settings.agreement import Agreement
-from taciturn.settings.checked import declared
+from taciturn.settings.checked import Checked, declared
 from taciturn.settings.schema import (
     DEFAULT_PASSES,
     DEFAULT_SEVERAL_PASSES,
@@ -96,7 +96,9 @@ class Mechanism(ABC):
     Known by the name alone:
         name: In settings, tables and errors.
         summary: What it does, in one line.
-        takes: The settings of the protection that it takes.
+        takes: The settings of the project's protections that it takes.
+        settings: Model of the settings that it declares itself; None for none. A mechanism of
+            another package extends ``Checked``, and declares each field with a ``Setting``.
         defaults: Values for those of them that need not be given.
         prices: Its events with their prices, where they are not among ours (``events``).
         claims_protection: Whether its price is finite for some settings, at least.
@@ -130,6 +132,7 @@ class Mechanism(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     takes: ClassVar[tuple[str, ...]] = ()
+    settings: ClassVar[type[Checked] | None] = None
     defaults: ClassVar[Mapping[str, object]] = MappingProxyType({})
     prices: ClassVar[tuple[Priced[Any], ...]] = ()
     claims_protection: ClassVar[bool] = True
@@ -156,6 +159,13 @@ class Mechanism(ABC):
     @abstractmethod
     def from_agreement(cls, agreed: Agreement) -> Mechanism:
         """The mechanism of an agreement that names it; ``given`` reads a required setting."""
+
+    @classmethod
+    def own_settings(cls, agreed: Agreement) -> Any:  # noqa: ANN401 - of the type of ``settings``
+        """The settings that this mechanism declares, as agreed on, with their defaults."""
+        if cls.settings is None:
+            raise TypeError(f"{cls.__name__} declares no settings")
+        return cls.settings.from_mapping(agreed.mechanism_settings or {})
 
     @classmethod
     def underlying(cls, base_mechanism: str | None) -> type[Mechanism] | None:

@@ -36,6 +36,7 @@ from taciturn.privacy.solvers import require_solver
 from taciturn.protocol.batches import BatchPlan
 from taciturn.setting_syntax import Hint, hyphenated
 from taciturn.settings.agreement import ALSO_SIMULATED, Agreement
+from taciturn.settings.mechanism_settings import FIELD, completed
 from taciturn.settings.schema import SOLVERS, Newton, Protection, Settings, Sgd, Solver
 
 
@@ -239,7 +240,7 @@ class Terms:
 
 
 # Settings of the protection beside the mechanism; a mechanism takes some of them.
-AGREED = tuple(name for name in Protection.model_fields if name != "mechanism")
+AGREED = tuple(name for name in Protection.model_fields if name not in ("mechanism", FIELD))
 # L_RR is another way to say the size of the subset.
 PROTECTION = (*AGREED, "l_rr")
 
@@ -316,6 +317,7 @@ def _protection(
         if name in used.names:
             given = getattr(settings, name)
             filled[name] = used.defaults.get(name) if given is None else given
+    filled[FIELD] = completed(settings.mechanism, settings.mechanism_settings)
     chosen = mechanism_class(settings.mechanism)
     return {**filled, **chosen.derived(settings, filled, columns, rows)}
 

@@ -26,7 +26,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from taciturn.errors import ConfigError
 from taciturn.files import read_toml
 from taciturn.output_paths import PathUse
-from taciturn.setting_syntax import Hint, TomlFile, hyphenated
+from taciturn.setting_syntax import Hint, SettingSyntax, TomlFile, hyphenated
 from taciturn.settings.checked import (
     Checked,
     ClassWeight,
@@ -36,7 +36,9 @@ from taciturn.settings.checked import (
     PositiveInt,
     Scope,
     Setting,
+    named,
 )
+from taciturn.settings.mechanism_settings import collected, completed
 from taciturn.settings.removed import refuse_former_key
 from taciturn.settings.table import BY_COLUMN, TableSettings
 
@@ -373,6 +375,14 @@ class Protection(Checked):
             example=0.001,
         ),
     ] = None
+    # Those that a mechanism of another package declares: they are given under their own names.
+    mechanism_settings: dict[str, Any] | None = None
+
+    @model_validator(mode="after")
+    def _own_settings(self) -> Self:
+        if self.mechanism_settings:
+            completed(self.mechanism, self.mechanism_settings)
+        return self
 
 
 class Settings(TableSettings, Protection):
@@ -716,6 +726,13 @@ class Settings(TableSettings, Protection):
     def _one_engine(self) -> Self:
         require_engine(self.engine, {"cores": self.cores, "workers": self.workers})
         return self
+
+    @classmethod
+    def named(
+        cls, values: Mapping[str, Any], *, syntax: SettingSyntax | None = None
+    ) -> dict[str, Any]:
+        """The same values under the names of the fields, those of the mechanism in one field."""
+        return named(collected(values, cls.model_fields), cls.model_fields, syntax, cls.section)
 
     @classmethod
     def read_toml(cls, path: Path) -> dict[str, Any]:

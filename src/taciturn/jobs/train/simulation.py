@@ -272,6 +272,7 @@ class _Run:
             b2=agreed.b2,
             bob_update=agreed.bob_update,
             base_mechanism=agreed.base_mechanism,
+            mechanism_settings=agreed.mechanism_settings,
             budget=settings.budget,
             scheme=agreed.scheme,
             key_bits=agreed.key_bits,
