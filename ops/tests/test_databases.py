@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from ops.tests.serve.postgres import postgres
 from ops.tests.serve.services import furnish, started
 
 from taciturn.model.share import ModelShare
 from taciturn.party.config import PartyConfig
 from taciturn.party.tables import load_tables
 from tests.party.sides import write_config, write_tables
+from tests.postgres import postgres
 from tests.test_databases import SECRET, both, fill_postgres, fill_sqlite, frames
 
 
