@@ -20,7 +20,7 @@ from types import MappingProxyType
 from taciturn import extensions
 from taciturn.errors import ConfigError, PrivacyError, nearest
 from taciturn.extensions import Extension
-from taciturn.families.registry import BINOMIAL
+from taciturn.families.registry import BINOMIAL, FAMILIES
 from taciturn.privacy.base import (
     EncryptedMechanism,
     GradientMechanism,
@@ -191,7 +191,7 @@ def require_family_support(name: str, family: str) -> None:
 def require_family(agreement: Agreement) -> None:
     """Refuse a family that the mechanism, the solver or another setting does not have."""
     family = agreement.family
-    if family == BINOMIAL:
+    if FAMILIES[family].has_classes:
         return
     require_family_support(agreement.mechanism, family)
     if agreement.solver.name != Newton.name:
