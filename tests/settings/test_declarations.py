@@ -14,7 +14,6 @@ import pytest
 import typer
 
 import taciturn
-from taciturn import api
 from taciturn.cli.options import SHARED, merged
 from taciturn.data.datasets import NAMES
 from taciturn.data.user_table import DEFAULTS
@@ -220,35 +219,6 @@ def test_keyword_arguments_have_the_names_and_types_of_the_settings():
     del hints["alice_data"]
     for name, kind in hints.items():
         assert plain_type(kind) == plain_type(Settings.model_fields[name].annotation), name
-
-
-@pytest.mark.parametrize("function", [api.train, api.estimate, taciturn.audit, taciturn.check])
-def test_functions_take_these_options(function):
-    (options,) = [
-        parameter
-        for parameter in inspect.signature(function).parameters.values()
-        if parameter.kind is parameter.VAR_KEYWORD
-    ]
-    assert options.annotation == f"Unpack[{SettingsOptions.__name__}]"
-
-
-@pytest.mark.parametrize("function", [api.train, api.estimate, taciturn.audit, taciturn.check])
-@pytest.mark.parametrize(
-    ("word", "meant"), [("epsilonn", "epsilon"), ("batchsize", "batch_size"), ("lable", "label")]
-)
-def test_a_mistyped_keyword_gets_the_nearest(function, word, meant):
-    with refused(ConfigError, names=(word, meant)):
-        function(**{word: 1})
-
-
-def test_a_type_checker_sees_what_is_refused():
-    """An ignore that is not needed is an error of the type checker."""
-    with refused(ConfigError):
-        taciturn.train(epsilonn=1.0)  # type: ignore[call-arg]
-    with refused(ConfigError, setting="epochs"):
-        taciturn.audit(dataset="breast-cancer", epochs="3")  # type: ignore[arg-type]
-    with refused(ConfigError, setting="noise"):
-        taciturn.check(columns=3, noise="gaussian")  # type: ignore[arg-type]
 
 
 def test_a_mistyped_parameter_of_the_function_gets_the_nearest():

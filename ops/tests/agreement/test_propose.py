@@ -52,7 +52,7 @@ from tests.certificates import issue_again
 from tests.expected import all_refused, refused
 from tests.modules import module_of
 from tests.party.sides import MECHANISMS, NEWTON, run_both, write_config
-from tests.results.test_schema import problems
+from tests.repository.test_schema import problems
 from tests.waiting import HANG
 
 

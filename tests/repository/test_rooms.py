@@ -13,7 +13,7 @@ import pytest
 
 import taciturn
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src" / "taciturn"
 HOMES = tuple(ROOT / folder / "src" for folder in (".", "audit", "ops", "paper", "risk"))
 FILES = sorted(path for home in HOMES for path in home.rglob("*.py"))

@@ -17,7 +17,7 @@ from taciturn import errors
 from taciturn.__main__ import run
 from taciturn.privacy.registry import MECHANISMS
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
 OTHERS = ("audit", "ops", "paper", "risk")

@@ -34,7 +34,7 @@ from tests.party.sides import write_certificates, write_config, write_tables
 from tests.test_two_machines import free_port
 from tests.waiting import HANG
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "extension"
 EPSILON, EPOCHS = 1.0, 2
 RUN = (

@@ -21,7 +21,7 @@ from taciturn.errors import (
     rendering_errors_as,
 )
 from taciturn.setting_syntax import COMMAND_LINE, PYTHON, CommandLine, Hint, SettingSyntax, TomlFile
-from tests.bad_input import CASES, Case, outcome
+from tests.repository.bad_input import CASES, Case, outcome
 
 LINE = re.compile(r"^    (?P<lead>[│├└─ ]*)(?P<name>[A-Z]\w+) +(?:exit )? *(?P<code>\d+)\b")
 

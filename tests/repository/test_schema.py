@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from audit.tests.report.samples import AUDITS
 from jsonschema import Draft202012Validator
 
 from taciturn.__main__ import run
 from taciturn.results.folder import from_record, json_schema
-from tests.report.samples import AUDITS
 from tests.seldom import seldom
 
 FILE = Path(__file__).resolve().parents[2] / "docs" / "results.schema.json"
-REMAKE = "python -c 'from tests.results.test_schema import write; write()'"
+REMAKE = "python -c 'from tests.repository.test_schema import write; write()'"
 SCHEMA = json_schema()
 SMALL = "--dataset breast-cancer --scheme clear --seed 1 --epochs 1"
 

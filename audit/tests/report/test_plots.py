@@ -6,11 +6,7 @@ import re
 from xml.etree import ElementTree
 
 import pytest
-
-from taciturn_audit.report.plots import attacks_svg, epochs_svg
-from taciturn_audit.results.audit import Accuracy, AfterEpochs, Findings
-from taciturn_audit.verdict import weigh
-from tests.report.samples import (
+from audit.tests.report.samples import (
     AUDITS,
     controls,
     findings,
@@ -19,6 +15,10 @@ from tests.report.samples import (
     page,
     rare_run,
 )
+
+from taciturn_audit.report.plots import attacks_svg, epochs_svg
+from taciturn_audit.results.audit import Accuracy, AfterEpochs, Findings
+from taciturn_audit.verdict import weigh
 
 SVG = "{http://www.w3.org/2000/svg}"
 

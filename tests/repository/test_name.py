@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 FORMER = re.compile(r"tacit(?!urn)", re.IGNORECASE)
 # The texts that speak of both names.
 ALLOWED = {
     "CHANGELOG.md": 1,
-    "tests/test_name.py": None,
+    "tests/repository/test_name.py": None,
 }
 
 

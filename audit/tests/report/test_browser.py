@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from audit.tests.report.samples import AUDITS
 from ops.tests.dashboard.browsers import chromium
 from playwright.sync_api import Browser, ViewportSize
 
 from taciturn.report.html import render as render_html
 from taciturn_audit.report.page import audit_page
 from taciturn_audit.verdict import conclude
-from tests.report.samples import AUDITS
 from tests.waiting import HANG
 
 SIZE: ViewportSize = {"width": 1000, "height": 900}

@@ -1,7 +1,7 @@
 """Wrong inputs to the commands, each with the error that it must get.
 
-``tests/test_errors.py`` checks the type, the setting and the form of every error; ``make docs``
-makes the page of errors from the same table.
+``tests/repository/test_errors.py`` checks the type, the setting and the form of every error;
+``make docs`` makes the page of errors from the same table.
 """
 
 from __future__ import annotations

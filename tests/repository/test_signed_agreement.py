@@ -14,7 +14,7 @@ from taciturn.model.share import ModelShare
 from taciturn.party.agreement_file import AgreementFile
 from tests.test_two_machines import Terminal, both, free_port, steps
 
-EXAMPLE = Path(__file__).resolve().parents[1] / "examples" / "signed-agreement"
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "signed-agreement"
 RUNBOOK = (EXAMPLE / "README.md").read_text(encoding="utf-8")
 
 

@@ -9,6 +9,25 @@ from functools import cache
 from typing import Any, TypeVar
 
 import pytest
+from audit.tests.report.samples import (
+    AUDITS,
+    REFUTING,
+    bare,
+    bare_run,
+    controls,
+    findings,
+    hybrid,
+    leaking,
+    leaking_run,
+    one,
+    quiet,
+    quiet_run,
+    refuted,
+    score,
+    several,
+    several_runs,
+)
+from audit.tests.report.samples import page as sample_page
 
 from taciturn.files import to_json
 from taciturn.report.blocks import Card, Cards, Details, Facts, Heading, Page, Section, Span
@@ -27,25 +46,6 @@ from taciturn_audit.report.page import audit_page
 from taciturn_audit.results.audit import AttackScore, AuditRun
 from taciturn_audit.results.runs import AuditResult
 from taciturn_audit.verdict import Conclusion, Status, conclude, conclude_seat
-from tests.report.samples import (
-    AUDITS,
-    REFUTING,
-    bare,
-    bare_run,
-    controls,
-    findings,
-    hybrid,
-    leaking,
-    leaking_run,
-    one,
-    quiet,
-    quiet_run,
-    refuted,
-    score,
-    several,
-    several_runs,
-)
-from tests.report.samples import page as sample_page
 from tests.report.test_terminal import shown
 
 B = TypeVar("B")

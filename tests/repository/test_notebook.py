@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-NOTEBOOK = Path(__file__).resolve().parents[1] / "examples" / "story.ipynb"
+NOTEBOOK = Path(__file__).resolve().parents[2] / "examples" / "story.ipynb"
 # How long the trainings of all cells but one are.
 EPOCHS = r"\"seed\": 7, \"epochs\": 5"
 # In a process of its own: a kernel's client leaves sockets to the collector. It talks to the kernel

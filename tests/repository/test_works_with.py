@@ -21,7 +21,7 @@ from tests.jobs.predict.test_sides import shares, trained
 from tests.party.sides import MECHANISMS as AGREEMENTS
 from tests.party.sides import NEWTON, write_config
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 NEEDED = {"add": {"epsilon": 1.0}, "mult": {"epsilon": 10.0}, "label-rr": {"epsilon": 1.0}}
 GRADIENTS, RESIDUES = "exact-solve", "likelihood"
 
