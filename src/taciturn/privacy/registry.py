@@ -22,6 +22,7 @@ from taciturn.errors import ConfigError, PrivacyError, nearest
 from taciturn.extensions import Extension
 from taciturn.families.registry import BINOMIAL, FAMILIES
 from taciturn.privacy.base import (
+    ClassWeighted,
     EncryptedMechanism,
     GradientMechanism,
     Mechanism,
@@ -166,8 +167,8 @@ def accepted_settings(asked: Protection) -> AcceptedSettings:
 
 def require_class_weight_support(name: str) -> None:
     """Refuse class weights for a mechanism that does not support them."""
-    if not mechanism_class(name).supports_class_weight:
-        others = tuple(known for known in OURS if MECHANISMS[known].supports_class_weight)
+    if not issubclass(mechanism_class(name), ClassWeighted):
+        others = tuple(known for known in OURS if issubclass(MECHANISMS[known], ClassWeighted))
         raise ConfigError(
             f"{name} has no class weights: its guarantee and its attacks are those of residues "
             "that all have the same weight",
