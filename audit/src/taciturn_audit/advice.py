@@ -36,7 +36,6 @@ import numpy as np
 from scipy.special import ndtr
 
 from taciturn.errors import ConfigError, advised
-from taciturn.families.registry import BINOMIAL
 from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.batch_response import BatchDesign
 from taciturn.privacy.registry import mechanism, mechanism_class
@@ -166,7 +165,7 @@ def recommendations(agreed: Agreement) -> tuple[Recommendation, ...]:
     # Noise on residues is sgd's, whose epochs are not newton's passes.
     epochs = agreed.solver.epochs if isinstance(agreed.solver, Sgd) else OWN_DATA_DEFAULTS.epochs
     per_release = float(f"{2 * WANTED_EPSILON / epochs:.3g}")
-    if agreed.family != BINOMIAL:
+    if not agreed.kind.has_classes:
         return _for_family(agreed)
     return (
         _joined(),

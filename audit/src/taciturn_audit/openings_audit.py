@@ -23,7 +23,6 @@ from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.tables import FeatureTable
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.errors import ConfigError, TaciturnError, counted
-from taciturn.families.registry import BINOMIAL
 from taciturn.jobs.study.simulation import SimulatedPlan
 from taciturn.jobs.study.worker import without_fold
 from taciturn.jobs.train.simulation import Outcome, joint_scores
@@ -367,7 +366,7 @@ class OpeningsAudit:
         return np.asarray(order[:count], dtype=np.int64)
 
     def _require_classes(self) -> None:
-        if self.outcome.data.labels_train.family != BINOMIAL:
+        if not self.outcome.data.labels_train.kind.has_classes:
             raise _Inapplicable("labels are no classes")
 
 

@@ -28,6 +28,7 @@ from taciturn.engine.exposure import column_exposure, reconstruction, sums_alone
 from taciturn.errors import advised, counted
 from taciturn.jobs.train.simulation import feature_parties
 from taciturn.parallel import one_thread
+from taciturn.privacy.base import EncryptedMechanism
 from taciturn.privacy.events import price
 from taciturn.protocol.bob.forecast import forecast
 from taciturn.protocol.openings import SCORE_NOISE_TEXT
@@ -183,7 +184,7 @@ def _warnings(rehearsal: Rehearsal) -> tuple[str, ...]:
         )
     if rehearsal.method.shares_weights:
         warnings += _sealed_warnings(rehearsal)
-    elif rehearsal.method.encrypts and rehearsal.method.label_flips is None:
+    elif isinstance(rehearsal.method, EncryptedMechanism) and rehearsal.method.label_flips is None:
         warnings.append(
             "for Bob: an Alice who deviates from the protocol can have any value decrypted that "
             "she likes; the verdicts assume that she does not deviate"

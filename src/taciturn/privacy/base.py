@@ -24,7 +24,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, T
 from taciturn.arrays import FloatArray, IntArray, LabelArray
 from taciturn.errors import ConfigError
 from taciturn.families.registry import BINOMIAL
-from taciturn.numerics.likelihood import RowLikelihood
+from taciturn.numerics.likelihood import RowLikelihood, weighted_likelihood
+from taciturn.numerics.logistic import weighted_residue
 from taciturn.privacy.events import NonPrivate, Priced, PrivacyEvent
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint, hyphenated
@@ -102,8 +103,6 @@ class Mechanism(ABC):
         defaults: Values for those of them that need not be given.
         prices: Its events with their prices, where they are not among ours (``events``).
         claims_protection: Whether its price is finite for some settings, at least.
-        supports_class_weight: Whether rows may count by their label: residues of any size within
-            [-1, 1] are as well protected, and attacks know of it.
         families: Families of labels that it can train.
         sized_by_columns: Whether both parties must know how many columns Alice has.
         several_alices: Whether there may be more Alices than one.
@@ -111,7 +110,6 @@ class Mechanism(ABC):
 
     Known once it is agreed on, and said by the class or by the object:
         conversation: Which pair of programs trains with it.
-        encrypts: Whether the conversation uses the scheme; otherwise none is made.
         event: What one release is.
         assumption: What the ledger's figures rest on.
         lossless: Whether the model is that of training on the joined table, up to rounding.
@@ -136,14 +134,12 @@ class Mechanism(ABC):
     defaults: ClassVar[Mapping[str, object]] = MappingProxyType({})
     prices: ClassVar[tuple[Priced[Any], ...]] = ()
     claims_protection: ClassVar[bool] = True
-    supports_class_weight: ClassVar[bool] = False
     families: ClassVar[tuple[str, ...]] = (BINOMIAL,)
     sized_by_columns: ClassVar[bool] = False
     several_alices: ClassVar[bool] = True
     meaning: ClassVar[str] = "of a label 1, for rows like the training rows"
 
     conversation: str
-    encrypts: bool = True
     event: PrivacyEvent
     assumption: str
     lossless: bool = False
@@ -220,7 +216,7 @@ class Mechanism(ABC):
 
 
 class EncryptedMechanism(Mechanism):
-    """A mechanism that sends residues encrypted under Bob's key."""
+    """A mechanism that sends residues encrypted under Bob's key: its conversation has a scheme."""
 
     @abstractmethod
     def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
@@ -229,6 +225,26 @@ class EncryptedMechanism(Mechanism):
     def likelihood(self, scores: FloatArray, labels: LabelArray) -> RowLikelihood:
         """Likelihood with the slope ``residue``; of a mechanism that ``newton`` can train."""
         raise ConfigError(f"{self.name} trains by batches, not on whole tables", setting="solver")
+
+
+class ClassWeighted(EncryptedMechanism):
+    """Optional interface of a mechanism whose rows may count by their label.
+
+    Residues of any size within [-1, 1] are as well protected as others, and attacks know of the
+    weights.
+    """
+
+    class_weight: tuple[float, float] | None = None
+
+    def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
+        """``y - sigma(z)`` times the weight of its class."""
+        return weighted_residue(scores, labels, self.class_weight)
+
+    def likelihood(self, scores: FloatArray, labels: LabelArray) -> RowLikelihood:
+        """Likelihood of the labels, times the weight of their class."""
+        if "newton" not in self.solvers:
+            return super().likelihood(scores, labels)
+        return weighted_likelihood(scores, labels, self.class_weight)
 
 
 class GradientMechanism(EncryptedMechanism):
@@ -270,7 +286,6 @@ class ResidueMechanism(Mechanism, Generic[D]):
     """
 
     conversation = "residues"
-    encrypts = False
     # But for Bob's weights with true updates, which make every total infinite by themselves.
     model_paid_for = True
     # He chooses residues; the weights that come of them also depend on columns he does not know.

@@ -19,7 +19,7 @@ from taciturn.numerics.logistic import LearningRate, Penalty, batch_count
 from taciturn.numerics.metrics import log_odds_shift
 from taciturn.numerics.subspace import PASSES_PER_PENALTY
 from taciturn.numerics.whitening import training_means
-from taciturn.privacy.base import Mechanism
+from taciturn.privacy.base import EncryptedMechanism, Mechanism
 from taciturn.privacy.events import price
 from taciturn.privacy.registry import (
     MECHANISMS,
@@ -275,7 +275,7 @@ def agree(
     draft = Agreement.from_mapping({**shared, **filled, "scheme": "clear", "key_bits": 0})
     method = mechanism(draft)
     _require_budget(settings, price(method.event).label)
-    if not method.encrypts:
+    if not isinstance(method, EncryptedMechanism):
         return Terms(draft, scheme("clear"))
     chosen = chosen or scheme(settings.scheme)
     final = {"scheme": settings.scheme, "key_bits": _key_bits(settings, chosen)}

@@ -19,6 +19,8 @@ from pydantic import (
 )
 
 from taciturn.errors import ConfigError, nearest
+from taciturn.families.base import Family
+from taciturn.families.registry import FAMILIES
 from taciturn.files import canonical_json
 from taciturn.setting_syntax import Hint, SettingSyntax, hyphenated
 from taciturn.settings.checked import (
@@ -164,6 +166,11 @@ class Agreement(Protection):
     penalties: Penalties | None = None
     # SHA-256 of the text that both sides hold in a file, where they do: no setting of that file.
     file_digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
+
+    @property
+    def kind(self) -> Family:
+        """The family of the labels."""
+        return FAMILIES[self.family]
 
     @property
     def alices(self) -> int:

@@ -24,6 +24,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from taciturn.errors import ConfigError
+from taciturn.families.registry import FAMILIES
 from taciturn.files import read_toml
 from taciturn.output_paths import PathUse
 from taciturn.setting_syntax import Hint, SettingSyntax, TomlFile, hyphenated
@@ -706,7 +707,7 @@ class Settings(TableSettings, Protection):
                 setting="id",
                 hint=Hint("name it: {id}", id="COLUMN"),
             )
-        if self.dataset is not None and self.family != "binomial":
+        if self.dataset is not None and not FAMILIES[self.family].has_classes:
             raise ConfigError(
                 f"the labels of a dataset are 0 and 1, and not of {self.family}",
                 setting="family",
