@@ -35,7 +35,6 @@ from tests.modules import module_of
 from tests.party.consent.test_contract import (
     IDS,
     LIMIT,
-    PROGRAM,
     Member,
     admitted,
     charge_label,
@@ -48,6 +47,20 @@ from tests.party.consent.test_contract import (
 )
 from tests.party.sides import write_config
 from tests.system import small_disk
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from taciturn.party.consent.store import ConsentStore
+from taciturn.errors import BudgetExceeded
+from tests.repository.test_contract import MEMBERS
+member, store = MEMBERS[sys.argv[1]], ConsentStore(Path(sys.argv[2]), wait_seconds=60)
+for _ in range(3):
+    try:
+        member.charge(store, "bob")
+    except BudgetExceeded:
+        pass
+"""
 
 
 def spend(namespace: Any) -> Callable[[ConsentStore, str], object]:

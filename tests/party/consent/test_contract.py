@@ -116,21 +116,6 @@ def store(tmp_path: Path) -> ConsentStore:
     return ConsentStore(tmp_path / "consent.sqlite")
 
 
-PROGRAM = """
-import sys
-from pathlib import Path
-from taciturn.party.consent.store import ConsentStore
-from taciturn.errors import BudgetExceeded
-from tests.party.consent.test_contract import MEMBERS
-member, store = MEMBERS[sys.argv[1]], ConsentStore(Path(sys.argv[2]), wait_seconds=60)
-for _ in range(3):
-    try:
-        member.charge(store, "bob")
-    except BudgetExceeded:
-        pass
-"""
-
-
 # --- files that are damaged, or of earlier versions ----------------------------------------------
 
 
