@@ -11,7 +11,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from ops.tests.serve.postgres import postgres
 
 from taciturn.data.csv_files import Dialect
 from taciturn.data.database import Connection, DatabaseQuery
@@ -20,6 +19,7 @@ from taciturn.data.source import TableSource
 from taciturn.errors import ColumnError, ConfigError, DataError, FileError, RowIdError
 from tests.expected import refused
 from tests.modules import module_of
+from tests.postgres import postgres
 
 # As a CSV file and a database have them: a gap, a word for one, blanks, leading zeros.
 CSV = (

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from ops.tests.serve.postgres import postgres
 from ops.tests.serve.sides import serve_settings
 
 from taciturn.data.fitting import PrepareSettings
@@ -26,6 +25,7 @@ from taciturn_ops.serve.sources import Preparer, RowSource, TableRows, open_sour
 from tests.expected import refused
 from tests.jobs.predict.test_sides import trained
 from tests.model.models import share_of
+from tests.postgres import postgres
 
 IDS = [f"p{number:04d}" for number in range(120, 150)]
 

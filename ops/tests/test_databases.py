@@ -11,7 +11,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from ops.tests.serve.postgres import postgres
 from ops.tests.serve.services import furnish, started
 
 from taciturn.errors import StateError
@@ -22,6 +21,7 @@ from taciturn.protocol.events import Boundary
 from tests.expected import refused
 from tests.party.hosts import OneHost, Side
 from tests.party.sides import Pulled, alone, pulled_at, run_both, write_config, write_tables
+from tests.postgres import postgres
 from tests.waiting import HANG
 
 SECRET = "hunter-2-hunter"  # noqa: S105
