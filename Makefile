@@ -4,14 +4,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# An environment without the other distributions.
+CORE := .venv-core
+CORE_READY := $(CORE)/.ready
 PACKAGES := chromium fonts-dejavu-core iproute2 postgresql
 # Two processes share two cores: threads of the linear algebra would only wait for each other.
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/pytest --numprocesses 2 --dist worksteal --durations 20
 # The packages that everything else rests on, the jobs that are quickly tested, and what holds for
 # all packages: about 100 seconds of a processor, in two halves.
-CORE := $(addprefix tests/,crypto data engine numerics privacy protocol settings jobs/test_base.py \
-  jobs/align jobs/predict test_errors.py test_files.py test_rng.py \
-  test_rooms.py) src/taciturn
+QUICK := $(addprefix tests/,crypto data engine numerics privacy protocol settings jobs/test_base.py \
+  jobs/align jobs/predict test_files.py test_rng.py repository/test_rooms.py) src/taciturn
 # A server of MLflow for the tests, apart: it brings a hundred packages that nothing here needs.
 MLFLOW := .mlflow/.ready
 # Many tests start processes, each of which would compile the code anew.
@@ -21,7 +23,7 @@ TENTH ?= $(shell echo $$((0x$$(git rev-parse --short=7 HEAD 2>/dev/null || echo 
 COVERAGE := --cov --cov-report term:skip-covered
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check quick test test-all proofs coverage docs mlflow system format bench clean
+.PHONY: help setup demo check quick test test-core check-core test-all proofs coverage docs mlflow system format bench clean
 
 help:  ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -53,9 +55,26 @@ test: check  ## all checks and tests but the long proofs; what CI runs
 	$(PYTEST) -m 'not slow'
 
 quick: check  ## all checks, and the tests of the core: under a minute
-	$(PYTEST) -m 'not slow' $(CORE)
+	$(PYTEST) -m 'not slow' $(QUICK)
 
-test-all: check $(MLFLOW)  ## the long proofs too; within an hour
+test-core: $(CORE_READY)  ## the core's tests, where no other distribution is installed
+	OPENBLAS_NUM_THREADS=1 $(CORE)/bin/pytest --numprocesses 2 --dist worksteal -m 'not slow' \
+	  --ignore tests/repository tests src/taciturn
+
+check-core: $(CORE_READY)  ## collects all tests of the core there, and runs the quick ones
+	$(CORE)/bin/pytest --collect-only -qq -m 'not slow' --ignore tests/repository tests src/taciturn >/dev/null
+	OPENBLAS_NUM_THREADS=1 $(CORE)/bin/pytest --numprocesses 2 --dist worksteal -m 'not slow' \
+	  $(filter-out tests/repository/%,$(QUICK))
+
+# The core alone, with the tools and reference libraries of its tests.
+$(CORE_READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv --clear $(CORE)
+	$(CORE)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt setuptools
+	$(CORE)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+	  --no-build-isolation --editable '.[audit,dev]'
+	@touch $(CORE_READY)
+
+test-all: check test-core $(MLFLOW)  ## the long proofs too; within an hour
 	$(PYTEST) --hypothesis-profile many
 
 proofs: $(READY)  ## one tenth of the long proofs (TENTH=0 to 9), those that begin within ten minutes
@@ -95,6 +114,6 @@ format: $(READY)  ## put the code in its form
 	$(BIN)/ruff check --fix .
 
 clean:  ## remove everything that was made
-	rm -rf $(VENV) .mlflow build dist site src/*.egg-info */src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	rm -rf $(VENV) $(CORE) .mlflow build dist site src/*.egg-info */src/*.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 	  .import_linter_cache .coverage
 	find src audit ops paper risk tests tools -name __pycache__ -prune -exec rm -rf {} +

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -10,14 +9,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from ops.tests.tampering import Scene
 
 from taciturn.extras import EXTRAS, MODULES
 from taciturn.model.share import ModelShare
-from taciturn_ops.doctor.machine import check_extras
 from tests.party.sides import MECHANISMS
 from tests.party.test_loads import furnish
-from tests.results.test_schema import problems
 from tests.waiting import HANG
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -74,27 +70,6 @@ def test_own_data_trains_with_the_core_alone():
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize(
-    ("line", "package", "extra"),
-    [
-        ("train --dataset breast-cancer", "scikit-learn", "audit"),
-        ("check --columns 4", "scipy", "audit"),
-        ("audit --data examples/loans.csv --id customer --label default", "scipy", "audit"),
-        (
-            "train --data examples/loans.csv --id customer --label default --engine dask",
-            "distributed",
-            "cluster",
-        ),
-    ],
-)
-def test_what_needs_an_extra_names_it(line, package, extra):
-    done = command(line)
-    assert done.returncode == 10
-    assert package in done.stderr
-    assert f"'.[{extra}]'" in done.stderr
-
-
 @pytest.mark.slow  # some seconds
 @pytest.mark.parametrize("use", ["check(columns=4)", "VerticalLogisticRegression"])
 def test_python_is_told_the_same(use):
@@ -121,27 +96,3 @@ def test_bob_is_told_that_his_total_is_the_plain_sum_where_the_composition_is_mi
     share = ModelShare.load(tmp_path / "bob.model.json")
     assert any("dp-accounting" in note for note in share.notes)
     assert share.ledger["label_epsilon_total_delta"] == share.ledger["label_epsilon_total"]
-
-
-@pytest.mark.parametrize("role", ["alice", "bob"])
-def test_a_review_states_what_is_exposed_without_running_an_attack(tmp_path, role):
-    scene = Scene(tmp_path / "both")
-    (scene.folder / "agreement.toml").write_text(scene.text)
-    files = [str(scene.folder / name) for name in ("agreement.toml", f"{role}.toml")]
-    program = "from taciturn.__main__ import main\nmain()"
-    done = core_alone(program, "agreement", "review", *files, "--json")
-    assert done.returncode == 0, done.stderr
-    record = json.loads(done.stdout)
-    assert problems(record, "review") == []
-    assert "check" not in record
-    assert record["price"]["learns"]["columns"]
-    assert ("columns" in record) == (role == "alice")
-    if role == "alice":
-        shown = core_alone(program, "agreement", "review", *files)
-        assert shown.returncode == 0, shown.stderr
-
-
-def test_the_doctor_names_what_an_extra_lacks():
-    (line,) = check_extras({"odd": {"no-such-package": "1"}})
-    assert "no-such-package" in line.summary
-    assert "[odd]" in line.way_out

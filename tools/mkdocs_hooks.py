@@ -154,7 +154,7 @@ def errors() -> str:
     """
     with tempfile.TemporaryDirectory() as settings:
         return subprocess.run(
-            [sys.executable, "-m", "tests.bad_input"],
+            [sys.executable, "-m", "tests.repository.bad_input"],
             cwd=ROOT,
             env={**os.environ, "XDG_CONFIG_HOME": settings},
             stdout=subprocess.PIPE,

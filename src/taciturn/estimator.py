@@ -183,6 +183,7 @@ class VerticalLogisticRegression(ClassifierMixin, SimulatedModel):  # type: igno
         score_range: `mutual`: largest magnitude of a score; larger ones wrap around (default: 64;
             128 below 8,192 training rows).
         sigmoid_error: `mutual`: maximum error of the sigmoid of a shared score (default: 0.003).
+        mechanism_settings: Settings that a mechanism of another package declares, by name.
         budget: Stop before the total epsilon of a label exceeds this.
         delta: Delta at which the ledger states its tighter total.
         scheme: Encryption scheme: `bfv`, `paillier` (smaller messages, slower), or `clear` (no
@@ -259,6 +260,7 @@ class VerticalLogisticRegression(ClassifierMixin, SimulatedModel):  # type: igno
         reveal_bob: bool | None = None,
         score_range: float | None = None,
         sigmoid_error: float | None = None,
+        mechanism_settings: dict[str, Any] | None = None,
         budget: float | None = None,
         delta: float = 1e-6,
         scheme: str = "bfv",
@@ -298,6 +300,7 @@ class VerticalLogisticRegression(ClassifierMixin, SimulatedModel):  # type: igno
         self.reveal_bob = reveal_bob
         self.score_range = score_range
         self.sigmoid_error = sigmoid_error
+        self.mechanism_settings = mechanism_settings
         self.budget = budget
         self.delta = delta
         self.scheme = scheme

@@ -123,8 +123,10 @@ def test_helpers_read_a_mapped_table_from_its_file(shared, tmp_path):
 
 PARENT = """
 import numpy as np, sys, time
-from taciturn.crypto import Wrapping
-from taciturn.crypto.bfv import BfvScheme, LocalEngine, TileRows
+from taciturn.crypto.base import Wrapping
+from taciturn.crypto.bfv.keys import BfvScheme
+from taciturn.crypto.bfv.tables import TileRows
+from taciturn.crypto.bfv.workers import LocalEngine
 from taciturn.rng import SystemEntropy
 sys.modules[TileRows.__module__].LEAST_SHARED_TILES = 1
 ring = Wrapping.with_modulus(59, 20, 1)

@@ -120,3 +120,14 @@ def test_impossible_labels_are_refused(name, wrong):
 def test_an_unknown_family_is_refused():
     with refused(ConfigError, setting="family"):
         family("tweedie")
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_what_a_family_says_of_its_labels_is_so(name):
+    kind = family(name)
+    assert kind.possible(np.array(kind.two_labels)).all()
+    # Classes are 0 and 1 alone.
+    assert kind.has_classes == (not kind.possible(np.array([2.0])).any())
+    scores, labels = np.linspace(-2, 2, 9), np.full(9, LABELS[name][-1])
+    slope = kind.likelihood(scores, labels).slope
+    assert kind.linear_residue == np.allclose(slope, labels - scores)

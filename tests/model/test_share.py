@@ -22,10 +22,7 @@ from taciturn.data.user_table import DEFAULTS
 from taciturn.errors import FileError, OutputError
 from taciturn.files import canonical_json, write_private
 from taciturn.model.share import ModelShare
-from taciturn.model.whole import own_part
 from taciturn.version import __version__
-from taciturn_risk.onnx import own_to_onnx
-from taciturn_risk.scorecard.card import card
 from tests.expected import refused
 
 FRAME = pl.DataFrame({"age": [31.0, 44.0, 58.0, 20.0], "town": ["A", "B", "A", "C"]})
@@ -203,15 +200,6 @@ SCALES = {"modulus_bits": 50, "feature_bits": 9, "residue_bits": 20, "decay": 1.
 )
 def test_a_part_that_is_missing_wrong_or_does_not_fit(path, changes):
     not_read(altered(path, **changes))
-
-
-def test_the_key_of_the_noise_is_neither_shown_nor_exported(path):
-    key = share().noise_key
-    assert key not in repr(share())
-    assert key not in json.dumps(card(share()).to_dict())
-    assert key.encode() not in own_to_onnx(own_part(share()))
-    share().save(path)
-    assert ModelShare.load(path).noise_key == key
 
 
 def test_where_it_comes_from_is_in_it(path):

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as oracle
 
-from taciturn.errors import ConfigError
 from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.metrics import ks
 from taciturn.numerics.sorted_scores import (
@@ -24,8 +23,6 @@ from taciturn.numerics.sorted_scores import (
     ks_point,
     roc_points,
 )
-from taciturn_risk.scorecard.bands import Bands
-from tests.expected import refused
 
 # Few distinct scores, so that there are ties.
 rows = st.lists(
@@ -146,39 +143,3 @@ def test_thresholds_call_about_the_fraction_that_was_asked_for():
     assert (
         len(cutoffs(SortedScores.from_scores(np.zeros(9), np.arange(9) % 2), (0.1, 0.5, 0.9))) == 1
     )
-
-
-@given(rows, st.integers(1, 12))
-def test_bands_hold_every_row_once(pairs, count):
-    scores, labels = arrays(pairs)
-    bands = Bands.from_quantiles(scores, count)
-    table = bands.rows(scores, labels)
-    assert sum(row.rows for row in table) == len(scores)
-    assert sum(row.ones for row in table) == labels.sum()
-    assert all(row.rows for row in table)
-    assert [row.rows for row in table] == bands.counts(scores)[::-1].tolist()
-    for row in table:
-        inside = (scores >= row.low) & (scores < row.high)
-        assert (row.rows, row.ones) == (inside.sum(), labels[inside].sum())
-        assert row.predicted == pytest.approx(sigmoid(scores[inside]).mean())
-        assert row.rate_low <= row.rate <= row.rate_high
-    assert (table[-1].rows_so_far, table[-1].ones_so_far) == pytest.approx((1.0, 1.0))
-
-
-def test_bands_of_other_rows_may_be_empty():
-    table = Bands((0.0, 1.0)).rows(np.array([2.0, 3.0]), np.array([0, 1]))
-    assert [row.rows for row in table] == [2, 0, 0]
-    assert math.isnan(table[1].rate)
-
-
-def test_numbers_that_are_none_are_refused():
-    for cost in (0.0, -1.0, math.nan, math.inf):
-        with refused(ConfigError):
-            Costs(1.0, cost)
-    for edges in ((1.0, 1.0), (2.0, 1.0), (math.nan,), tuple(map(float, range(200)))):
-        with refused(ConfigError):
-            Bands(edges)
-    with refused(ConfigError):
-        Bands.from_quantiles(np.arange(5.0), 0)
-    with refused(ConfigError):
-        gains(SortedScores.from_scores(*drawn(10)), 0)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
 import taciturn.transport  # noqa: F401 - before anybody imports grpc: it says which ciphers
-from taciturn.errors import CertificateError, PeerAbsent, PeerRefused, rendering_errors_as
+from taciturn.errors import PeerAbsent, PeerRefused
 from taciturn.jobs.align.declaration import ALIGNMENT
 from taciturn.party.endpoints import open_endpoint
 from taciturn.party.session import PeerSession
 from taciturn.transport.dial import DialEndpoint
 from taciturn.transport.tls import load_credentials
-from taciturn_ops.doctor.party import check_certificates
 from tests.certificates import issue_again
 from tests.expected import refused
 from tests.party.sides import Company
@@ -55,30 +53,3 @@ def test_whoever_is_refused_stands_in_bobs_log_and_in_his_error(star, folder, na
     events = [json.loads(line) for line in config.path("bob.log").read_text().splitlines()]
     reasons = [event["reason"] for event in events if "reason" in event]
     assert name in reasons[-1]
-
-
-@pytest.mark.parametrize(
-    ("name", "folder", "file"),
-    [
-        ("alice-2", "others", "alice-2"),
-        ("alice-2", "strangers", "carol"),
-        ("bob", "certs", "alice-1"),
-    ],
-    ids=["another key", "none of the parties", "Bob with an Alice's"],
-)
-def test_a_side_with_another_certificate_than_agreed_does_not_begin(star, name, folder, file):
-    place = star.folder / folder
-    files = {"certificate": str(place / f"{file}.pem"), "key": str(place / f"{file}.key")}
-    config = star.write(name, link=files)
-    with (
-        refused(CertificateError, names=file) as caught,
-        rendering_errors_as(config.syntax),
-        open_endpoint(config, lambda text: None),
-    ):
-        pass
-    assert Path(str(caught.value.where)) == place / f"{file}.pem"
-    (finding, *_) = check_certificates(config)
-    assert caught.value.message in finding.summary
-    if folder == "others":
-        assert star.fingerprint(name, folder)[:16] in caught.value.message
-        assert star.fingerprint(name)[:16] in caught.value.message

@@ -9,7 +9,6 @@ import numpy as np
 import polars as pl
 import pytest
 
-import taciturn
 from taciturn.errors import ConfigError
 from taciturn.families.registry import FAMILIES
 from taciturn.jobs.predict.job import PredictJob
@@ -19,11 +18,6 @@ from taciturn.model.share import ModelShare
 from taciturn.model.whole import whole_model
 from taciturn.numerics.regression_metrics import RegressionMetrics
 from taciturn.party.config import PartyConfig
-from taciturn_risk.onnx import whole_to_onnx
-from taciturn_risk.scorecard.build import ReportRequest
-from taciturn_risk.scorecard.card import card as model_card
-from taciturn_risk.scorecard.party import party_report
-from taciturn_risk.sklearn import to_sklearn
 from tests.expected import refused
 from tests.party.sides import run_both, run_jobs, write_config
 
@@ -130,39 +124,6 @@ def test_a_prediction_has_means_and_linear_predictors(trained):
         PredictJob(folder / "bob.model.json", folder / "new-bob.csv", threshold=0.5).prepare(config)
 
 
-def test_exports_give_the_same_means(trained):
-    import onnxruntime
-
-    folder, family, new, _ = trained
-    whole = whole_model(*shares(folder))
-    predictor = whole.scores(new["alice"], new["bob"])
-    means = FAMILIES[family].mean(predictor)
-    joined = new["alice"].join(new["bob"], on="id")
-    pipeline = to_sklearn(*shares(folder))
-    np.testing.assert_allclose(pipeline.predict(joined), means, rtol=1e-9)
-    session = onnxruntime.InferenceSession(whole_to_onnx(whole), providers=["CPUExecutionProvider"])
-    inputs = {one.name: joined[one.name].to_numpy().reshape(-1, 1) for one in session.get_inputs()}
-    score, mean = session.run(["score", "mean"], inputs)
-    np.testing.assert_allclose(score.ravel(), predictor, rtol=1e-9)
-    np.testing.assert_allclose(mean.ravel(), means, rtol=1e-9)
-
-
-def test_the_report_has_what_belongs_to_the_family(trained):
-    folder, family, _, run = trained
-    report = party_report(PartyConfig.read(folder / "bob.toml"), ReportRequest())
-    assert (report.family, report.judged, report.scale) == (family, (), None)
-    held_out = next(rows for rows in report.means if rows.name == "held-out")
-    assert held_out.metrics.deviance == pytest.approx(run.metrics.held_out.deviance)
-    assert sum(group.count for group in held_out.metrics.calibration) == held_out.metrics.rows
-    names = {one.column for one in report.coefficients}
-    assert {"b0", "b1", "(intercept)"} == names
-    assert report.blocks()
-    page: Any = report.page("2026-11-18")
-    assert "calibration" in {section.ident for section in page.blocks}
-    assert type(report).from_record(report.to_dict()) == report
-    assert model_card(shares(folder)[1]).blocks()
-
-
 def test_the_kept_scores_come_back(trained):
     folder, family, _, _ = trained
     kept = StoredScores.load(scores_path(folder / "bob.model.json"))
@@ -178,21 +139,3 @@ def test_both_sides_must_agree_on_the_family(tmp_path):
     ends = run_both(tmp_path)
     assert "family" in str(ends.bob)
     assert "family" in str(ends.alice)
-
-
-def test_a_study_ranks_by_the_loss_and_a_forecast_knows_the_family():
-    rng = np.random.default_rng(1)
-    X, years = rng.normal(size=(120, 4)), rng.uniform(0.5, 2, 120)
-    table = pl.DataFrame({f"x{j}": X[:, j] for j in range(4)}).with_columns(
-        years=years, y=rng.poisson(years * np.exp(0.5 * X[:, 0]))
-    )
-    given: Any = {"label": "y", "family": "poisson", "exposure": "years", "scheme": "clear"}
-    given["mechanism"] = "sealed"
-    study = taciturn.study(table, vary={"l2": [1e-3, 10.0]}, folds=2, seed=1, **given)
-    assert study.study.best == 1
-    assert study.blocks()
-    with refused(ConfigError, setting="rank_by"):
-        taciturn.study(table, vary={"l2": [1e-3, 10.0]}, rank_by="auc", **given)
-    assert taciturn.estimate(table, **given).bytes_to_bob > 0
-    with refused(ConfigError, setting="family"):
-        taciturn.woe(table, min_rows=10, **given)

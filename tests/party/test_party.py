@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
-import stat
-import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -40,7 +37,7 @@ from taciturn.party.encrypted_log import KEY_BYTES, EncryptedLog
 from taciturn.party.link import VERSION
 from taciturn.party.log import Log
 from taciturn.party.session import tellable
-from taciturn.party.state_store import StateFolderInUse, key_place
+from taciturn.party.state_store import key_place
 from taciturn.party.used_paths import default_key_file
 from taciturn.protocol.events import Event, Progress
 from taciturn.protocol.handshake import PeerTable
@@ -71,7 +68,6 @@ from tests.party.sides import (
 )
 from tests.party.wires import Wire
 from tests.report.test_terminal import shown
-from tests.waiting import HANG
 
 # Of an epoch: 120 rows less those that are held out, by eights.
 BATCHES = 11
@@ -224,33 +220,6 @@ def test_a_session_does_not_resume_on_other_labels_or_after_the_machine(
         alone(folder, "bob").run()
 
 
-def test_one_state_folder_serves_one_process(folder):
-    config = PartyConfig.read(folder / "bob.toml")
-    started, release = threading.Event(), threading.Event()
-    written: list[str] = []
-
-    def hold(event: Event) -> None:
-        started.set()
-        release.wait(HANG)
-
-    def second() -> None:
-        started.wait(HANG)
-        party = Party(config, Wire().endpoint(serves=True), Callbacks())
-        try:
-            with refused(StateFolderInUse):
-                party.run()
-            written.append((folder / "bob.metrics.prom").read_text())
-        finally:
-            release.set()
-
-    thread = threading.Thread(target=second)
-    thread.start()
-    run_both(folder, watch={"bob": Callbacks(observe=hold)}).records  # noqa: B018
-    thread.join(HANG)
-    # The files that tell how it goes are the first one's, which runs.
-    assert "taciturn_exit_code" not in written[0]
-
-
 # --- two sides that do not fit --------------------------------------------------------------------
 
 
@@ -392,27 +361,6 @@ def test_the_peer_is_told_of_an_interrupt_and_of_what_its_own_messages_show():
 # --- what is written ------------------------------------------------------------------------------
 
 
-def test_logs_and_figures_hold_no_secret(folder):
-    run_both(folder, act=record(folder)).records  # noqa: B018
-    entropy = [
-        Transcript.load(folder / f"{role}.transcript").header["coins"][role] for role in ROLES
-    ]
-    shown = "".join(
-        (folder / name).read_text()
-        for name in ("alice.log", "bob.log", "alice.metrics.json", "bob.metrics.json")
-    )
-    assert '"event"' in shown
-    for secret in (*entropy, "p0001", str(weights(folder, "alice")[0])):
-        assert secret not in shown
-    for role in ROLES:
-        figures = json.loads((folder / f"{role}.metrics.json").read_text())
-        assert figures["iterations"] == figures["iterations_total"] == 2 * BATCHES
-    assert figures["loss_recent"] > 0
-    assert figures["bytes_sent"] > 0
-    assert figures["waiting_seconds"] >= 0
-    assert "loss_recent" not in json.loads((folder / "alice.metrics.json").read_text())
-
-
 def test_a_new_state_key_is_not_made_beside_the_state_folder_which_only_it_opens(folder):
     stopped_midway(folder)
     keys = {role: key_place(PartyConfig.read(folder / f"{role}.toml"))[0] for role in ROLES}
@@ -450,52 +398,10 @@ def test_a_lost_or_wrong_state_key_is_named(folder, key):
     assert caught.value.where in (str(path), str(folder / "bob-state" / "journal"))
 
 
-def test_what_is_written_is_for_its_owner(folder):
-    """A log that others could read is closed to them."""
-    (folder / "bob.log").write_text("of an earlier version\n")
-    (folder / "bob.log").chmod(0o644)
-    run_both(folder, act=record(folder)).records  # noqa: B018
-    # exact: the test's own line
-    assert (folder / "bob.log").read_text().startswith("of an earlier version\n{")
-    key, _ = key_place(PartyConfig.read(folder / "bob.toml"))
-    written = [
-        folder / f"bob.{name}" for name in ("model.json", "metrics.json", "log", "transcript")
-    ]
-    for path in (*written, key, folder / "bob-state" / "journal"):
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
-    for place in (key.parent, folder / "bob-state"):
-        assert stat.S_IMODE(place.stat().st_mode) == 0o700
-
-
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "how-to"
 MONITOR, TWO_MACHINES = (
     (PAGES / name).read_text("utf-8") for name in ("monitor.md", "two-machines.md")
 )
-
-
-def test_the_page_names_every_figure_and_every_event(folder):
-    set_up(folder, **MECHANISMS["add"], evaluate="epoch")
-    stopped_midway(folder)
-    run_both(folder).records  # noqa: B018
-    run_both(folder).records  # noqa: B018
-    for role in ROLES:
-        figures = json.loads((folder / f"{role}.metrics.json").read_text())
-        for key in figures:
-            assert f"`{key}`" in MONITOR, key
-        for line in (folder / f"{role}.log").read_text().splitlines():
-            entry = json.loads(line)
-            assert f"`{entry.pop('event')}`" in MONITOR, line
-            for key in entry.keys() - {"time", "role"}:
-                assert f"`{key}`" in MONITOR, key
-    package = Path(__file__).resolve().parents[2] / "src" / "taciturn"
-    files = [package / "party" / name for name in ("session.py", "log.py", "model_file.py")]
-    # The events of a service are in docs/how-to/score.md.
-    jobs = [path for path in package.glob("jobs/**/*.py") if "serve" not in path.parts]
-    source = "".join(path.read_text("utf-8") for path in (*files, *jobs))
-    events = re.findall(r"\b_?log\(\s*\"(.+?)\"", source)
-    assert len(events) > 10
-    for event in events:
-        assert f"`{event}`" in MONITOR, event
 
 
 def test_the_page_has_the_versions_of_today():

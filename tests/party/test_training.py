@@ -6,9 +6,7 @@ entropy. A mechanism joins by one line in ``AGREEMENTS``.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -22,14 +20,12 @@ from taciturn.crypto.base import Scheme
 from taciturn.crypto.bfv.keys import BfvScheme
 from taciturn.crypto.clear import ClearScheme
 from taciturn.engine.callbacks import Callbacks
-from taciturn.errors import ConfigError, PeerStopped
+from taciturn.errors import PeerStopped
 from taciturn.jobs.align.job import AlignJob
 from taciturn.jobs.base import run_party
 from taciturn.jobs.resumable import ResumableSide
 from taciturn.jobs.train.job import TrainJob, TrainSide
-from taciturn.model.whole import own_part
-from taciturn.numerics.convergence import UNMEASURED
-from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
+from taciturn.numerics.likelihood import label_likelihood
 from taciturn.numerics.metrics import auc
 from taciturn.numerics.whole_table import optimum, penalised_loss
 from taciturn.party.config import PartyConfig
@@ -47,9 +43,6 @@ from taciturn.protocol.messages import (
 )
 from taciturn.rng import KeyedEntropy
 from taciturn.transport.channel import Endpoints
-from taciturn_risk.onnx import own_to_onnx, whole_to_onnx
-from taciturn_risk.sklearn import to_sklearn
-from tests.expected import refused
 from tests.modules import module_of
 from tests.party.hosts import Side, all_end, all_run, processes
 from tests.party.sides import (
@@ -234,33 +227,6 @@ def test_the_files_name_the_solver_and_a_penalty_that_fits_the_rows(trained):
     assert not trained.shared or shares[trained.star.names[0]].whitening != shares["bob"].whitening
 
 
-def test_every_pass_is_a_point_of_the_curve_and_a_step_of_the_figures(trained):
-    if "mutual" in trained.name:
-        # With so few rows nobody is told anything of the training's losses.
-        assert "curve" not in trained.bob["metrics"]
-        assert "converged" not in trained.bob
-        assert trained.bob["converged_reason"] == UNMEASURED
-        assert not {"opened_change", "scores_beyond_range", "last_change"} & trained.bob.keys()
-        assert not {"converged", "scores_beyond_range"} & trained.ends["alice"].keys()
-        return
-    points = range(1, PASSES + 1) if trained.newton else (BATCHES, 2 * BATCHES)
-    curve = trained.bob["metrics"]["curve"]
-    assert [point["iteration"] for point in curve] == [*points]
-    for point in curve:
-        assert {"train_loss", "held_out_loss", "held_out_auc"} < point.keys()
-    if "told" not in trained.name:  # noise is added at the end
-        # On the way the rounded table's rows are looked at, and the last search still follows.
-        final = trained.bob["metrics"]["held_out"]["loss"]
-        assert curve[-1]["held_out_loss"] == pytest.approx(final, abs=0.03)
-    for name in trained.star.all:
-        figures = json.loads(trained.star.file(name, "metrics.json").read_text())
-        assert figures["iterations"] == figures["iterations_total"] == points[-1]
-    entries = trained.star.file("bob", "log").read_text().splitlines()
-    looks = [entry for entry in map(json.loads, entries) if "held_out_loss" in entry]
-    assert len(looks) == len(curve)
-    assert "held_out" not in trained.star.file(trained.star.names[0], "log").read_text()
-
-
 def test_scores_in_clear_are_at_their_public_scale(trained):
     """In training, at the end of an epoch and of the training: never a float in full."""
     if trained.newton or len(trained.star.names) > 1:
@@ -317,66 +283,6 @@ def require_scores(star: Company, scores: dict[str, float]) -> None:
     # Whitened rows are rounded.
     given = [scores[name] for name in sorted(scores)]
     assert np.abs(star.whole().scores(*frames) - given).max() < 2.0**-8
-
-
-@pytest.mark.parametrize("name", ["none", "sealed", "mutual"])
-def test_columns_with_a_mean_are_scored_as_the_joined_table_is(tmp_path, name):
-    """Bins are indicators, whose means are not zero: files, predictions and exports agree."""
-    agreed = {**AGREEMENTS[name], "passes": 60 if name == "mutual" else 12}
-    star = Company(tmp_path, ONE, agreement=agreed, sections={"data": {"bins": 3}})
-    star.write_tables()
-    star.run()
-    tables = {side: star.prepared(side).tables for side in ("alice", "bob")}
-    means = tables["alice"].train.values.mean(axis=0)
-    assert star.share("alice").means == pytest.approx(means.tolist())
-    assert np.abs(means).max() > 0.2
-    labels = tables["bob"].labels
-    assert labels is not None
-    joined = np.hstack([side.train.values for side in tables.values()])
-    likelihood = label_likelihood(labels.values, partial(weighted_likelihood, class_weight=None))
-    weights, l2 = star.weights(), 1.0 / len(joined)
-    best = optimum(joined, likelihood, l2, 1).loss
-    # Scores of none are rounded at random in every pass, which the search is sensitive to.
-    gap = penalised_loss(joined @ weights, likelihood, weights, l2, 1) - best
-    assert gap < (2e-2 if name == "none" else 2e-3)
-    for side in star.all:
-        star.write_new(side, 120, 30)
-    end = star.run(scoring)["bob"]
-    require_scores(star, dict(zip(end.ids, end.scores.tolist(), strict=True)))
-    frames = [pl.read_csv(star.new_rows(side)).sort("id") for side in ("alice", "bob")]
-    whole = star.whole().scores(*frames)
-    together = pl.concat([frames[0], frames[1].drop("id")], how="horizontal")
-    exported = to_sklearn(*map(star.share, star.all)).decision_function(together)
-    assert exported == pytest.approx(whole, abs=1e-9)
-    if name == "none":
-        parts = [own_part(star.share(side)) for side in ("alice", "bob")]
-        own = [part.scores(frame) for part, frame in zip(parts, frames, strict=True)]
-        assert sum(own) == pytest.approx(whole, abs=1e-9)
-        assert abs(parts[0].offset) > 0.01
-
-
-def test_new_rows_are_scored_and_the_model_exported(trained):
-    star = trained.star
-    for name in star.all:
-        star.write_new(name, 120, 30)
-    ends = star.run(scoring)
-    assert [ends[name].scores for name in star.names] == [None] * len(star.names)
-    scores = dict(zip(ends["bob"].ids, ends["bob"].scores.tolist(), strict=True))
-    assert len(scores) == 30
-    require_scores(star, scores)
-    assert whole_to_onnx(star.whole())
-    for name in star.all:
-        share = star.share(name)
-        if len(share.weights):
-            assert own_to_onnx(own_part(share))
-        else:
-            with refused(ConfigError):
-                own_part(share)
-    if len(star.names) == 1:
-        hers, his = (pl.read_csv(star.new_rows(name)).sort("id") for name in ("alice", "bob"))
-        exported = to_sklearn(star.share("alice"), star.share("bob"))
-        decided = exported.decision_function(hers.join(his, on="id").drop("id"))
-        assert np.abs(decided - star.whole().scores(hers, his)).max() < 1e-9
 
 
 # --- stops ----------------------------------------------------------------------------------------

@@ -188,7 +188,7 @@ def test_it_takes_the_conversation_and_the_settings_of_what_it_runs_over(monkeyp
     known = {**MECHANISMS, "sealed": Beneath}
     monkeypatch.setattr(module_of(mechanism_class), "MECHANISMS", known)
     made = mechanism(AGREED.model_copy(update={"base_mechanism": "sealed"}))
-    assert (made.name, made.conversation, made.encrypts) == ("label-rr", "of its own", True)
+    assert (made.name, made.conversation) == ("label-rr", "of its own")
     assert made.assumption.endswith(Beneath.assumption)
     both = accepted_settings(Protection(mechanism="label-rr", base_mechanism="sealed"))
     assert both.names == ("epsilon", "base_mechanism", "b1")

@@ -14,7 +14,7 @@ import pytest
 
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError
-from taciturn.privacy.base import EncryptedMechanism, Released
+from taciturn.privacy.base import ClassWeighted, EncryptedMechanism, Released
 from taciturn.privacy.events import EVENTS, price
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.noise import draw
@@ -60,7 +60,6 @@ FACTS = (
     "shares_weights",
     "label_flips",
     "hidden_batch",
-    "supports_class_weight",
     "sized_by_columns",
     "claims_protection",
     "keeps_signs",
@@ -68,10 +67,10 @@ FACTS = (
 NOISY = {"epsilon": 1.0, "noise": "discrete", "bob_update": "released"}
 MULT = {"mechanism": "mult", **NOISY, "b1": 0.125, "b2": 8.0}
 FLIPS = {"mechanism": "label-rr", "epsilon": 1.0}
-SEALED = "lossless shares_weights supports_class_weight claims_protection"
+SEALED = "lossless shares_weights claims_protection"
 # b1 and b2 are on the grid: the prices of one known answer each.
 CASES = {
-    "none": case({"mechanism": "none"}, math.inf, "lossless supports_class_weight"),
+    "none": case({"mechanism": "none"}, math.inf, "lossless"),
     "add": case({"mechanism": "add", **NOISY}, 0.5, "claims_protection", "epsilon", epsilon=1e-12),
     "mult printed": case(
         {**MULT, "variant": "printed"}, math.log(8), "claims_protection",
@@ -85,7 +84,7 @@ CASES = {
     ),
     "hybrid": case(
         {"mechanism": "hybrid", "epsilon": 1.0, "subset_size": 37, "batch_size": 8}, math.inf,
-        "lossless hidden_batch supports_class_weight sized_by_columns", "epsilon", "subset_size",
+        "lossless hidden_batch sized_by_columns", "epsilon", "subset_size",
         epsilon=50.0,
     ),
     "label-rr": case(
@@ -197,7 +196,7 @@ def test_it_says_what_others_ask_of_it(name, method):
     conversation = f"{method.conversation}-table" if method.shares_weights else method.conversation
     assert conversation in ALICE
     assert conversation in BOB
-    assert method.encrypts == (method.conversation != "residues")
+    assert isinstance(method, EncryptedMechanism) == (method.conversation != "residues")
     # Texts that stand in tables, notes and statements.
     assert method.summary
     assert method.assumption
@@ -244,9 +243,7 @@ def test_a_label_moves_the_residue_up_wherever_gradients_are_released(method):
 
 @pytest.mark.parametrize("weights", [None, (0.25, 1.0)])
 def test_a_likelihood_has_the_residue_for_its_slope_and_others_refuse(name, weights):
-    method = made(
-        name, class_weight=weights if "supports_class_weight" in CASES[name].facts else None
-    )
+    method = made(name, class_weight=weights if isinstance(made(name), ClassWeighted) else None)
     if not isinstance(method, EncryptedMechanism):
         assert method.solvers == ("sgd",)
         return

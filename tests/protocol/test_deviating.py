@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn import check
 from taciturn.engine.exposure import OpenedScores, column_exposure
 from taciturn.engine.pair import run_pair
 from taciturn.errors import CryptoError
@@ -108,21 +107,6 @@ def test_of_a_hidden_batch_alice_is_told_the_most_that_bob_can_ask_for():
     assert named is not None
     assert counts.per_row == iterations + 1
     assert counts.in_all == iterations * named + rows
-
-
-@pytest.mark.sampled(1)
-@pytest.mark.parametrize("mechanism", ["none", "sealed", "label-rr", "add"])
-def test_a_check_tells_alice_in_numbers(mechanism):
-    options: dict[str, Any] = {"epsilon": 1.0} if mechanism in ("add", "label-rr") else {}
-    options |= {"passes": 6} if mechanism == "sealed" else {"epochs": 6}
-    result = check(
-        dataset="breast-cancer", alice_columns="half", mechanism=mechanism, **options
-    ).to_dict()
-    columns = result["columns"]
-    assert columns["scores_per_row"] == (6 if mechanism == "sealed" else 7)
-    assert columns["opened_values"] > 6 * 400
-    assert (columns["columns_per_score"] > 1) == (mechanism == "sealed")
-    assert str(columns["scores_per_row"]) in columns["warning"]
 
 
 # --- Either --------------------------------------------------------------------------------------

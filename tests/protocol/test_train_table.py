@@ -24,7 +24,6 @@ from taciturn.crypto.clear import ClearScheme
 from taciturn.data.tables import LabelTable
 from taciturn.engine.pair import run_pair
 from taciturn.engine.progress import ProgressEstimate
-from taciturn.engine.transcript import replay
 from taciturn.errors import AgreementError, ConfigError, CryptoError
 from taciturn.numerics.descent import BoundedTable, DescentSolver
 from taciturn.numerics.metrics import evaluate
@@ -36,7 +35,7 @@ from taciturn.privacy.events import NoisyModel
 from taciturn.privacy.model_release import ModelRelease
 from taciturn.protocol.alice.scoring import SealedResponder, answer_rows
 from taciturn.protocol.bob.scoring import ask_rows, score_requester
-from taciturn.protocol.events import Advance, Event, HeldOutSeen, PartDone
+from taciturn.protocol.events import Advance, HeldOutSeen, PartDone
 from taciturn.protocol.messages import (
     EncryptedResidues,
     Hello,
@@ -53,7 +52,6 @@ from taciturn.protocol.observations import MomentsSeen, Observation, ShareReveal
 from taciturn.protocol.outcome import BobTrained, model_release_of
 from taciturn.protocol.terms import Terms
 from taciturn.settings.agreement import Agreement
-from taciturn_audit.views.recall import RecallScheme
 from tests.expected import refused
 from tests.protocol.parties import ALICE, BOB, NOISE_KEY, Tables, agreement
 from tests.protocol.stars import Star, StarTalk, converse, shared
@@ -189,23 +187,6 @@ def test_parts_of_rows_and_processes_change_no_weight(mechanism, scheme):
     assert {kind: kinds.count(kind) for kind in expected} == expected
     assert whole.seen(PartDone) == []
     assert PARTED[scheme].row_parts(size)[-1].stop == size.rows
-
-
-@pytest.mark.parametrize("mechanism", ["sealed", "none"])
-def test_a_conversation_in_parts_is_replayed_with_no_bob_present(mechanism):
-    run = in_parts(mechanism)
-    for again in (PARTED["clear"], RecallScheme(PARTED["clear"])):
-        star = Star.of(MANY, newton(mechanism, epochs=2, evaluate="epoch"), 1, again)
-        seen: list[Event] = []
-        trained = replay(
-            star.alice_program(held_out=OTHERS.alice),
-            run.transcript,
-            verify=again is PARTED["clear"],
-            observe=seen.append,
-        )
-        assert trained.weights.tolist() == run.alice.weights.tolist()
-        products = [event.product.tolist() for event in seen if isinstance(event, MomentsSeen)]
-        assert products == [event.product.tolist() for event in run.seen(MomentsSeen)]
 
 
 @pytest.mark.parametrize("mechanism", ["sealed", "none"])

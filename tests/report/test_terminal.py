@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -39,16 +38,10 @@ from taciturn.report.html import render as render_html
 from taciturn.report.markdown import render as render_markdown
 from taciturn.report.terminal import WIDTH, render
 from taciturn.report.training import training_blocks
-from taciturn.results.check import AttackVerdict, CheckFacts, CheckResult
 from taciturn.results.cost_preview import Disclosure, Estimate, Outlook, Refusal
 from taciturn.results.parties import ScoredRow
 from taciturn.results.runs import Runs
-from taciturn_audit.report.audit import audit_blocks
-from taciturn_audit.report.demo import demo_blocks
-from taciturn_audit.report.page import audit_page
-from taciturn_audit.results.runs import DemoResult
-from taciturn_ops.doctor.result import DoctorResult, Finding
-from tests.report.samples import AUDITS, FIGURES, IDENTITY, TRAINING, hybrid, leaking, metrics
+from tests.report.samples import FIGURES, IDENTITY, TRAINING, metrics
 
 EVIL = "[bold]<b>\x1b[31m\u202e"
 
@@ -109,34 +102,6 @@ def test_long_headings_leave_room_for_the_cells():
 
 
 LONG = "long words " * 30
-FACTS = CheckFacts(
-    rows=400,
-    rehearsed_rows=300,
-    alice_columns=30,
-    batch_size=16,
-    last_batch=7,
-    epochs=10,
-    claimed_epsilon_per_release=float("inf"),
-    label_epsilon_per_release=float("inf"),
-    label_epsilon_total=float("inf"),
-    attack_ceiling=1.0,
-    full_rank_share=1.0,
-    median_condition=float("inf"),
-    stacked_equations_per_row=18.75,
-)
-CHECK = CheckResult(
-    verdict="leaks",
-    verdicts=(
-        AttackVerdict("exact-solve", "leaks", LONG, LONG),
-        AttackVerdict("least-squares", "leaks", LONG, LONG),
-        AttackVerdict("sign", "no attack of ours applies", "Alice has none", ""),
-    ),
-    facts=FACTS,
-    warnings=(LONG,),
-    notes=("none does not use epsilon",),
-    recommendations=(),
-    prediction=None,
-)
 PARTY = PartyRun(
     identity=IDENTITY,
     model="a/" * 80,
@@ -200,13 +165,6 @@ def tones(blocks: list[Block]) -> list[str]:
     return [block.tone for block in blocks if isinstance(block, Paragraph)]
 
 
-def test_a_check_names_attacks_alike_together():
-    text = words(CHECK.blocks())
-    # One row for both, so that what they share is said once.
-    assert text.count("exact-solve,") == text.count("least-squares") == 1
-    assert "∞" in text
-
-
 def test_a_party_shows_figures_only_where_it_has_them():
     both = shown(party_blocks(PARTY))
     alice = replace(PARTY, metrics=PartyMetrics(), ledger=None, peer_confirmed=True, stopped=None)
@@ -239,19 +197,6 @@ def test_a_dry_run_shows_what_each_side_learns_and_why_it_will_not_begin():
         assert figure in text
 
 
-# Made when a test asks for them: pages are drawn, which takes seconds.
-MADE: list[Callable[[], list[Block]]] = [
-    *(lambda make=make: audit_blocks(make()) for make in AUDITS.values()),
-    *(lambda make=make: list(audit_page(make()).blocks) for make in AUDITS.values()),
-    lambda: training_blocks(Runs((TRAINING, replace(TRAINING, seed=8)))),
-    lambda: demo_blocks(DemoResult((leaking(), hybrid()), "a.html")),
-    lambda: CHECK.blocks(),
-    lambda: party_blocks(PARTY),
-    lambda: ALIGNMENT.blocks(),
-    lambda: PREDICTION.blocks(),
-]
-
-
 def test_a_prediction_shows_counts_threshold_and_file():
     text = words(PREDICTION.blocks())
     for figure in ("12", "20", "30", "5.31 %", "100", "scores.csv", "(case)"):
@@ -264,24 +209,6 @@ def test_a_prediction_shows_counts_threshold_and_file():
     assert "warning" not in tones(listed.blocks())
     alice = replace(PREDICTION, scores=None, meaning=None, suspected_wraps=None, learnt="no-score")
     assert "no-score" in words(alice.blocks())
-
-
-def test_a_doctors_visit_ends_in_a_count():
-    well = DoctorResult.from_findings([Finding.ok("a", "b")], "1", None)
-    ill = DoctorResult.from_findings(
-        [Finding.problem("a", "b", "c"), Finding.warning("d", "e", "f")], "1", None
-    )
-    assert "1 problem, 1 warning" in shown(ill.blocks())
-    assert "problem" not in shown(well.blocks())
-    assert "try: c" in shown(ill.blocks())
-
-
-@pytest.mark.sampled(12)
-@pytest.mark.parametrize("made", MADE)
-def test_nothing_is_wider_than_a_hundred_columns_or_cut_off(made):
-    text = shown(made())
-    assert max(map(len, text.splitlines())) <= 100
-    assert "…" not in text
 
 
 def test_an_alignment_shows_how_many_of_how_many_what_may_hinder_and_the_line_to_add():

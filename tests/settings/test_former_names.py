@@ -8,10 +8,8 @@ from typing import Any
 
 import pytest
 
-import taciturn
 from taciturn.__main__ import USAGE, run
 from taciturn.errors import ConfigError, DataError
-from taciturn.estimator import VerticalLogisticRegression
 from taciturn.numerics.sorted_scores import Threshold
 from taciturn.party.config import PartyConfig, section_settings
 from taciturn.results.folder import load
@@ -41,9 +39,9 @@ SAMPLES = (
         "it names a mechanism",
     ),
     FormerName("seed-text", "split-seed", file_places("agreement"), "it is a seed"),
-    FormerName("tell-names", "share-names", ((Kind.OPTION, "woe"),), "it is a switch"),
+    FormerName("tell-names", "share-names", ((Kind.OPTION, "train"),), "it is a switch"),
     FormerName("retrain", None, ((Kind.COMMAND, ""),), "a party resumes", Hint("use {data}")),
-    FormerName("merge", None, ((Kind.COMMAND, "runs"),), "it is gone", Hint("use {data}")),
+    FormerName("merge", None, ((Kind.COMMAND, "model"),), "it is gone", Hint("use {data}")),
     FormerName("guess", None, simulated_places("data"), "it is gone", Hint("leave {guess} out")),
     FormerName("book", None, file_places("privacy"), "it is gone", Hint("leave {book} out")),
 )
@@ -97,25 +95,12 @@ def test_an_old_option_is_wrong_usage(entry, within, capsys):
         assert f"--{entry.new}" in said
 
 
-def test_an_old_switch_is_wrong_usage_also_where_it_is_off(capsys):
-    assert run(["woe", "--no-tell-names"]) == USAGE
-    assert "--share-names" in capsys.readouterr().err
-
-
 @of_kind(Kind.COMMAND)
 def test_an_old_command_is_wrong_usage(entry, within, capsys):
     assert run([*within.split(), entry.old, "7"]) == USAGE
     said = capsys.readouterr().err
     assert f"{within} {entry.old}" in said
     assert "try:" in said
-
-
-@pytest.mark.parametrize("usage", ["doctor --merge", "align --tell-names", "train --retrain"])
-def test_an_old_option_is_known_only_in_its_place(usage, capsys):
-    assert run(usage.split()) == USAGE
-    said = capsys.readouterr().err
-    assert "removed" not in said
-    assert "renamed" not in said
 
 
 @of_kind(Kind.KEY)
@@ -138,16 +123,6 @@ def test_an_old_key_of_an_agreements_text_is_refused(entry, within):
     if within == "agreement":
         with refused(ConfigError, names=spelled(entry, underscored)) as raised:
             Agreement.parse(json.dumps({underscored(entry.old): 7}))
-        assert raised.value.hint
-
-
-@of_kind(Kind.KEYWORD)
-def test_an_old_keyword_is_refused(entry, within):
-    functions: list[Any] = [getattr(taciturn, within or "train")]
-    functions += [] if within else [VerticalLogisticRegression, taciturn.audit, taciturn.check]
-    for function in functions:
-        with refused(ConfigError, names=spelled(entry, underscored)) as raised:
-            function(**{underscored(entry.old): 7})
         assert raised.value.hint
 
 

@@ -20,7 +20,6 @@ from taciturn.privacy.solvers import resolved
 from taciturn.protocol.bob.forecast import forecast
 from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy, load_raw
-from taciturn_audit.adversaries import outcome_view
 
 ALICES = [1, 2, 4, 8]
 # Each with how far its weights may be from those of centralised training, whoever has the columns.
@@ -142,29 +141,6 @@ def test_each_alice_has_coins_and_a_key_of_her_own():
     assert entropy.of_alice("alice-1").key != entropy.of_alice("alice-2").key
     assert entropy.of_alice("") is entropy.alice
     assert entropy.pins([""]) is None
-
-
-@pytest.mark.parametrize("parties", [2, 12])
-def test_a_recording_has_all_links_and_each_alice_can_be_replayed_from_it(parties, tmp_path):
-    target = tmp_path / "run.transcript"
-    result = taciturn.train(
-        dataset="breast-cancer",
-        mechanism="none",
-        scheme="clear",
-        seed=1,
-        epochs=1,
-        parties=parties,
-        record=target,
-    )
-    loaded, outcome = Transcript.load(target), result.outcomes[0]
-    assert loaded.links == parties
-    names = [f"alice-{number}" for number in range(1, parties + 1)]
-    assert loaded.header["parties"] == names
-    assert {*names} < loaded.header["coins"].keys()
-    assert "alice" not in loaded.header["coins"]
-    assert loaded.footer["record"]["parties"][0]["name"] == "alice-1"
-    seen = outcome_view(replace(outcome, transcript=loaded)).observations.weights
-    assert np.array_equal(seen, outcome.alice_weights)
 
 
 def test_canary_runs_permute_the_rows_of_all_alices_together():

@@ -36,18 +36,17 @@ import numpy as np
 from scipy.special import ndtr
 
 from taciturn.errors import ConfigError, advised
-from taciturn.families.registry import BINOMIAL
 from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.batch_response import BatchDesign
 from taciturn.privacy.registry import mechanism, mechanism_class
 from taciturn.protocol.observations import Signal
 from taciturn.protocol.openings import SCORE_NOISE_TEXT
-from taciturn.results.check import PredictionNotes, Recommendation
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import OWN_DATA_DEFAULTS, Sgd
 from taciturn_audit.attacks.base import ModelOnlyControl
 from taciturn_audit.rehearsal import Rehearsal
+from taciturn_audit.results.check import PredictionNotes, Recommendation
 from taciturn_audit.views.alice_view import AliceView
 
 _GRID = np.linspace(0.0, 8.0, 4001)
@@ -166,7 +165,7 @@ def recommendations(agreed: Agreement) -> tuple[Recommendation, ...]:
     # Noise on residues is sgd's, whose epochs are not newton's passes.
     epochs = agreed.solver.epochs if isinstance(agreed.solver, Sgd) else OWN_DATA_DEFAULTS.epochs
     per_release = float(f"{2 * WANTED_EPSILON / epochs:.3g}")
-    if agreed.family != BINOMIAL:
+    if not agreed.kind.has_classes:
         return _for_family(agreed)
     return (
         _joined(),

@@ -23,7 +23,6 @@ import numpy as np
 from taciturn.arrays import BoolArray, FloatArray, IndexArray
 from taciturn.data.tables import LabelTable
 from taciturn.errors import ShapeError
-from taciturn.families.registry import BINOMIAL
 from taciturn.numerics.intervals import auc_interval, clopper_pearson
 from taciturn.numerics.metrics import auc
 from taciturn_audit.attacks.base import LabelGuess
@@ -80,10 +79,10 @@ def right_rows(guess: LabelGuess, truth: LabelTable) -> BoolArray:
     That is a hundredth of the labels' standard deviation. Amounts and numbers are matched up to a
     unit and an offset, which two known labels fix. Without a guess the best constant counts.
     """
-    if truth.family == BINOMIAL:
+    if truth.kind.has_classes:
         return np.asarray((guess.scores > 0) == (truth.values == 1))
     values = np.asarray(truth.values, dtype=np.float64)
-    slack = 0.0 if truth.family == "poisson" else _SHARE_OF_DEVIATION * float(values.std())
+    slack = 0.0 if truth.kind.exact_labels else _SHARE_OF_DEVIATION * float(values.std())
     guessed = np.full(truth.rows, _best_constant(values, slack))
     given = np.zeros(truth.rows, dtype=bool) if guess.values is None else ~np.isnan(guess.values)
     if guess.values is not None and given.any():

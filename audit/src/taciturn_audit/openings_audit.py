@@ -23,14 +23,12 @@ from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.tables import FeatureTable
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.errors import ConfigError, TaciturnError, counted
-from taciturn.families.registry import BINOMIAL
 from taciturn.jobs.study.simulation import SimulatedPlan
 from taciturn.jobs.study.worker import without_fold
 from taciturn.jobs.train.simulation import Outcome, joint_scores
 from taciturn.party.consent.budget import default_models
 from taciturn.privacy.base import given
 from taciturn.privacy.openings import opens_sums, row_noise
-from taciturn.results.columns import Skipped, is_above
 from taciturn.rng import KeyedEntropy
 from taciturn.setting_syntax import Hint
 from taciturn.settings.schema import Settings
@@ -49,6 +47,7 @@ from taciturn_audit.column_attacks.opened_scores import (
 from taciturn_audit.column_audit import known_rows_of
 from taciturn_audit.columns import Truth, controls, judge_columns
 from taciturn_audit.further_trainings import FurtherTrainings, fold_scores
+from taciturn_audit.results.columns import Skipped, is_above
 from taciturn_audit.results.openings import (
     ALICE_PART,
     BITS,
@@ -367,7 +366,7 @@ class OpeningsAudit:
         return np.asarray(order[:count], dtype=np.int64)
 
     def _require_classes(self) -> None:
-        if self.outcome.data.labels_train.family != BINOMIAL:
+        if not self.outcome.data.labels_train.kind.has_classes:
             raise _Inapplicable("labels are no classes")
 
 

@@ -68,7 +68,7 @@ def export(
         content, outputs = own_to_onnx(own_part(shares[0])), ["score"]
     else:
         content = whole_to_onnx(whole_model(*shares))
-        classes = shares[0].family.link == "logit"
+        classes = shares[0].family.has_classes
         outputs = ["score", "probability", "label"] if classes else ["score", "mean"]
     write_private(onnx, content)
     sides = sorted(share.title for share in shares)

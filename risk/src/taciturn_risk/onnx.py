@@ -301,7 +301,7 @@ def _metadata(parts: tuple[ModelPart, ...]) -> dict[str, str]:
     first, bob = parts[0].model, [part.model for part in parts if part.model.is_bob]
     chosen = {}
     if bob:
-        classes = bob[0].family.link == "logit"
+        classes = bob[0].family.has_classes
         value = repr(bob[0].threshold.probability) if classes else bob[0].family.name
         chosen = {"taciturn.threshold" if classes else "taciturn.family": value}
     return {

@@ -102,7 +102,7 @@ def to_sklearn(*shares: ModelShare) -> Any:  # noqa: ANN401 - scikit-learn has n
     bob = whole.bob.model
     taken = [part.weights[:count] for part, count in zip(parts, counts, strict=True)]
     stored = StoredPreparation(plans, input_names(parts))
-    if bob.family.link != "logit":
+    if not bob.family.has_classes:
         model = MeanRegression(bob.family.name)
         model.coef_, model.intercept_ = np.concatenate(taken), sum(part.constant for part in parts)
         return Pipeline([("preparation", stored), ("regression", model)])

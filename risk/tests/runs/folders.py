@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from audit.tests.report.samples import leaking, quiet
+
 from taciturn.files import to_json
 from taciturn.jobs.train.result import DryRun, PartyMetrics, PartyRun, Sizes
 from taciturn.results.cost_preview import Disclosure, Estimate, Outlook
@@ -15,7 +17,7 @@ from taciturn.results.runs import Runs
 from taciturn.results.serialise import Result
 from taciturn_audit.results.compare import BestAttack, ComparedMechanism, Comparison
 from taciturn_audit.results.runs import AuditResult, DemoResult
-from tests.report.samples import FIGURES, IDENTITY, TRAINING, leaking, metrics, quiet
+from tests.report.samples import FIGURES, IDENTITY, TRAINING, metrics
 from tests.results.test_folder import PLAN
 
 CURVE = tuple(CurvePoint(step, 1 / step, 1.5 / step, 0.5 + 0.01 * step) for step in (1, 2, 4))

@@ -12,7 +12,7 @@ from risk.tests.runs.folders import RESULTS, place_all
 from taciturn.__main__ import run
 from taciturn.errors import ConfigError, DataError
 from taciturn.results.folder import from_record
-from tests.results.test_schema import problems
+from tests.repository.test_schema import problems
 
 
 @pytest.fixture(scope="module")

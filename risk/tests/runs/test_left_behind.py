@@ -13,8 +13,8 @@ from taciturn.__main__ import run
 from taciturn.results.figures import parts_of
 from taciturn.results.folder import REPORT, ResultFolder
 from taciturn_audit.cli import demo
-from tests.bad_input import session_files
 from tests.modules import module_of
+from tests.repository.bad_input import session_files
 from tests.seldom import seldom
 
 SMALL = "--dataset breast-cancer --scheme clear --seed 1 --epochs 1"

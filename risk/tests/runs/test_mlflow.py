@@ -23,7 +23,7 @@ from taciturn.results.folder import MANIFEST, RESULT, ResultFolder
 from taciturn_risk.runs.mlflow_export import TrackingUri, export, metric_name, record_of_part
 from tests.expected import refused
 from tests.report.samples import TRAINING
-from tests.results.test_schema import problems
+from tests.repository.test_schema import problems
 from tests.system import mlflow_python
 from tests.test_two_machines import free_port
 from tests.waiting import wait_until

@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from ops.tests.tampering import furnish, name_agreement
 
-from taciturn.__main__ import run
 from taciturn.data.user_table import DEFAULTS
 from taciturn.errors import (
     AgreementError,
@@ -26,7 +24,7 @@ from taciturn.party.tables import load_tables
 from taciturn.transport.certs import make_certificates
 from taciturn_risk.woe.bins import cut_column, default_least
 from taciturn_risk.woe.declaration import WEIGHT_OF_EVIDENCE
-from taciturn_risk.woe.job import FeatureSide, WoeJob, WoeOptions
+from taciturn_risk.woe.job import WoeJob, WoeOptions
 from taciturn_risk.woe.weights import information_value, weights_of_evidence
 from tests.expected import all_refused, refused
 from tests.party.sides import Ends, run_jobs, write_config, write_tables
@@ -180,33 +178,6 @@ def test_several_alices_are_refused(tmp_path):
     path = write_config(tmp_path, "alice", woe={"allow": True}, **{"agreement.parties": pins})
     with refused(ConfigError):
         WoeJob().prepare(PartyConfig.read(path))
-
-
-def test_by_a_signed_agreement_its_columns_alone_are_weighed(tmp_path):
-    """Her consent stands in her own file; what the agreement does not list is not told."""
-    furnish(tmp_path)
-    agreement = tmp_path / "agreement.toml"
-    assert run(["agreement", "propose", str(tmp_path / "alice.toml"), "--out", str(agreement)]) == 0
-    for role in ROLES:
-        name_agreement(tmp_path / f"{role}.toml")
-        assert (
-            run(["agreement", "sign", str(agreement), str(tmp_path / f"{role}.toml"), "--yes"]) == 0
-        )
-    path = tmp_path / "alice.toml"
-    with refused(AgreementError, names="allow"):
-        WoeJob().prepare(PartyConfig.read(path))
-    path.write_text(path.read_text() + "\n[woe]\nallow = true\nmin-rows = 20\n")
-    signed = WoeJob().prepare(PartyConfig.read(path))
-    assert isinstance(signed, FeatureSide)
-    names = {column.name for column in signed.cut.columns}
-    table = pl.read_csv(tmp_path / "alice.csv")
-    table.with_columns(secret=pl.int_range(pl.len()) % 7).write_csv(tmp_path / "alice.csv")
-    again = WoeJob().prepare(PartyConfig.read(path))
-    assert isinstance(again, FeatureSide)
-    assert {column.name for column in again.cut.columns} == names
-    assert "secret" not in names
-    hers, his = meet(tmp_path).records
-    assert hers["counts_told"] == his["counts_told"] > 0
 
 
 def started(folder: Path, role: str, *options: str) -> subprocess.Popen[str]:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import typer
@@ -20,15 +22,21 @@ from taciturn.setting_syntax import COMMAND_LINE
 
 EXAMPLES = "Examples:"
 HELP_ALL = "--help-all"
+OWN_VALUES: ContextVar[Mapping[str, object]] = ContextVar(
+    "OWN_VALUES", default=MappingProxyType({})
+)
+"""Values of the running command's options that a mechanism of another package declares."""
 
 
 class Command(TyperCommand):
     """A command whose help lists its examples line by line, and its options by panel."""
 
     shows_all = False
+    own: Sequence[Any] = ()
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - the parser's
         """Show every option where that is asked for, and parse otherwise."""
+        self._take_own_settings(args)
         if HELP_ALL in args:
             self.shows_all = True
             for parameter in self._hidden():
@@ -37,10 +45,28 @@ class Command(TyperCommand):
             raise typer.Exit
         return super().parse_args(ctx, args)
 
+    def _take_own_settings(self, args: list[str]) -> None:
+        """Add the options of the settings that the mechanisms among the arguments declare."""
+        # The parser keeps its commands: what another line named is taken away again.
+        self.params = [parameter for parameter in self.params if parameter not in self.own]
+        present = {parameter.name for parameter in self.params}
+        if "mechanism" in present:
+            # Imported here: most commands have no mechanism.
+            from taciturn.cli.options import own_options
+
+            self.own = [option for option in own_options(args) if option.name not in present]
+            self.params += self.own
+
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - the parser's
         """Run the command, unless one of its options would overwrite what another one names."""
-        with command_paths(self._paths(ctx.params)):
-            return super().invoke(ctx)
+        own = {option.name: ctx.params.pop(option.name, None) for option in self.own}
+        # The parser hands a function what its signature has.
+        token = OWN_VALUES.set(own)
+        try:
+            with command_paths(self._paths(ctx.params)):
+                return super().invoke(ctx)
+        finally:
+            OWN_VALUES.reset(token)
 
     def _paths(self, values: Mapping[str, Any]) -> Iterator[UsedPath]:
         """Paths that the options name, by the ``PathUse`` in their annotations."""

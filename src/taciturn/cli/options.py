@@ -7,7 +7,8 @@ is given overrides the file's key; one that is not is taken from the file, or el
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -15,10 +16,12 @@ from typing import Annotated, Any, get_args
 import typer
 
 from taciturn import extensions
+from taciturn.cli.help import OWN_VALUES
 from taciturn.errors import rendering_errors_as
 from taciturn.output_paths import PathUse, UsedPath, require_no_overwrite
 from taciturn.setting_syntax import COMMAND_LINE, CommandLine, hyphenated, plain_value
-from taciturn.settings.checked import Panel, Setting, declared
+from taciturn.settings.checked import Checked, Panel, Setting, declared
+from taciturn.settings.mechanism_settings import declared_by
 from taciturn.settings.schema import OWN_DATA_DEFAULTS, Settings, settings_file
 
 ESSENTIAL = ("data", "alice_data", "id", "label", "alice_columns", "dataset", "mechanism", "seed")
@@ -41,9 +44,9 @@ def _added(name: str) -> str:
     return f" Of other packages: {added}." if added else ""
 
 
-def _kind(name: str) -> Any:  # noqa: ANN401 - a type form
+def _kind(name: str, model: type[Checked] = Settings) -> Any:  # noqa: ANN401 - a type form
     """Parser type of an option: a number, a switch, or a text that ``Settings`` validates."""
-    types = {_plain(part) for part in _parts(Settings.model_fields[name].annotation)}
+    types = {_plain(part) for part in _parts(model.model_fields[name].annotation)}
     return next((kind for kind in (bool, int, float) if types == {kind}), str)
 
 
@@ -102,6 +105,38 @@ def _place(name: str) -> int:
 SHARED: Mapping[str, Any] = _shared()
 
 
+def own_options(arguments: Sequence[str]) -> list[Any]:
+    """Options for the settings that mechanisms of other packages declare, if these name one.
+
+    Only a package whose mechanism is named is imported.
+    """
+    words = {word for argument in arguments for word in re.split("[=,:]", argument)}
+    kinds: dict[str, Any] = {}
+    for mechanism in extensions.names(extensions.MECHANISMS):
+        if mechanism not in words or (model := declared_by(mechanism)) is None:
+            continue
+        for name, setting in declared(model).items():
+            spelled, kind = f"--{hyphenated(name)}", _kind(name, model)
+            if kind is bool:
+                spelled += f"/--no-{hyphenated(name)}"
+            text = f"{mechanism}: {setting.plain_help}"
+            option = typer.Option(spelled, help=text, rich_help_panel="Protection")
+            kinds[name] = Annotated[kind | None, option]
+
+    def declare(**values: object) -> None:
+        """Take the options, for the parser to make them."""
+
+    parameters = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        for name, kind in kinds.items()
+    ]
+    declare.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    declare.__annotations__ = kinds
+    app = typer.Typer(add_completion=False)
+    app.command()(declare)
+    return [each for each in typer.main.get_command(app).params if each.name in kinds]
+
+
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     """Decorate a command with the shared options; it receives those given in ``settings``."""
     own = [
@@ -122,7 +157,7 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(**values: object) -> None:
         others = {parameter.name: values.pop(parameter.name) for parameter in own}
-        settings, syntax = merged(values)
+        settings, syntax = merged({**values, **OWN_VALUES.get()})
         with rendering_errors_as(syntax):
             require_no_overwrite(_paths(settings, syntax))
             command(settings=settings, **others)

@@ -238,7 +238,7 @@ class LabelTable:
         return cls(_ids_or_numbers(ids, len(series)), series, family, *beside)
 
     def _checked(self, series: pl.Series) -> NDArray[Any]:
-        if self.family == BINOMIAL:
+        if self.kind.has_classes:
             return _as_labels(series, self.ids)
         return _as_values(series, self.ids, self.kind)
 
@@ -271,11 +271,11 @@ class LabelTable:
     def with_random_labels(self, entropy: Entropy, family: str | None = None) -> LabelTable:
         """Independent fair random labels for the same rows, of this family or another.
 
-        They are 0 and 1, or 1 and 2, which every other family can have.
+        They are the ``two_labels`` of the family.
         """
         bits = (entropy.words(self.rows) & np.uint64(1)).astype(np.int8)
         chosen = self.family if family is None else family
-        return LabelTable(self.ids, bits if chosen == BINOMIAL else bits + 1, chosen)
+        return LabelTable(self.ids, bits + FAMILIES[chosen].two_labels[0], chosen)
 
     @property
     def upper(self) -> BoolArray:
@@ -283,7 +283,7 @@ class LabelTable:
 
         At least one is where labels differ: where none is above, those at the median are.
         """
-        if self.family == BINOMIAL:
+        if self.kind.has_classes:
             return np.asarray(self.values == 1)
         middle = np.median(self.values)
         above: BoolArray = self.values > middle
@@ -291,7 +291,7 @@ class LabelTable:
 
     def standardised(self, *, intercept: bool) -> LabelTable:
         """The same labels, with coordinates of scores in which the best constant is 0."""
-        if self.family == BINOMIAL:
+        if self.kind.has_classes:
             return self
         ones = np.ones(self.rows)
         exposure, weights = (
@@ -312,7 +312,7 @@ class LabelTable:
 
     def require_classes(self) -> None:
         """Raise unless the labels are of two classes, and both occur."""
-        if self.family != BINOMIAL:
+        if not self.kind.has_classes:
             raise ConfigError(
                 f"weight of evidence counts labels of two classes, and these are of {self.family}",
                 setting="family",
@@ -322,7 +322,7 @@ class LabelTable:
 
     def rarest_class(self) -> int:
         """Number of labels of the rarer class; of other families, of all labels."""
-        if self.family != BINOMIAL:
+        if not self.kind.has_classes:
             return self.rows
         ones = int(np.count_nonzero(self.values))
         return min(ones, self.rows - ones)
@@ -330,7 +330,7 @@ class LabelTable:
     def require_variation(self) -> None:
         """Raise unless labels differ; the error does not say which one occurs."""
         if self.values.min() == self.values.max():
-            classes = self.family == BINOMIAL
+            classes = self.kind.has_classes
             raise LabelValueError(
                 f"all {self.rows} labels are the same",
                 where="the label column",
@@ -555,7 +555,7 @@ _TWO_WORDS = ({"0", "1"}, {"no", "yes"}, {"n", "y"}, {"false", "true"}, {"f", "t
 
 def leakage_notes(table: FeatureTable, labels: LabelTable) -> tuple[str, ...]:
     """A remark on each prepared column that alone predicts the labels nearly perfectly."""
-    if labels.family != BINOMIAL:
+    if not labels.kind.has_classes:
         return _correlation_notes(table, labels)
     step = -(-table.rows // _MOST)
     truth, sample = labels.values[::step], np.array(table.values[::step])

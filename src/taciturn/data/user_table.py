@@ -63,7 +63,8 @@ class LabelEncoding:
 
     def require_family(self) -> None:
         """Refuse what the family of the labels does not have."""
-        kind, classes = FAMILIES[self.family], self.family == BINOMIAL
+        kind = FAMILIES[self.family]
+        classes = kind.has_classes
         if self.exposure is not None and not kind.takes_exposure:
             raise ConfigError(
                 f"{self.family} has no exposure: its link is no logarithm",
@@ -94,7 +95,7 @@ class LabelEncoding:
         """Labels of a frame; rows go by their ``names`` in errors."""
         values = self.values(frame[column], names)
         return LabelTable.from_data(
-            values if self.family != BINOMIAL else values.to_numpy(),
+            values if not FAMILIES[self.family].has_classes else values.to_numpy(),
             ids=ids,
             family=self.family,
             **{
@@ -105,7 +106,7 @@ class LabelEncoding:
 
     def values(self, series: pl.Series, ids: RowIds | None) -> pl.Series:
         """A label column as 0 and 1, null where missing; other numbers unchanged."""
-        if self.family != BINOMIAL:
+        if not FAMILIES[self.family].has_classes:
             return series
         if not (self.positive or self.negative):
             return _plain_values(series, ids)

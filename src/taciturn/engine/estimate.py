@@ -36,7 +36,7 @@ from taciturn.crypto.signatures import KeyIdentity, fingerprint
 from taciturn.data.ids import RowIds
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.pair import run_star
-from taciturn.families.registry import BINOMIAL
+from taciturn.families.registry import FAMILIES
 from taciturn.numerics.table_schedule import TableSchedule
 from taciturn.parallel import one_thread
 from taciturn.protocol.alice.inputs import AliceInputs
@@ -258,8 +258,7 @@ def _width(columns: Columns) -> int:
 
 
 def _labels(rows: int, family: str) -> LabelTable:
-    # 1 and 2 are possible labels of every other family.
-    return LabelTable.from_data(np.arange(rows) % 2 + (family != BINOMIAL), family=family)
+    return LabelTable.from_data(np.arange(rows) % 2 + FAMILIES[family].two_labels[0], family=family)
 
 
 class _LimitReached(Exception):

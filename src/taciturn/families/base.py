@@ -59,6 +59,10 @@ class Family(ABC):
         name: In settings, records and errors.
         link: Name of the link function.
         mean_name: What a predicted mean is, in tables and files.
+        has_classes: Whether labels are the two classes 0 and 1, and not numbers.
+        exact_labels: Whether labels of the family can be guessed exactly, as classes and counts.
+        linear_residue: Whether the slope of a row is its label less its score.
+        two_labels: Two labels that are possible, for made-up ones.
         curvature: Largest curvature of a row of weight 1; None where there is no bound.
         step_lengths: Lengths that a search tries of each Newton step. Without a bound a whole step
             can overshoot by any factor, so that short ones are tried too.
@@ -70,6 +74,10 @@ class Family(ABC):
     name: ClassVar[str]
     link: ClassVar[Link]
     mean_name: ClassVar[str]
+    has_classes: ClassVar[bool] = False
+    exact_labels: ClassVar[bool] = False
+    linear_residue: ClassVar[bool] = False
+    two_labels: ClassVar[tuple[int, int]] = (1, 2)
     curvature: ClassVar[float | None] = None
     step_lengths: ClassVar[tuple[float, ...]] = (1.0, 0.5, 0.25, 0.0625, 0.015625)
     most_score: ClassVar[float] = 64.0

@@ -29,6 +29,8 @@ class Binomial(Family):
     name = "binomial"
     link = "logit"
     mean_name = "probability"
+    has_classes = exact_labels = True
+    two_labels = (0, 1)
     curvature = 0.25
     step_lengths = (1.0, 0.25)
     valid = "0 and 1"

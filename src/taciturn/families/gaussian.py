@@ -16,6 +16,7 @@ class Gaussian(Family):
     name = "gaussian"
     link = "identity"
     mean_name = "mean"
+    linear_residue = True
     curvature = 1.0
     step_lengths = (1.0, 0.25)
     # In standard deviations of the label: one row can be the square root of the rows away.

@@ -14,6 +14,7 @@ class Poisson(Family):
     name = "poisson"
     link = "log"
     mean_name = "expected"
+    exact_labels = True
     valid = "0 or more"
     way_out = "a count is never negative: correct these rows, or use {family}"
 

@@ -162,16 +162,18 @@ def _first_line(text: bytes, path: Path) -> dict[str, Any]:
 
 def _family_facts(rows: ScoredRows) -> dict[str, Any]:
     """What the first line says of other families; nothing of two classes."""
-    return {} if rows.family == BINOMIAL else {"family": rows.family, "beside": rows.beside}
+    return (
+        {} if FAMILIES[rows.family].has_classes else {"family": rows.family, "beside": rows.beside}
+    )
 
 
 def _row_bytes(line: dict[str, Any]) -> int:
-    return 9 if line["family"] == BINOMIAL else 16 + 8 * len(line["beside"])
+    return 9 if FAMILIES[line["family"]].has_classes else 16 + 8 * len(line["beside"])
 
 
 def _pieces(parts: Sequence[ScoredRows]) -> Iterator[bytes]:
     for rows in parts:
-        kind = "<u1" if rows.family == BINOMIAL else "<f8"
+        kind = "<u1" if FAMILIES[rows.family].has_classes else "<f8"
         yield rows.scores.astype("<f8").tobytes()
         yield np.asarray(rows.labels).astype(kind).tobytes()
         for name in rows.beside:
@@ -183,7 +185,7 @@ def _rows(body: bytes, start: int, count: int, line: dict[str, Any]) -> ScoredRo
         at = start + 8 * count * place
         return np.frombuffer(body, "<f8", count, at).astype(np.float64, copy=False)
 
-    if line["family"] == BINOMIAL:
+    if FAMILIES[line["family"]].has_classes:
         return ScoredRows(numbers(0), np.frombuffer(body, "<u1", count, start + 8 * count))
     beside = {name: numbers(2 + place) for place, name in enumerate(line["beside"])}
     return ScoredRows(numbers(0), numbers(1), line["family"], **beside)

@@ -38,7 +38,7 @@ import numpy as np
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.data.tables import LabelTable
 from taciturn.errors import ConfigError
-from taciturn.families.registry import BINOMIAL
+from taciturn.families.registry import FAMILIES
 from taciturn.numerics.periodic_sigmoid import on_circle
 
 CAP = 4.0
@@ -137,7 +137,7 @@ def _periodic(
 @lru_cache(maxsize=16)
 def loss_waves(family: str, score_range: float, half_range: float) -> BoundedWaves:
     """Waves of a family's capped loss; of two classes that of a label of 1."""
-    function = capped_log_loss if family == BINOMIAL else capped_square
+    function = capped_log_loss if FAMILIES[family].has_classes else capped_square
     return BoundedWaves.fit(function, score_range, half_range)
 
 
@@ -157,7 +157,7 @@ class RowFunctions:
     def from_losses(cls, waves: BoundedWaves, labels: LabelTable, shift: float) -> RowFunctions:
         """Capped losses of rows; ``shift`` is by how much class weights move log-odds."""
         total = waves.mean * labels.rows
-        if labels.family != BINOMIAL:
+        if not labels.kind.has_classes:
             # A residue is the score less the label, in the coordinates of scores.
             one = waves.cosines[np.newaxis], waves.sines[np.newaxis]
             return cls(standard_labels(labels), lambda _: one, total)
@@ -178,14 +178,14 @@ def standard_labels(labels: LabelTable) -> FloatArray:
 
 def capped_loss(scores: FloatArray, labels: LabelTable, shift: float = 0.0) -> FloatArray:
     """Capped loss of each row, exactly."""
-    if labels.family != BINOMIAL:
+    if not labels.kind.has_classes:
         return capped_square(scores - standard_labels(labels))
     return capped_log_loss(np.where(labels.values > 0, 1.0, -1.0) * (scores - shift))
 
 
 def base_loss(labels: LabelTable) -> float:
     """Sum of the capped losses of the best constant model: the base rate, or the mean."""
-    if labels.family != BINOMIAL:
+    if not labels.kind.has_classes:
         values = standard_labels(labels)
         return float(capped_square(values - values.mean()).sum())
     positives = int(np.count_nonzero(labels.values > 0))

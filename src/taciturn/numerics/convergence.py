@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taciturn.arrays import FloatArray
-from taciturn.families.registry import BINOMIAL
+from taciturn.families.registry import BINOMIAL, FAMILIES
 from taciturn.memmap import row_blocks
 from taciturn.numerics.logistic import sigmoid
 
@@ -126,7 +126,7 @@ class RowChanges:
     """
 
     def __init__(self, family: str = BINOMIAL) -> None:
-        self._classes = family == BINOMIAL
+        self._classes = FAMILIES[family].has_classes
         self._before: NDArray[np.float32] | None = None
 
     def note(self, scores: FloatArray) -> float | None:

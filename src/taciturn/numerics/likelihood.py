@@ -109,7 +109,7 @@ def response_likelihood(
 
     Scores are in the labels' coordinates, and rows count by their weight, 1 on average.
     """
-    if labels.family == BINOMIAL:
+    if labels.kind.has_classes:
         return label_likelihood(labels.values, classes)
     family, response, values = labels.kind, labels.response, labels.values
     offset = None if labels.exposure is None else np.log(labels.exposure)

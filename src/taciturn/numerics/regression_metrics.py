@@ -26,7 +26,6 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.tables import LabelTable
-from taciturn.families.registry import BINOMIAL
 from taciturn.memmap import over_blocks
 from taciturn.numerics.convergence import MOST_LOSS
 from taciturn.numerics.intervals import mean_interval
@@ -95,14 +94,14 @@ def class_metrics(metrics: ModelMetrics | None) -> Metrics:
 
 def evaluate_labels(scores: FloatArray, labels: LabelTable, shift: float = 0.0) -> ModelMetrics:
     """All metrics of scores, those of the labels' family."""
-    if labels.family == BINOMIAL:
+    if labels.kind.has_classes:
         return evaluate(scores, labels.values, shift)
     return _Rows(scores, labels).metrics()
 
 
 def added_by_partner(scores: FloatArray, alone: FloatArray, labels: LabelTable) -> Added:
     """What a model adds to another on the same rows: AUC, or deviance explained."""
-    if labels.family == BINOMIAL:
+    if labels.kind.has_classes:
         return added_auc(scores, alone, labels.values)
     joint, other = _Rows(scores, labels), _Rows(alone, labels)
     null = joint.null_deviance
@@ -118,7 +117,7 @@ def labels_loss(
     rows: IndexArray | None = None,
 ) -> float:
     """Mean training loss of some rows, or of all."""
-    if labels.family == BINOMIAL:
+    if labels.kind.has_classes:
         values = labels.values if rows is None else labels.values[rows]
         return training_loss(scores, values, class_weight)
     chosen = labels if rows is None else labels.take(rows)
@@ -161,7 +160,7 @@ def most_loss(labels: LabelTable) -> float:
 
     That is the score 0, which with an intercept is the best constant.
     """
-    if labels.family == BINOMIAL:
+    if labels.kind.has_classes:
         return MOST_LOSS
     return 2.0 * labels_loss(np.zeros(labels.rows), labels)
 

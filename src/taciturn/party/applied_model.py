@@ -18,7 +18,6 @@ from taciturn.errors import (
     FileError,
 )
 from taciturn.families.base import Family
-from taciturn.families.registry import BINOMIAL
 from taciturn.model.share import ModelShare
 from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.metrics import log_odds_shift
@@ -84,7 +83,7 @@ class AppliedModel:
     @property
     def has_classes(self) -> bool:
         """Whether its labels are of two classes, so that there are probabilities."""
-        return self.terms.agreement.family == BINOMIAL
+        return self.terms.agreement.kind.has_classes
 
     @property
     def meaning(self) -> str:

@@ -23,7 +23,7 @@ from taciturn.data.csv_files import Dialect
 from taciturn.data.database import Connection, is_address, is_select
 from taciturn.data.ids import NONE, Normalisation
 from taciturn.data.source import TableSource
-from taciturn.errors import ConfigError, nearest, rendering_errors_as
+from taciturn.errors import ConfigError, ExtensionError, nearest, rendering_errors_as
 from taciturn.extras import JOBS_ELSEWHERE, not_installed
 from taciturn.files import read_toml
 from taciturn.job_registry import installed_sections, registry
@@ -47,6 +47,7 @@ from taciturn.settings.checked import (
     declared,
     named,
 )
+from taciturn.settings.mechanism_settings import FIELD, collected, declared_by
 from taciturn.settings.schema import (
     DEFAULT_MECHANISM,
     OWN_DATA_DEFAULTS,
@@ -668,7 +669,7 @@ class NamedAgreement(Checked):
 # What [agreement] holds where it names a file; no setting of an agreement.
 NAMING = tuple(NamedAgreement.model_fields)
 # What an agreement has and no section: it follows from the file that holds it, or from the study.
-UNWRITTEN = ("file_digest", "penalties")
+UNWRITTEN = ("file_digest", "penalties", FIELD)
 
 STUDY = "study"
 """The section of several models; a file without it trains one."""
@@ -740,8 +741,13 @@ def party_file(path: str) -> TomlFile:
     return TomlFile(path, _section_of_settings())
 
 
-def _section_of_settings() -> dict[str, str]:
-    return {name: section for section in SECTIONS for name in section_settings(section)}
+def _section_of_settings(mechanism: object = None) -> dict[str, str]:
+    sections = {name: section for section in SECTIONS for name in section_settings(section)}
+    # What is wrong with a package is said where its mechanism is used.
+    with suppress(ExtensionError):
+        if model := declared_by(mechanism):
+            sections |= dict.fromkeys(model.model_fields, Agreement.section)
+    return sections
 
 
 @dataclass(frozen=True, slots=True)
@@ -774,9 +780,9 @@ class PartyConfig:
         self.side = ROLES[role]
         self.folder = folder
         self.where = where
-        self._known_settings = _section_of_settings()
-        self.syntax = TomlFile(where, self._known_settings)
         section = sections.get("agreement", {})
+        self._known_settings = _section_of_settings(section.get("mechanism"))
+        self.syntax = TomlFile(where, self._known_settings)
         # Whether this side's own file says anything of what is agreed on.
         self.says_agreement = bool(section) or "study" in sections
         self.agreement_file, self.signed = self._named_agreement(section, agreement)
@@ -1036,7 +1042,8 @@ class PartyConfig:
 
     def _with_agreement(self, sections: dict[str, Any], agreement: AgreementFile) -> dict[str, Any]:
         """The sections as if the agreement had stood in this side's file."""
-        names = self.syntax.sections
+        self._known_settings.update(_section_of_settings(agreement.agreement.get("mechanism")))
+        names = self._known_settings
         self.syntax = _TwoFiles(self.where, names, agreement=agreement.path)
         held = {"agreement": dict(agreement.agreement)}
         if agreement.study is not None:
@@ -1113,7 +1120,7 @@ def _agreed(section: dict[str, Any], syntax: TomlFile) -> dict[str, Any]:
     settings = section_settings("agreement").items()
     known = {name: setting for name, setting in settings if name not in NAMING}
     _refuse_what_is_not_agreed(section, syntax)
-    given = named(section, known, syntax, "agreement")
+    given = named(collected(section, known), [*known, FIELD], syntax, "agreement")
     _refuse_for_simulations(given)
     # What belongs to one solver has a value once it is known which.
     defaults = {name: file_default("agreement", name) for name in known if name not in SGD_ONLY}

@@ -11,7 +11,6 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import LabelTable
 from taciturn.errors import OutputError
-from taciturn.families.registry import BINOMIAL
 from taciturn.model.scores_file import ScoredRows, StoredScores, scores_path
 from taciturn.model.share import ModelShare, archive_model
 from taciturn.party.log import Log
@@ -112,7 +111,7 @@ def suspected_wraps(terms: Terms, trained: Trained) -> int | None:
 
 
 def _response(labels: LabelTable | None) -> dict[str, float]:
-    return {} if labels is None or labels.family == BINOMIAL else asdict(labels.response)
+    return {} if labels is None or labels.kind.has_classes else asdict(labels.response)
 
 
 def _values(share: WeightShare | None) -> tuple[int, ...]:

@@ -23,6 +23,7 @@ from taciturn.privacy.openings import OPENING_ROWS
 from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.messages import OTHER, Role
 from taciturn.setting_syntax import Hint, hyphenated, toml_value
+from taciturn.settings.checked import declared
 from taciturn.settings.schema import Settings
 
 _COMMENT_AT, _WIDTH = 27, 100
@@ -186,6 +187,7 @@ def template(name: str, trial: Trial) -> str:
         page.line("agreement", "mechanism", trial.mechanism),
         *warning,
         *page.lines("agreement", begin_with),
+        *own_setting_lines(chosen),
         *page.lines("agreement", ("scheme", *solver), passes=_passes(trial, chosen)),
         *page.lines("agreement", (*_AGREED, *stop), split_seed=trial.salt),
         *page.lines("agreement", sizes),
@@ -266,6 +268,19 @@ class _Page:
         if isinstance(example, str):
             return example.format(role=self.name, peer=self.peer)
         return file_default(section, name) if example is None else example
+
+
+def own_setting_lines(chosen: type[Mechanism]) -> list[str]:
+    """Lines for the settings that a mechanism declares itself; optional ones are switched off."""
+    if chosen.settings is None:
+        return []
+    lines = []
+    for name, setting in declared(chosen.settings).items():
+        field = chosen.settings.model_fields[name]
+        sign = "" if field.is_required() else "# "
+        value = setting.example if field.is_required() else field.default
+        lines.append(_commented(f"{sign}{hyphenated(name)} = {toml_value(value)}", setting.comment))
+    return lines
 
 
 def _section(name: str, lines: list[str]) -> str:

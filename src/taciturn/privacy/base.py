@@ -24,12 +24,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, T
 from taciturn.arrays import FloatArray, IntArray, LabelArray
 from taciturn.errors import ConfigError
 from taciturn.families.registry import BINOMIAL
-from taciturn.numerics.likelihood import RowLikelihood
+from taciturn.numerics.likelihood import RowLikelihood, weighted_likelihood
+from taciturn.numerics.logistic import weighted_residue
 from taciturn.privacy.events import NonPrivate, Priced, PrivacyEvent
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint, hyphenated
 from taciturn.settings.agreement import Agreement
-from taciturn.settings.checked import declared
+from taciturn.settings.checked import Checked, declared
 from taciturn.settings.schema import (
     DEFAULT_PASSES,
     DEFAULT_SEVERAL_PASSES,
@@ -96,12 +97,12 @@ class Mechanism(ABC):
     Known by the name alone:
         name: In settings, tables and errors.
         summary: What it does, in one line.
-        takes: The settings of the protection that it takes.
+        takes: The settings of the project's protections that it takes.
+        settings: Model of the settings that it declares itself; None for none. A mechanism of
+            another package extends ``Checked``, and declares each field with a ``Setting``.
         defaults: Values for those of them that need not be given.
         prices: Its events with their prices, where they are not among ours (``events``).
         claims_protection: Whether its price is finite for some settings, at least.
-        supports_class_weight: Whether rows may count by their label: residues of any size within
-            [-1, 1] are as well protected, and attacks know of it.
         families: Families of labels that it can train.
         sized_by_columns: Whether both parties must know how many columns Alice has.
         several_alices: Whether there may be more Alices than one.
@@ -109,7 +110,6 @@ class Mechanism(ABC):
 
     Known once it is agreed on, and said by the class or by the object:
         conversation: Which pair of programs trains with it.
-        encrypts: Whether the conversation uses the scheme; otherwise none is made.
         event: What one release is.
         assumption: What the ledger's figures rest on.
         lossless: Whether the model is that of training on the joined table, up to rounding.
@@ -130,17 +130,16 @@ class Mechanism(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     takes: ClassVar[tuple[str, ...]] = ()
+    settings: ClassVar[type[Checked] | None] = None
     defaults: ClassVar[Mapping[str, object]] = MappingProxyType({})
     prices: ClassVar[tuple[Priced[Any], ...]] = ()
     claims_protection: ClassVar[bool] = True
-    supports_class_weight: ClassVar[bool] = False
     families: ClassVar[tuple[str, ...]] = (BINOMIAL,)
     sized_by_columns: ClassVar[bool] = False
     several_alices: ClassVar[bool] = True
     meaning: ClassVar[str] = "of a label 1, for rows like the training rows"
 
     conversation: str
-    encrypts: bool = True
     event: PrivacyEvent
     assumption: str
     lossless: bool = False
@@ -156,6 +155,13 @@ class Mechanism(ABC):
     @abstractmethod
     def from_agreement(cls, agreed: Agreement) -> Mechanism:
         """The mechanism of an agreement that names it; ``given`` reads a required setting."""
+
+    @classmethod
+    def own_settings(cls, agreed: Agreement) -> Any:  # noqa: ANN401 - of the type of ``settings``
+        """The settings that this mechanism declares, as agreed on, with their defaults."""
+        if cls.settings is None:
+            raise TypeError(f"{cls.__name__} declares no settings")
+        return cls.settings.from_mapping(agreed.mechanism_settings or {})
 
     @classmethod
     def underlying(cls, base_mechanism: str | None) -> type[Mechanism] | None:
@@ -210,7 +216,7 @@ class Mechanism(ABC):
 
 
 class EncryptedMechanism(Mechanism):
-    """A mechanism that sends residues encrypted under Bob's key."""
+    """A mechanism that sends residues encrypted under Bob's key: its conversation has a scheme."""
 
     @abstractmethod
     def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
@@ -219,6 +225,26 @@ class EncryptedMechanism(Mechanism):
     def likelihood(self, scores: FloatArray, labels: LabelArray) -> RowLikelihood:
         """Likelihood with the slope ``residue``; of a mechanism that ``newton`` can train."""
         raise ConfigError(f"{self.name} trains by batches, not on whole tables", setting="solver")
+
+
+class ClassWeighted(EncryptedMechanism):
+    """Optional interface of a mechanism whose rows may count by their label.
+
+    Residues of any size within [-1, 1] are as well protected as others, and attacks know of the
+    weights.
+    """
+
+    class_weight: tuple[float, float] | None = None
+
+    def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
+        """``y - sigma(z)`` times the weight of its class."""
+        return weighted_residue(scores, labels, self.class_weight)
+
+    def likelihood(self, scores: FloatArray, labels: LabelArray) -> RowLikelihood:
+        """Likelihood of the labels, times the weight of their class."""
+        if "newton" not in self.solvers:
+            return super().likelihood(scores, labels)
+        return weighted_likelihood(scores, labels, self.class_weight)
 
 
 class GradientMechanism(EncryptedMechanism):
@@ -260,7 +286,6 @@ class ResidueMechanism(Mechanism, Generic[D]):
     """
 
     conversation = "residues"
-    encrypts = False
     # But for Bob's weights with true updates, which make every total infinite by themselves.
     model_paid_for = True
     # He chooses residues; the weights that come of them also depend on columns he does not know.

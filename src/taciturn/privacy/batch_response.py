@@ -31,10 +31,9 @@ from typing import Any
 
 import numpy as np
 
-from taciturn.arrays import BoolArray, FloatArray, IndexArray, LabelArray
+from taciturn.arrays import BoolArray, FloatArray, IndexArray
 from taciturn.errors import ConfigError
-from taciturn.numerics.logistic import weighted_residue
-from taciturn.privacy.base import GradientMechanism, MaskedProduct, Released, given
+from taciturn.privacy.base import ClassWeighted, GradientMechanism, MaskedProduct, Released, given
 from taciturn.privacy.events import BatchResponse, HiddenBatchGradient
 from taciturn.privacy.noise import response_flips
 from taciturn.rng import Entropy
@@ -260,7 +259,7 @@ def _distinct(count: int, rows: int, entropy: Entropy) -> IndexArray:
     return np.fromiter(chosen, dtype=np.int64, count=count)
 
 
-class Hybrid(GradientMechanism):
+class Hybrid(ClassWeighted, GradientMechanism):
     """The paper's hybrid mechanism."""
 
     name = "hybrid"
@@ -268,7 +267,6 @@ class Hybrid(GradientMechanism):
     takes = ("epsilon", "subset_size", "l_rr")
     defaults = MappingProxyType({"epsilon": 1.0})
     claims_protection = False
-    supports_class_weight = True
     sized_by_columns = True
     # Each would have a response of her own to the same batch, which is not priced.
     several_alices = False
@@ -282,7 +280,7 @@ class Hybrid(GradientMechanism):
         self, design: BatchDesign, class_weight: tuple[float, float] | None = None
     ) -> None:
         self.design = self.hidden_batch = design
-        self._class_weight = class_weight
+        self.class_weight = class_weight
         self.event = design.event
 
     @classmethod
@@ -334,10 +332,6 @@ class Hybrid(GradientMechanism):
     def response_event(self) -> BatchResponse:
         """Event of telling RR(m)."""
         return BatchResponse(self.design.epsilon)
-
-    def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
-        """The ordinary one, times the weight of its class."""
-        return weighted_residue(scores, labels, self._class_weight)
 
     def release(self, secret: MaskedProduct, entropy: Entropy) -> Released[MaskedProduct]:
         """The masked gradient unchanged."""

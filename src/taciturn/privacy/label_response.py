@@ -65,7 +65,6 @@ class FlippedLabels(GradientMechanism):
         self.event = event
         self._over = over
         self.conversation = over.conversation
-        self.encrypts = over.encrypts
         self.shares_weights = over.shares_weights
         self.solvers = over.solvers
         self.label_flips = self

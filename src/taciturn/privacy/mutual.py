@@ -22,12 +22,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from taciturn.arrays import FloatArray, LabelArray
 from taciturn.errors import ConfigError
 from taciturn.families.registry import BINOMIAL
-from taciturn.numerics.likelihood import RowLikelihood, weighted_likelihood
-from taciturn.numerics.logistic import weighted_residue
-from taciturn.privacy.base import EncryptedMechanism
+from taciturn.privacy.base import ClassWeighted
 from taciturn.privacy.events import CiphertextsOnly, NonPrivate, PrivacyEvent
 from taciturn.privacy.openings import OPENING_ROWS
 from taciturn.privacy.sealed import REVEALED, require_sealable
@@ -53,14 +50,13 @@ _DEFAULTS: Mapping[str, object] = MappingProxyType(
 )
 
 
-class Mutual(EncryptedMechanism):
+class Mutual(ClassWeighted):
     """Nobody sees residues or scores; ``reveal`` releases Bob's share of Alice's weights."""
 
     name = "mutual"
     summary = "nobody sees a training score: weights, scores and residues of both sides stay shared"
     takes = tuple(_DEFAULTS)
     defaults = _DEFAULTS
-    supports_class_weight = True
     # Of the others the residue has no bound on its curvature, and no step is known to be safe.
     families = (BINOMIAL, "gaussian")
     conversation = "mutual"
@@ -76,7 +72,7 @@ class Mutual(EncryptedMechanism):
     def __init__(
         self, *, reveal: bool = False, class_weight: tuple[float, float] | None = None
     ) -> None:
-        self._class_weight = class_weight
+        self.class_weight = class_weight
         self.event: PrivacyEvent = NonPrivate() if reveal else CiphertextsOnly()
         self.assumption = REVEALED if reveal else ASSUMPTION
 
@@ -105,11 +101,3 @@ class Mutual(EncryptedMechanism):
         if isinstance(self.event, NonPrivate):
             return f"{shares}; at the end, her weights as they are, which depend on labels"
         return shares
-
-    def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
-        """``y - sigma(z)`` times the weight of its class: the sum of the shares."""
-        return weighted_residue(scores, labels, self._class_weight)
-
-    def likelihood(self, scores: FloatArray, labels: LabelArray) -> RowLikelihood:
-        """Likelihood of the labels, times the weight of their class."""
-        return weighted_likelihood(scores, labels, self._class_weight)

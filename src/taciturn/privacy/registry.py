@@ -20,8 +20,9 @@ from types import MappingProxyType
 from taciturn import extensions
 from taciturn.errors import ConfigError, PrivacyError, nearest
 from taciturn.extensions import Extension
-from taciturn.families.registry import BINOMIAL
+from taciturn.families.registry import BINOMIAL, FAMILIES
 from taciturn.privacy.base import (
+    ClassWeighted,
     EncryptedMechanism,
     GradientMechanism,
     Mechanism,
@@ -166,8 +167,8 @@ def accepted_settings(asked: Protection) -> AcceptedSettings:
 
 def require_class_weight_support(name: str) -> None:
     """Refuse class weights for a mechanism that does not support them."""
-    if not mechanism_class(name).supports_class_weight:
-        others = tuple(known for known in OURS if MECHANISMS[known].supports_class_weight)
+    if not issubclass(mechanism_class(name), ClassWeighted):
+        others = tuple(known for known in OURS if issubclass(MECHANISMS[known], ClassWeighted))
         raise ConfigError(
             f"{name} has no class weights: its guarantee and its attacks are those of residues "
             "that all have the same weight",
@@ -191,7 +192,7 @@ def require_family_support(name: str, family: str) -> None:
 def require_family(agreement: Agreement) -> None:
     """Refuse a family that the mechanism, the solver or another setting does not have."""
     family = agreement.family
-    if family == BINOMIAL:
+    if FAMILIES[family].has_classes:
         return
     require_family_support(agreement.mechanism, family)
     if agreement.solver.name != Newton.name:

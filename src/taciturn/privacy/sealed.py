@@ -20,12 +20,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from taciturn.arrays import FloatArray, LabelArray
 from taciturn.errors import ConfigError
 from taciturn.families.registry import FAMILIES
-from taciturn.numerics.likelihood import RowLikelihood, weighted_likelihood
-from taciturn.numerics.logistic import weighted_residue
-from taciturn.privacy.base import EncryptedMechanism, given
+from taciturn.privacy.base import ClassWeighted, given
 from taciturn.privacy.events import CiphertextsOnly, NoisyModel, NonPrivate, PrivacyEvent
 from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement
@@ -51,7 +48,7 @@ _DEFAULTS: Mapping[str, object] = MappingProxyType(
 )
 
 
-class Sealed(EncryptedMechanism):
+class Sealed(ClassWeighted):
     """A mechanism that sends residues encrypted under Bob's key only.
 
     With ``reveal`` his share of the weights is released at the end; ``noisy`` is that release where
@@ -62,7 +59,6 @@ class Sealed(EncryptedMechanism):
     summary = "Alice receives nothing but ciphertexts under Bob's key; her weights stay shared"
     takes = tuple(_DEFAULTS)
     defaults = _DEFAULTS
-    supports_class_weight = True
     families = tuple(FAMILIES)
     conversation = "sealed"
     lossless = True
@@ -76,7 +72,7 @@ class Sealed(EncryptedMechanism):
         noisy: NoisyModel | None = None,
         class_weight: tuple[float, float] | None = None,
     ) -> None:
-        self._class_weight = class_weight
+        self.class_weight = class_weight
         self.event: PrivacyEvent = CiphertextsOnly()
         self.assumption = ASSUMPTION
         if noisy is not None:
@@ -121,14 +117,6 @@ class Sealed(EncryptedMechanism):
             "Alice received her weights with noise, after a fixed number of steps of plain descent "
             "on rows of bounded length: they are no optimum, and more passes cost more noise",
         )
-
-    def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
-        """``y - sigma(z)`` times the weight of its class, exactly."""
-        return weighted_residue(scores, labels, self._class_weight)
-
-    def likelihood(self, scores: FloatArray, labels: LabelArray) -> RowLikelihood:
-        """Likelihood of the labels, times the weight of their class."""
-        return weighted_likelihood(scores, labels, self._class_weight)
 
 
 def noisy_release(agreed: Agreement) -> NoisyModel | None:

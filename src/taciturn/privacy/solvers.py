@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from taciturn.errors import ConfigError
-from taciturn.families.registry import BINOMIAL
+from taciturn.families.registry import FAMILIES
 from taciturn.privacy.registry import mechanism_class
 from taciturn.setting_syntax import Hint, hyphenated
 from taciturn.settings.schema import (
@@ -92,7 +92,7 @@ def require_solver(settings: Settings) -> None:
 def _default_solver(settings: Settings) -> SolverName:
     """Newton, unless what is asked for has sgd alone, is the paper's, or names steps of sgd."""
     solvers = supported_solvers(settings)
-    if Sgd.name not in solvers or settings.family != BINOMIAL:
+    if Sgd.name not in solvers or not FAMILIES[settings.family].has_classes:
         return Newton.name
     steps = any(getattr(settings, name) is not None for name in SGD_ONLY)
     sgd = (
@@ -135,7 +135,7 @@ def _refuse_steps(settings: Settings) -> None:
 
 
 def _or_sgd(settings: Settings, remedy: str) -> Hint:
-    if settings.family != BINOMIAL:
+    if not FAMILIES[settings.family].has_classes:
         return Hint(remedy)
     if Sgd.name not in supported_solvers(settings):
         return Hint(f"{remedy}, or use {{mechanism}} with sgd", mechanism="none")

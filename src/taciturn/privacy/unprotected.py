@@ -10,24 +10,20 @@ all rows are one batch: she sees sums over all of them, which tell fewer labels,
 
 from __future__ import annotations
 
-from taciturn.arrays import FloatArray, LabelArray
 from taciturn.families.registry import FAMILIES
-from taciturn.numerics.likelihood import RowLikelihood, weighted_likelihood
-from taciturn.numerics.logistic import weighted_residue
-from taciturn.privacy.base import GradientMechanism, MaskedProduct, Released
+from taciturn.privacy.base import ClassWeighted, GradientMechanism, MaskedProduct, Released
 from taciturn.privacy.events import NonPrivate
 from taciturn.rng import Entropy
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import SolverName
 
 
-class Unprotected(GradientMechanism):
+class Unprotected(ClassWeighted, GradientMechanism):
     """Release of the masked gradient unprotected; only the mask's owner, Alice, can read it."""
 
     name = "none"
     summary = "the gradient of every batch goes to Alice without noise: no protection"
     claims_protection = False
-    supports_class_weight = True
     families = tuple(FAMILIES)
     lossless = True
     solvers = ("sgd", "newton")
@@ -36,7 +32,7 @@ class Unprotected(GradientMechanism):
     def __init__(
         self, class_weight: tuple[float, float] | None = None, solver: SolverName = "sgd"
     ) -> None:
-        self._class_weight = class_weight
+        self.class_weight = class_weight
         self._seen = (
             "the gradient of every batch" if solver == "sgd" else "a sum over all rows each pass"
         )
@@ -50,14 +46,6 @@ class Unprotected(GradientMechanism):
     def receives(self) -> str:
         """Gradients, which give labels away."""
         return f"{self._seen}, without noise: labels can be computed from it"
-
-    def residue(self, scores: FloatArray, labels: LabelArray) -> FloatArray:
-        """The ordinary one, times the weight of its class."""
-        return weighted_residue(scores, labels, self._class_weight)
-
-    def likelihood(self, scores: FloatArray, labels: LabelArray) -> RowLikelihood:
-        """Likelihood of the labels, times the weight of their class."""
-        return weighted_likelihood(scores, labels, self._class_weight)
 
     def release(self, secret: MaskedProduct, entropy: Entropy) -> Released[MaskedProduct]:
         """The value unchanged."""

@@ -220,7 +220,7 @@ class TablePlan:
     @property
     def linear(self) -> bool:
         """True if a residue is the label less the score (``gaussian``): there is no sigmoid."""
-        return self.terms.agreement.family == "gaussian"
+        return self.terms.agreement.kind.linear_residue
 
     def score_scaling(self, *, raises: bool) -> Widening:
         """Scaling of shares of scores to shares of residues, where residues are linear."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from taciturn.errors import counted
-from taciturn.families.registry import BINOMIAL
 from taciturn.privacy.openings import (
     LOSS_CAP,
     OPENING_ROWS,
@@ -39,7 +38,7 @@ def opened_sums(terms: Terms, rows: int) -> tuple[SumKind, ...]:
     if not opens_sums(rows) or (terms.summed is not None and terms.summed.fold):
         return ()
     # A squared loss is no sum of the sigmoid's waves, and one pass changes no loss.
-    if agreed.family != BINOMIAL or agreed.rounds < 2:
+    if not agreed.kind.has_classes or agreed.rounds < 2:
         return ("count of scores",)
     return ("change of the loss", "count of scores")
 

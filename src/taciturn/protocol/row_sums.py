@@ -86,7 +86,7 @@ class RowSumPlan:
         """Plan the sum of the losses that judge a training's setting, over ``rows`` in all."""
         agreed = terms.agreement
         score_range, error = given(agreed, "score_range"), given(agreed, "sigmoid_error")
-        reach = half_range(score_range, error) * (2 if agreed.family == "gaussian" else 1)
+        reach = half_range(score_range, error) * (2 if agreed.kind.linear_residue else 1)
         waves = loss_waves(agreed.family, score_range, reach)
         noise = row_noise("study sum", rows).width
         plan = cls(waves, rows, slots_of(terms.scheme), MODULI[-1], noise)

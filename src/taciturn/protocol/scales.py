@@ -69,7 +69,7 @@ class Scales:
         Its rounding is as often up as down, and averages out over the rows.
         """
         reach = half_range(given(agreed, "score_range"), given(agreed, "sigmoid_error"))
-        if agreed.family == "gaussian":
+        if agreed.kind.linear_residue:
             # Scores are scaled down by a carry, which is exact in half of the ring.
             reach *= 2
         bits = MODULI[-1]

@@ -19,7 +19,7 @@ from taciturn.numerics.logistic import LearningRate, Penalty, batch_count
 from taciturn.numerics.metrics import log_odds_shift
 from taciturn.numerics.subspace import PASSES_PER_PENALTY
 from taciturn.numerics.whitening import training_means
-from taciturn.privacy.base import Mechanism
+from taciturn.privacy.base import EncryptedMechanism, Mechanism
 from taciturn.privacy.events import price
 from taciturn.privacy.registry import (
     MECHANISMS,
@@ -36,6 +36,7 @@ from taciturn.privacy.solvers import require_solver
 from taciturn.protocol.batches import BatchPlan
 from taciturn.setting_syntax import Hint, hyphenated
 from taciturn.settings.agreement import ALSO_SIMULATED, Agreement
+from taciturn.settings.mechanism_settings import FIELD, completed
 from taciturn.settings.schema import SOLVERS, Newton, Protection, Settings, Sgd, Solver
 
 
@@ -239,7 +240,7 @@ class Terms:
 
 
 # Settings of the protection beside the mechanism; a mechanism takes some of them.
-AGREED = tuple(name for name in Protection.model_fields if name != "mechanism")
+AGREED = tuple(name for name in Protection.model_fields if name not in ("mechanism", FIELD))
 # L_RR is another way to say the size of the subset.
 PROTECTION = (*AGREED, "l_rr")
 
@@ -274,7 +275,7 @@ def agree(
     draft = Agreement.from_mapping({**shared, **filled, "scheme": "clear", "key_bits": 0})
     method = mechanism(draft)
     _require_budget(settings, price(method.event).label)
-    if not method.encrypts:
+    if not isinstance(method, EncryptedMechanism):
         return Terms(draft, scheme("clear"))
     chosen = chosen or scheme(settings.scheme)
     final = {"scheme": settings.scheme, "key_bits": _key_bits(settings, chosen)}
@@ -316,6 +317,7 @@ def _protection(
         if name in used.names:
             given = getattr(settings, name)
             filled[name] = used.defaults.get(name) if given is None else given
+    filled[FIELD] = completed(settings.mechanism, settings.mechanism_settings)
     chosen = mechanism_class(settings.mechanism)
     return {**filled, **chosen.derived(settings, filled, columns, rows)}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -136,6 +137,7 @@ class TrainingRun(Result):
     b2: float | None
     bob_update: str | None
     base_mechanism: str | None
+    mechanism_settings: Mapping[str, object] | None = field(default=None, metadata=OMITTED)
     budget: float | None
     scheme: str
     key_bits: int

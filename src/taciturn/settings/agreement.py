@@ -19,6 +19,8 @@ from pydantic import (
 )
 
 from taciturn.errors import ConfigError, nearest
+from taciturn.families.base import Family
+from taciturn.families.registry import FAMILIES
 from taciturn.files import canonical_json
 from taciturn.setting_syntax import Hint, SettingSyntax, hyphenated
 from taciturn.settings.checked import (
@@ -31,6 +33,7 @@ from taciturn.settings.checked import (
     declared,
     named,
 )
+from taciturn.settings.mechanism_settings import FIELD, collected
 from taciturn.settings.schema import (
     SOLVERS,
     Evaluate,
@@ -47,7 +50,8 @@ MOST_DIFFERENCES = 40
 # What a simulation sets too, and means the same by. Its number of parties is none of it: an
 # agreement has their names.
 ALSO_SIMULATED = frozenset(
-    name for name, setting in declared(Settings).items() if setting.scope is Scope.AGREEMENT
+    [name for name, setting in declared(Settings).items() if setting.scope is Scope.AGREEMENT]
+    + [FIELD]
 )
 Penalties = Annotated[
     tuple[Positive, ...],
@@ -164,6 +168,11 @@ class Agreement(Protection):
     file_digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
 
     @property
+    def kind(self) -> Family:
+        """The family of the labels."""
+        return FAMILIES[self.family]
+
+    @property
     def alices(self) -> int:
         """Number of feature parties."""
         return len(self.parties or {}) or 1
@@ -204,7 +213,7 @@ class Agreement(Protection):
         cls, values: Mapping[str, Any], *, syntax: SettingSyntax | None = None
     ) -> dict[str, Any]:
         """The same values under the names of the settings, the solver's among them."""
-        return named(values, AGREEMENT_KEYS, syntax, cls.section)
+        return named(collected(values, AGREEMENT_KEYS), AGREEMENT_KEYS, syntax, cls.section)
 
     @model_validator(mode="before")
     @classmethod
@@ -230,7 +239,7 @@ class Agreement(Protection):
         for name, value in values(self).items():
             plain |= {name: self.solver.name, **value} if name == "solver" else {name: value}
         parties = plain.pop("parties", None)
-        for name in ("rarest_value", "file_digest", "penalties"):
+        for name in ("rarest_value", "file_digest", "penalties", FIELD):
             if plain.get(name) is None:
                 plain.pop(name, None)
         # Left out where they are not set: agreements keep the text that they had.
@@ -309,6 +318,9 @@ def differences(ours: str, theirs: str, here: str = "here", there: str = "there"
         if left.get(key, missing) != right.get(key, missing)
     ]
     implied = {name for key in apart for name in _FOLLOWS.get(key, ()) if name != key}
+    own = f"{FIELD}."
+    if "mechanism" in apart:
+        implied |= {key for key in apart if key.startswith(own)}
     apart = [key for key in apart if key not in implied]
 
     def show(value: object) -> str:
@@ -318,7 +330,8 @@ def differences(ours: str, theirs: str, here: str = "here", there: str = "there"
         return json.dumps(value)[:80]
 
     named = [
-        f"{hyphenated(show(key).strip(chr(34)))}: {show(left.get(key, missing))} {here}, "
+        f"{hyphenated(show(key.removeprefix(own)).strip(chr(34)))}: "
+        f"{show(left.get(key, missing))} {here}, "
         f"{show(right.get(key, missing))} {there}"
         for key in apart[:MOST_DIFFERENCES]
     ]

@@ -12,11 +12,12 @@ import inspect
 from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Literal, ParamSpec, TypedDict, TypeVar
+from typing import Any, Literal, ParamSpec, TypedDict, TypeVar
 
 from taciturn.errors import ConfigError
 from taciturn.setting_syntax import Hint
 from taciturn.settings.checked import named
+from taciturn.settings.mechanism_settings import collected
 from taciturn.settings.removed import refuse_former_keyword
 from taciturn.settings.schema import (
     BaseMechanism,
@@ -59,6 +60,7 @@ class SettingsOptions(TypedDict, total=False):
     reveal_bob: bool | None
     score_range: float | None
     sigmoid_error: float | None
+    mechanism_settings: dict[str, Any] | None
     dataset: str | None
     alice_data: object
     id: str | None
@@ -149,7 +151,8 @@ def given_options(options: SettingsOptions, function: Callable[..., object]) -> 
     parameters = [name for name in inspect.signature(function).parameters if name != "options"]
     for name in options.keys() - Settings.model_fields.keys():
         refuse_former_keyword(name, function.__name__)
-    given = named(options, [*Settings.model_fields, *parameters])
+    known = [*Settings.model_fields, *parameters]
+    given = named(collected(options, known), known)
     return {name: value for name, value in given.items() if value is not None}
 
 

@@ -24,9 +24,10 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from taciturn.errors import ConfigError
+from taciturn.families.registry import FAMILIES
 from taciturn.files import read_toml
 from taciturn.output_paths import PathUse
-from taciturn.setting_syntax import Hint, TomlFile, hyphenated
+from taciturn.setting_syntax import Hint, SettingSyntax, TomlFile, hyphenated
 from taciturn.settings.checked import (
     Checked,
     ClassWeight,
@@ -36,7 +37,9 @@ from taciturn.settings.checked import (
     PositiveInt,
     Scope,
     Setting,
+    named,
 )
+from taciturn.settings.mechanism_settings import collected, completed
 from taciturn.settings.removed import refuse_former_key
 from taciturn.settings.table import BY_COLUMN, TableSettings
 
@@ -373,6 +376,14 @@ class Protection(Checked):
             example=0.001,
         ),
     ] = None
+    # Those that a mechanism of another package declares: they are given under their own names.
+    mechanism_settings: dict[str, Any] | None = None
+
+    @model_validator(mode="after")
+    def _own_settings(self) -> Self:
+        if self.mechanism_settings:
+            completed(self.mechanism, self.mechanism_settings)
+        return self
 
 
 class Settings(TableSettings, Protection):
@@ -696,7 +707,7 @@ class Settings(TableSettings, Protection):
                 setting="id",
                 hint=Hint("name it: {id}", id="COLUMN"),
             )
-        if self.dataset is not None and self.family != "binomial":
+        if self.dataset is not None and not FAMILIES[self.family].has_classes:
             raise ConfigError(
                 f"the labels of a dataset are 0 and 1, and not of {self.family}",
                 setting="family",
@@ -716,6 +727,13 @@ class Settings(TableSettings, Protection):
     def _one_engine(self) -> Self:
         require_engine(self.engine, {"cores": self.cores, "workers": self.workers})
         return self
+
+    @classmethod
+    def named(
+        cls, values: Mapping[str, Any], *, syntax: SettingSyntax | None = None
+    ) -> dict[str, Any]:
+        """The same values under the names of the fields, those of the mechanism in one field."""
+        return named(collected(values, cls.model_fields), cls.model_fields, syntax, cls.section)
 
     @classmethod
     def read_toml(cls, path: Path) -> dict[str, Any]:

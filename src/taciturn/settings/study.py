@@ -16,6 +16,7 @@ from typing import Annotated, ClassVar, Literal, Self, TypeAlias
 from pydantic import BeforeValidator, Field, model_validator
 
 from taciturn.errors import ConfigError
+from taciturn.families.registry import FAMILIES
 from taciturn.files import canonical_json
 from taciturn.setting_syntax import Hint, hyphenated, toml_value
 from taciturn.settings.checked import (
@@ -159,7 +160,7 @@ class Study(Checked):
 
     def require_family(self, family: str) -> None:
         """Refuse a metric that the family of the labels does not have."""
-        if self.rank_by == "auc" and family != "binomial":
+        if self.rank_by == "auc" and not FAMILIES[family].has_classes:
             raise ConfigError(
                 f"an AUC is of two classes, and the labels are of {family}",
                 setting="rank_by",

@@ -19,7 +19,6 @@ from taciturn.party.consent.scored_rows import RowOpening
 from taciturn.party.consent.store import ConsentStore
 from taciturn.protocol.events import Boundary
 from taciturn.results.cost_preview import ExposedSession
-from taciturn.results.folder import from_record
 from tests.expected import refused
 from tests.party.sides import (
     MECHANISMS,
@@ -29,7 +28,6 @@ from tests.party.sides import (
     write_config,
     write_tables,
 )
-from tests.results.test_schema import problems
 
 IDS = RowIds.from_values(np.array(["ann", "bess", "cleo", "dora"]))
 SOME = IDS.take(np.array([1, 2]))
@@ -337,30 +335,3 @@ def test_sums_of_a_session_that_recorded_none_are_named(budget):
     budget.charge(charge(1, "old", mechanism="mutual", scores_per_row=1))
     (account,) = budget.accounts()
     assert (account.sums, account.unrecorded) == ((), 1)
-
-
-@pytest.mark.parametrize(("mechanism", "exposes"), [("sealed", True), ("mutual", False)])
-def test_ledger_and_doctor_list_past_sessions_at_alice(tmp_path, capsys, mechanism, exposes):
-    furnish(tmp_path, None, **{**MECHANISMS[mechanism], "passes": 1})
-    alice = str(tmp_path / "alice.toml")
-    assert run(["ledger", alice, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["exposed_sessions"] == []
-    run_both(tmp_path).records  # noqa: B018 - raises where a side failed
-    assert run(["ledger", alice, "--json"]) == 0
-    record = json.loads(capsys.readouterr().out)
-    assert problems(record, "ledger-alice") == []
-    assert from_record(record).to_dict() == record
-    sessions = [(one["partner"], one["mechanism"]) for one in record["exposed_sessions"]]
-    assert sessions == ([("bob", mechanism)] if exposes else [])
-    assert [one["scores_per_row"] for one in record["exposed_sessions"]] == [1] * exposes
-    models = [Path(one["file"]).name for one in record["exposed_models"]]
-    assert models == ["alice.model.json"] * exposes
-    assert [one["scores_per_row"] for one in record["exposed_models"]] == [1] * exposes
-    # Its certificates are not there, which is another problem.
-    assert run(["doctor", alice, "--json"]) == 80
-    seen = json.loads(capsys.readouterr().out)
-    assert problems(seen, "doctor") == []
-    past = {name: record[name] for name in ("exposed_sessions", "exposed_models")}
-    assert seen.get("exposed") == (past if exposes else None)
-    assert run(["ledger", alice]) == 0
-    assert max(map(len, capsys.readouterr().out.splitlines())) <= 100

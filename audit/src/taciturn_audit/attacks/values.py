@@ -16,7 +16,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.engine.callbacks import ReportProgress
-from taciturn.families.registry import BINOMIAL, FAMILIES
+from taciturn.families.registry import FAMILIES
 from taciturn.protocol.observations import MomentsSeen, Signal
 from taciturn_audit.attacks.base import Attack, LabelGuess
 from taciturn_audit.attacks.group_sums import FirstPass, Slopes
@@ -34,7 +34,7 @@ class ValuesAttack(Attack):
     name = "values"
     reference = "[Tan22] Sec. III-C, residues of any size; common step of differences"
     needs = frozenset({Signal.FEATURES, Signal.MOMENTS})
-    families = tuple(name for name in FAMILIES if name != BINOMIAL)
+    families = tuple(name for name, kind in FAMILIES.items() if not kind.has_classes)
 
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         first = FirstPass.from_moments(
@@ -44,7 +44,7 @@ class ValuesAttack(Attack):
         values, certain = np.full(len(slopes), np.nan), solved
         if not first.slopes.two_valued:
             certain, remark = np.zeros(len(slopes), dtype=bool), "Bob's columns are in the slopes"
-        elif FAMILIES[view.agreement.family].name == "poisson":
+        elif view.agreement.kind.exact_labels:
             counts = common_steps(slopes[solved], 8.0 / first.unit)
             remark = f"{int(solved.sum())} rows solved"
             if counts is None:

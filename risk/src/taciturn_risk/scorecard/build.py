@@ -13,7 +13,6 @@ from taciturn.arrays import FloatArray, LabelArray
 from taciturn.data.prepare import NumericRule, Preparation
 from taciturn.data.tables import INTERCEPT, FeatureTable
 from taciturn.errors import ConfigError
-from taciturn.families.registry import BINOMIAL
 from taciturn.model.scores_file import ScoredRows
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import ModelPart
@@ -267,7 +266,7 @@ def simulated_report(outcome: Outcome, request: ReportRequest) -> ModelReport:
         _part(outcome, "bob", data.bob_train, outcome.bob_weights),
         _part(outcome, "alice", data.alice_train, outcome.alice_weights),
     )
-    if terms.agreement.family != BINOMIAL:
+    if not terms.agreement.kind.has_classes:
         from taciturn_risk.scorecard.means import means_report
 
         named, sides = f"simulation of {result.dataset}", map(SideWeights, parts)

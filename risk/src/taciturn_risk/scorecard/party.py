@@ -21,7 +21,6 @@ from taciturn.data.source import read_frame
 from taciturn.data.tables import FeatureTable
 from taciturn.data.user_table import UserTable
 from taciturn.errors import ColumnError, ConfigError, DataError, FileError
-from taciturn.families.registry import BINOMIAL
 from taciturn.model.scores_file import ScoredRows, StoredScores, scores_path
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import ModelPart, WholeModel, whole_model
@@ -83,7 +82,7 @@ def _alice_report(
             where=str(path),
             hint="run it with Bob's file, on his side",
         )
-    if terms.agreement.family != BINOMIAL:
+    if not terms.agreement.kind.has_classes:
         from taciturn_risk.scorecard.means import means_report
 
         own = (SideWeights(ModelPart(share, share.weights)),)
@@ -136,7 +135,7 @@ class _LabelSide:
     notes: list[str] = field(default_factory=list)
 
     def report(self) -> ModelReport:
-        if self.terms.agreement.family != BINOMIAL:
+        if not self.terms.agreement.kind.has_classes:
             return self._means_report()
         whole, alice_tables = self._joined()
         sets = self._sets(whole, alice_tables)

@@ -23,7 +23,6 @@ from taciturn.errors import (
     FileError,
     rendering_errors_as,
 )
-from taciturn.families.registry import BINOMIAL
 from taciturn.files import require_writable, write_private
 from taciturn.jobs.base import Job, SessionFacts, Side
 from taciturn.jobs.resumable import BudgetCheck, JournaledSession, ResumableSide, SessionOutcome
@@ -163,7 +162,7 @@ class JournaledTraining(ResumableSide[O, R]):
 
         None where labels have no classes.
         """
-        if terms.agreement.family != BINOMIAL:
+        if not terms.agreement.kind.has_classes:
             return None
         output, shift = self.config.output, terms.log_odds_shift
         if output.threshold is not None:
@@ -298,7 +297,7 @@ class TrainSide(JournaledTraining[FinishedTraining, PartyRun]):
         self.log("held-out scores written", file=name, rows=len(scores))
 
     def _shown(self, scores: FloatArray, labels: LabelTable) -> dict[str, LabelArray]:
-        if labels.family == BINOMIAL:
+        if labels.kind.has_classes:
             chances = sigmoid(scores - self.terms.log_odds_shift)
             return {"score": scores, "probability": chances, "label": labels.values}
         predictor = labels.response.predictor(scores)

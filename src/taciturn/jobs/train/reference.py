@@ -20,7 +20,6 @@ import numpy as np
 from taciturn.arrays import FloatArray, IndexArray, IntArray
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable
-from taciturn.families.registry import BINOMIAL
 from taciturn.numerics.convergence import RowChanges
 from taciturn.numerics.likelihood import response_likelihood, weighted_likelihood
 from taciturn.numerics.logistic import train_centralised
@@ -269,7 +268,7 @@ class SharedModel:
             model_release=None if release is None else _released(release),
             shared_scores=(
                 None
-                if self.of_bob is None or agreed.family != BINOMIAL
+                if self.of_bob is None or not agreed.kind.has_classes
                 else self._sigmoid(terms, bob)
             ),
         )

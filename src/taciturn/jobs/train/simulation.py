@@ -31,7 +31,6 @@ from taciturn.engine.exposure import OpenedScores, sums_alone
 from taciturn.engine.pair import run_star
 from taciturn.engine.transcript import Recorder, Transcript, TranscriptFile
 from taciturn.errors import DivergenceError
-from taciturn.families.registry import BINOMIAL
 from taciturn.jobs.train.record import footer_of, header_of
 from taciturn.jobs.train.reference import Comparison, SharedModel, compare
 from taciturn.numerics.convergence import FEW_ROWS, Opened, RowChanges, assess_convergence
@@ -272,6 +271,7 @@ class _Run:
             b2=agreed.b2,
             bob_update=agreed.bob_update,
             base_mechanism=agreed.base_mechanism,
+            mechanism_settings=agreed.mechanism_settings,
             budget=settings.budget,
             scheme=agreed.scheme,
             key_bits=agreed.key_bits,
@@ -285,7 +285,7 @@ class _Run:
             batch_size=None if sgd is None else sgd.batch_size,
             learning_rate=None if sgd is None else sgd.learning_rate,
             l2=agreed.l2,
-            family=None if agreed.family == BINOMIAL else agreed.family,
+            family=None if agreed.kind.has_classes else agreed.family,
             class_weight=weights,
             iterations=bob.iterations,
             stopped=None if bob.stopped is None else bob.stopped.value,
