@@ -16,10 +16,10 @@ from taciturn.data.tables import LabelTable
 from taciturn.errors import ConfigError, ShapeError
 from taciturn.privacy.solvers import resolved
 from taciturn.report.blocks import Paragraph
-from taciturn.results.check import AT_RISK, CLEAR, LEAKS, CheckResult
 from taciturn.settings.schema import Settings
 from taciturn_audit.attacks.base import LabelGuess
 from taciturn_audit.rehearsal import Rehearsal, random_table
+from taciturn_audit.results.check import AT_RISK, CLEAR, LEAKS, CheckResult
 from taciturn_audit.results.runs import AuditResult
 from taciturn_audit.verdict import Status, conclude, foresee
 from tests.expected import refused

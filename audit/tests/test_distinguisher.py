@@ -19,7 +19,6 @@ from taciturn.crypto.bfv.seeds import KeySeeds
 from taciturn.crypto.clear import ClearScheme
 from taciturn.jobs.train.simulation import simulate_training
 from taciturn.privacy.solvers import resolved
-from taciturn.results.columns import Look
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation import load_raw
@@ -39,6 +38,7 @@ from taciturn_audit.distinguishing_game import (
     repeated_blocks,
 )
 from taciturn_audit.results.audit import Distinguisher
+from taciturn_audit.results.columns import Look
 from taciturn_audit.results.runs import AuditResult
 from taciturn_audit.verdict import Status, apart_sentence, conclude
 from taciturn_audit.views.alice_view import AliceView

@@ -14,9 +14,9 @@ import taciturn
 from taciturn.data.tables import LabelTable
 from taciturn.errors import ConfigError
 from taciturn.privacy.solvers import resolved
-from taciturn.results.check import AT_RISK, CLEAR, LEAKS, CheckResult
 from taciturn.settings.schema import Settings
 from taciturn_audit.rehearsal import Rehearsal, random_table
+from taciturn_audit.results.check import AT_RISK, CLEAR, LEAKS, CheckResult
 from tests.expected import refused
 from tests.party.sides import MECHANISMS, write_config, write_tables
 

@@ -9,8 +9,8 @@ import pytest
 from audit.tests.views.several import NEWTON, Several, several
 
 from taciturn.protocol.party_group import ZeroSum
-from taciturn.results.columns import Separation
 from taciturn_audit.distinguishing_game import FALSE_ALARM
+from taciturn_audit.results.columns import Separation
 from taciturn_audit.separation import answers_of, separate
 
 PASSES = {**NEWTON, "batch_size": 200, "epochs": 6}

@@ -11,10 +11,10 @@ import pytest
 import taciturn
 from taciturn.data.tables import LabelTable
 from taciturn.numerics.intervals import auc_interval
-from taciturn.results.check import LEAKS
 from taciturn_audit.attacks.base import LabelGuess
 from taciturn_audit.judge import judge, prior
 from taciturn_audit.results.audit import AttackScore, Control
+from taciturn_audit.results.check import LEAKS
 from taciturn_audit.results.runs import AuditResult
 from taciturn_audit.runner import Guesses
 from taciturn_audit.verdict import Status, conclude, weigh

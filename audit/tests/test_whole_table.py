@@ -10,7 +10,7 @@ import pytest
 from audit.tests.attacks.evidence import numbers
 
 import taciturn
-from taciturn.results.check import AT_RISK, CLEAR
+from taciturn_audit.results.check import AT_RISK, CLEAR
 from taciturn_audit.results.runs import AuditResult
 
 ALICE = "age,income,place"

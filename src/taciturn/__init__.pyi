@@ -4,10 +4,10 @@ from taciturn.errors import TaciturnError
 from taciturn.estimator import VerticalLogisticRegression
 from taciturn.jobs.study.result import SimulatedStudy
 from taciturn.regressors import VerticalGammaRegressor, VerticalPoissonRegressor, VerticalRidge
-from taciturn.results.check import CheckResult
 from taciturn.version import __version__
 from taciturn_audit.api import audit, audit_session, audit_woe, check, compare
 from taciturn_audit.epsilon_bound import epsilon_lower_bound
+from taciturn_audit.results.check import CheckResult
 from taciturn_audit.results.compare import Comparison
 from taciturn_audit.results.runs import AuditResult
 from taciturn_audit.results.session import SessionAudit

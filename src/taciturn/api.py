@@ -82,10 +82,6 @@ class TrainResult:
 
         Raises:
             ConfigError: One of them is not fit for use.
-
-        >>> result = train(dataset="breast-cancer", mechanism="none", scheme="clear", seed=1)
-        >>> [(rows.name, rows.metrics.rows) for rows in result.model_report().judged]
-        [('training', 455), ('held-out', 114)]
         """
         # The distribution that has the report registers the function; the core imports none.
         return function("simulated_report", RISK)(

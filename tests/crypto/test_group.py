@@ -112,7 +112,7 @@ def test_no_other_file_knows_the_library():
 LOADING = """
 import os, sys, tempfile
 from taciturn.party.tables import AlignedRows
-from taciturn.jobs.align import Alignment
+from taciturn.jobs.align.pairwise import Alignment
 from taciturn.crypto.group import hashed
 from taciturn.errors import CryptoError
 assert "rbcl" not in sys.modules

@@ -38,7 +38,6 @@ from taciturn.report.html import render as render_html
 from taciturn.report.markdown import render as render_markdown
 from taciturn.report.terminal import WIDTH, render
 from taciturn.report.training import training_blocks
-from taciturn.results.check import AttackVerdict, CheckFacts, CheckResult
 from taciturn.results.cost_preview import Disclosure, Estimate, Outlook, Refusal
 from taciturn.results.parties import ScoredRow
 from taciturn.results.runs import Runs
@@ -103,34 +102,6 @@ def test_long_headings_leave_room_for_the_cells():
 
 
 LONG = "long words " * 30
-FACTS = CheckFacts(
-    rows=400,
-    rehearsed_rows=300,
-    alice_columns=30,
-    batch_size=16,
-    last_batch=7,
-    epochs=10,
-    claimed_epsilon_per_release=float("inf"),
-    label_epsilon_per_release=float("inf"),
-    label_epsilon_total=float("inf"),
-    attack_ceiling=1.0,
-    full_rank_share=1.0,
-    median_condition=float("inf"),
-    stacked_equations_per_row=18.75,
-)
-CHECK = CheckResult(
-    verdict="leaks",
-    verdicts=(
-        AttackVerdict("exact-solve", "leaks", LONG, LONG),
-        AttackVerdict("least-squares", "leaks", LONG, LONG),
-        AttackVerdict("sign", "no attack of ours applies", "Alice has none", ""),
-    ),
-    facts=FACTS,
-    warnings=(LONG,),
-    notes=("none does not use epsilon",),
-    recommendations=(),
-    prediction=None,
-)
 PARTY = PartyRun(
     identity=IDENTITY,
     model="a/" * 80,
@@ -192,13 +163,6 @@ def words(blocks: list[Block]) -> str:
 
 def tones(blocks: list[Block]) -> list[str]:
     return [block.tone for block in blocks if isinstance(block, Paragraph)]
-
-
-def test_a_check_names_attacks_alike_together():
-    text = words(CHECK.blocks())
-    # One row for both, so that what they share is said once.
-    assert text.count("exact-solve,") == text.count("least-squares") == 1
-    assert "∞" in text
 
 
 def test_a_party_shows_figures_only_where_it_has_them():

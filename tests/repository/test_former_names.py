@@ -10,11 +10,17 @@ import taciturn
 from taciturn.__main__ import USAGE, run
 from taciturn.errors import ConfigError
 from taciturn.estimator import VerticalLogisticRegression
+from taciturn.settings import removed
 from taciturn.settings.removed import (
     Kind,
 )
 from tests.expected import refused
-from tests.settings.test_former_names import of_kind, spelled, underscored
+from tests.settings.test_former_names import SAMPLES, of_kind, spelled, underscored
+
+
+@pytest.fixture(autouse=True)
+def samples(monkeypatch):
+    monkeypatch.setattr(removed, "FORMER_NAMES", SAMPLES)
 
 
 @pytest.mark.parametrize("usage", ["doctor --merge", "align --tell-names", "train --retrain"])

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from audit.tests.report.samples import AUDITS, hybrid, leaking
+from audit.tests.test_terminal import CHECK
 
 from taciturn.jobs.train.report import party_blocks
 from taciturn.report.blocks import (
@@ -20,7 +21,7 @@ from taciturn_audit.report.page import audit_page
 from taciturn_audit.results.runs import DemoResult
 from taciturn_ops.doctor.result import DoctorResult, Finding
 from tests.report.samples import TRAINING
-from tests.report.test_terminal import ALIGNMENT, CHECK, PARTY, PREDICTION, shown
+from tests.report.test_terminal import ALIGNMENT, PARTY, PREDICTION, shown
 
 # Made when a test asks for them: pages are drawn, which takes seconds.
 MADE: list[Callable[[], list[Block]]] = [

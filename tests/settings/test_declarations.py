@@ -287,14 +287,6 @@ def test_a_parameter_is_documented_in_the_words_of_the_declaration(name):
 # --- files ---------------------------------------------------------------------------------------
 
 
-def test_the_page_is_what_the_declarations_say():
-    page = settings_page.PAGE.read_text(encoding="utf-8")
-    assert page == settings_page.render(page), "remake it: python -m tests.settings_page"
-    agreement, *others = ALL_SECTIONS
-    headings = re.findall(r"^## \[([a-z]+)\]$", page, re.MULTILINE)
-    assert headings == [agreement, "study", *others]
-
-
 def test_the_page_names_what_an_agreement_refuses():
     page = settings_page.PAGE.read_text(encoding="utf-8")
     refused = {name for name, setting in SETTINGS.items() if setting.refused}

@@ -39,7 +39,7 @@ SAMPLES = (
         "it names a mechanism",
     ),
     FormerName("seed-text", "split-seed", file_places("agreement"), "it is a seed"),
-    FormerName("tell-names", "share-names", ((Kind.OPTION, "woe"),), "it is a switch"),
+    FormerName("tell-names", "share-names", ((Kind.OPTION, "train"),), "it is a switch"),
     FormerName("retrain", None, ((Kind.COMMAND, ""),), "a party resumes", Hint("use {data}")),
     FormerName("merge", None, ((Kind.COMMAND, "model"),), "it is gone", Hint("use {data}")),
     FormerName("guess", None, simulated_places("data"), "it is gone", Hint("leave {guess} out")),
@@ -93,11 +93,6 @@ def test_an_old_option_is_wrong_usage(entry, within, capsys):
     assert "try:" in said
     if entry.new is not None:
         assert f"--{entry.new}" in said
-
-
-def test_an_old_switch_is_wrong_usage_also_where_it_is_off(capsys):
-    assert run(["woe", "--no-tell-names"]) == USAGE
-    assert "--share-names" in capsys.readouterr().err
 
 
 @of_kind(Kind.COMMAND)

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from taciturn.__main__ import run
 from taciturn.errors import ConfigError, OutputError
 from taciturn.transport.address import check_name
 from taciturn.transport.certs import make_certificates
@@ -55,14 +54,3 @@ def test_nothing_is_overwritten_and_nothing_half_made_stays(tmp_path):
 def test_names_that_cannot_be(name):
     with refused(ConfigError, names=name):
         check_name(name)
-
-
-def test_the_command_says_what_goes_to_whom(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert run("certs --out c --name alice --name bob --days 10".split()) == 0
-    lines = capsys.readouterr().out.splitlines()
-    (hers,) = [line for line in lines if "c/alice.key" in line]
-    assert "c/ca.pem" in hers
-    assert "c/alice.pem" in hers
-    (authority,) = [line for line in lines if "c/ca.key" in line]
-    assert not {"alice", "bob"} & {*authority.replace(":", " ").split()}

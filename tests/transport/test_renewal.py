@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from taciturn.__main__ import run
 from taciturn.transport.certs import make_certificates
 from taciturn.transport.dial import DialEndpoint
 from taciturn.transport.serve import ServeEndpoint
@@ -80,10 +79,3 @@ def test_the_page_has_the_commands_that_request_sign_and_renew(trial):
 
 def _run(commands: str, folder: Path) -> None:
     subprocess.run(["sh", "-ec", commands], cwd=folder, check=True, capture_output=True)
-
-
-def test_a_name_with_dots_is_shown_as_a_key_that_a_file_may_hold(tmp_path, capsys):
-    folder = str(tmp_path)
-    assert run(["certs", "--out", folder, "--name", "alice.example", "--name", "bob"]) == 0
-    assert run(["certs", "--show", f"{folder}/alice.example.pem"]) == 0
-    assert '\n"alice.example" = "' in capsys.readouterr().out

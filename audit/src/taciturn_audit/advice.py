@@ -41,12 +41,12 @@ from taciturn.privacy.batch_response import BatchDesign
 from taciturn.privacy.registry import mechanism, mechanism_class
 from taciturn.protocol.observations import Signal
 from taciturn.protocol.openings import SCORE_NOISE_TEXT
-from taciturn.results.check import PredictionNotes, Recommendation
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import OWN_DATA_DEFAULTS, Sgd
 from taciturn_audit.attacks.base import ModelOnlyControl
 from taciturn_audit.rehearsal import Rehearsal
+from taciturn_audit.results.check import PredictionNotes, Recommendation
 from taciturn_audit.views.alice_view import AliceView
 
 _GRID = np.linspace(0.0, 8.0, 4001)

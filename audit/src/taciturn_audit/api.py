@@ -13,7 +13,6 @@ from taciturn.errors import ConfigError
 from taciturn.extras import explained
 from taciturn.jobs.train.record import RecordedRun
 from taciturn.privacy.registry import mechanism_class
-from taciturn.results.check import CheckResult
 from taciturn.setting_syntax import Hint, hyphenated
 from taciturn.settings.options import (
     SettingsOptions,
@@ -24,6 +23,7 @@ from taciturn.settings.options import (
 from taciturn.settings.schema import SGD_ONLY, Settings
 from taciturn.simulation import arrange, in_cell, load_features, load_raw, settings_of
 from taciturn_audit.results.audit import AuditRun
+from taciturn_audit.results.check import CheckResult
 from taciturn_audit.results.compare import Comparison
 from taciturn_audit.results.runs import AuditResult
 from taciturn_audit.results.session import SessionAudit

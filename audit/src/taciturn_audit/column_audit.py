@@ -21,7 +21,13 @@ from taciturn.errors import TranscriptError, counted
 from taciturn.jobs.train.simulation import Outcome, simulate_training
 from taciturn.numerics.whitening import centring_offset, training_means
 from taciturn.protocol.outcome import HeldOut
-from taciturn.results.columns import (
+from taciturn.rng import KeyedEntropy
+from taciturn.settings.schema import Settings
+from taciturn.simulation import RunEntropy, Source
+from taciturn_audit.column_attacks.base import ColumnAttack, KnownRows
+from taciturn_audit.column_attacks.registry import COLUMN_ATTACKS
+from taciturn_audit.columns import Truth, controls, judge_columns
+from taciturn_audit.results.columns import (
     BobSeat,
     ColumnFindings,
     ColumnScore,
@@ -29,12 +35,6 @@ from taciturn.results.columns import (
     Skipped,
     conclude_columns,
 )
-from taciturn.rng import KeyedEntropy
-from taciturn.settings.schema import Settings
-from taciturn.simulation import RunEntropy, Source
-from taciturn_audit.column_attacks.base import ColumnAttack, KnownRows
-from taciturn_audit.column_attacks.registry import COLUMN_ATTACKS
-from taciturn_audit.columns import Truth, controls, judge_columns
 from taciturn_audit.separation import separate
 from taciturn_audit.views.bob_view import BobView
 

@@ -29,7 +29,6 @@ from taciturn.jobs.train.simulation import Outcome, joint_scores
 from taciturn.party.consent.budget import default_models
 from taciturn.privacy.base import given
 from taciturn.privacy.openings import opens_sums, row_noise
-from taciturn.results.columns import Skipped, is_above
 from taciturn.rng import KeyedEntropy
 from taciturn.setting_syntax import Hint
 from taciturn.settings.schema import Settings
@@ -48,6 +47,7 @@ from taciturn_audit.column_attacks.opened_scores import (
 from taciturn_audit.column_audit import known_rows_of
 from taciturn_audit.columns import Truth, controls, judge_columns
 from taciturn_audit.further_trainings import FurtherTrainings, fold_scores
+from taciturn_audit.results.columns import Skipped, is_above
 from taciturn_audit.results.openings import (
     ALICE_PART,
     BITS,

@@ -27,10 +27,10 @@ from taciturn.errors import ConfigError, counted, rendering_errors_as
 from taciturn.jobs.study.plan import StudyPlan
 from taciturn.jobs.train.plan import TrainingPlan
 from taciturn.party.config import PartyConfig
-from taciturn.results.check import CheckResult
 from taciturn.setting_syntax import Hint
 from taciturn_audit.preflight import preflight
 from taciturn_audit.rehearsal import FEWEST_ROWS, random_table
+from taciturn_audit.results.check import CheckResult
 
 _SPELLING = "changes are given as keys of [agreement], to be made on both sides"
 

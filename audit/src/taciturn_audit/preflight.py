@@ -32,8 +32,6 @@ from taciturn.privacy.base import EncryptedMechanism
 from taciturn.privacy.events import price
 from taciturn.protocol.bob.forecast import forecast
 from taciturn.protocol.openings import SCORE_NOISE_TEXT
-from taciturn.results.check import CLEAR, LEAKS, AttackVerdict, CheckFacts, CheckResult
-from taciturn.results.columns import ColumnRehearsal, ExposedColumn
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn_audit import advice
@@ -47,6 +45,8 @@ from taciturn_audit.column_attacks.regression import AnchoredAttack
 from taciturn_audit.column_audit import bob_view, examine_columns, known_rows_of
 from taciturn_audit.columns import Truth, settled
 from taciturn_audit.rehearsal import MOST_EPOCHS, Rehearsal
+from taciturn_audit.results.check import CLEAR, LEAKS, AttackVerdict, CheckFacts, CheckResult
+from taciturn_audit.results.columns import ColumnRehearsal, ExposedColumn
 from taciturn_audit.verdict import foresee, worst
 from taciturn_audit.views.bob_view import BobView
 

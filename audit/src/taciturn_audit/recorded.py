@@ -25,7 +25,6 @@ import numpy as np
 
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.errors import ConfigError
-from taciturn.results.columns import BobSeat, Skipped
 from taciturn.rng import KeyedEntropy
 from taciturn.setting_syntax import Hint
 from taciturn.simulation import RunEntropy
@@ -38,6 +37,7 @@ from taciturn_audit.guesses import GuessesFile
 from taciturn_audit.messages import messages_to_alice
 from taciturn_audit.recording import OtherSide, RecordedSession, both_tables, labels_of
 from taciturn_audit.results.audit import Findings
+from taciturn_audit.results.columns import BobSeat, Skipped
 from taciturn_audit.results.session import Estimated, Guessed, Recording, SessionAudit
 from taciturn_audit.runner import guess_labels
 from taciturn_audit.session import SHUFFLED_TRUTH, Session, look_at_ciphertexts, shuffled

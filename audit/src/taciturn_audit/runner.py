@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import Announce, ReportProgress, noop
-from taciturn.results.columns import Skipped
 from taciturn_audit.attacks import registry
 from taciturn_audit.attacks.base import Attack, LabelGuess, ModelOnlyControl, about_labels
 from taciturn_audit.judge import commoner_label, control, judge, prior
 from taciturn_audit.results.audit import Findings
+from taciturn_audit.results.columns import Skipped
 from taciturn_audit.verdict import weigh
 from taciturn_audit.views.alice_view import AliceView
 

@@ -34,8 +34,6 @@ import numpy as np
 from taciturn.data.tables import LabelTable
 from taciturn.errors import counted
 from taciturn.numerics.intervals import auc_interval, clopper_pearson
-from taciturn.results.check import AT_RISK, CLEAR, LEAKS, RAN, Level
-from taciturn.results.columns import BobSeat, gain
 from taciturn.results.run_entry import Leakage
 from taciturn_audit.attacks.base import LabelGuess, ModelOnlyControl
 from taciturn_audit.results.audit import (
@@ -48,6 +46,8 @@ from taciturn_audit.results.audit import (
     Fault,
     Findings,
 )
+from taciturn_audit.results.check import AT_RISK, CLEAR, LEAKS, RAN, Level
+from taciturn_audit.results.columns import BobSeat, gain
 from taciturn_audit.results.runs import AuditResult, mean_findings
 from taciturn_audit.results.session import SessionAudit
 

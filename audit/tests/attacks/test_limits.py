@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from taciturn.data.tables import LabelTable
-from taciturn.results.check import AT_RISK, CLEAR
 from taciturn_audit import attacks
 from taciturn_audit.attacks.base import LabelGuess
 from taciturn_audit.results.audit import AttackScore, Control
+from taciturn_audit.results.check import AT_RISK, CLEAR
 from taciturn_audit.verdict import foresee, weigh
 
 MODULES = sorted(Path(attacks.__path__[0]).glob("*.py"))

@@ -13,13 +13,13 @@ from taciturn.arrays import FloatArray
 from taciturn.jobs.train.simulation import Outcome, simulate_training
 from taciturn.privacy.solvers import resolved
 from taciturn.protocol.bob.observations import BatchScored, BobObservation, DirectionScored
-from taciturn.results.columns import ColumnScore
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy, load_raw
 from taciturn_audit.column_attacks.base import ColumnAttack, KnownRows
 from taciturn_audit.column_audit import bob_view
 from taciturn_audit.columns import Truth, judge_columns
+from taciturn_audit.results.columns import ColumnScore
 from taciturn_audit.views.bob_view import BobView
 
 

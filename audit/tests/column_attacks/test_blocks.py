@@ -31,13 +31,13 @@ from taciturn.protocol.messages import CarryShares, Hello, LossShares, ResidueSh
 from taciturn.protocol.mutual import Columns, slot_blocks
 from taciturn.protocol.mutual_table import TablePlan
 from taciturn.protocol.terms import Terms
-from taciturn.results.columns import is_above
 from taciturn.rng import KeyedEntropy
 from taciturn.simulation import RunEntropy
 from taciturn_audit.column_attacks.base import ColumnAttack, KnownRows
 from taciturn_audit.column_attacks.integer_columns import IntegerColumnsAttack
 from taciturn_audit.column_attacks.lattice import LatticeAttack
 from taciturn_audit.columns import Truth, controls, judge_columns
+from taciturn_audit.results.columns import is_above
 from taciturn_audit.views.bob_view import BobView
 from tests.modules import module_of
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from audit.tests.column_attacks.runs import Run, newton, of_people, sgd
 
-from taciturn.results.columns import ColumnScore, is_above
 from taciturn.rng import KeyedEntropy
 from taciturn_audit.column_attacks.base import Ambiguity, ColumnAttack
 from taciturn_audit.column_attacks.registry import COLUMN_ATTACKS
 from taciturn_audit.columns import controls, judge_columns
+from taciturn_audit.results.columns import ColumnScore, is_above
 from taciturn_audit.views.bob_view import BobView
 
 PASSES, BATCHES = frozenset({"passes"}), frozenset({"passes", "batches"})

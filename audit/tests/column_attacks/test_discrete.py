@@ -10,10 +10,10 @@ import pytest
 from audit.tests.attacks.evidence import numbers
 from audit.tests.column_attacks.runs import newton, of_people
 
-from taciturn.results.columns import is_above
 from taciturn.rng import KeyedEntropy
 from taciturn_audit.column_attacks.discrete import DiscreteAttack
 from taciturn_audit.columns import controls
+from taciturn_audit.results.columns import is_above
 
 BATCHES: dict[str, Any] = {"mechanism": "none", "solver": "sgd", "epochs": 3}
 

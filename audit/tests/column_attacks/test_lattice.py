@@ -7,11 +7,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from taciturn.results.columns import ColumnScore, is_above
 from taciturn_audit.column_attacks.base import Ambiguity, ColumnAttack, KnownRows
 from taciturn_audit.column_attacks.integer_columns import IntegerColumnsAttack
 from taciturn_audit.column_attacks.lattice import LatticeAttack, hidden_table
 from taciturn_audit.columns import controls, judge_columns
+from taciturn_audit.results.columns import ColumnScore, is_above
 from taciturn_paper.exposure import Exposed, category_table, numeric_table
 from tests.seldom import seldom
 

@@ -8,7 +8,6 @@ from functools import cache
 from typing import Any
 
 from taciturn.report.blocks import Page
-from taciturn.results.columns import Skipped
 from taciturn.results.training import HiddenBatches
 from taciturn_audit.report.page import audit_page
 from taciturn_audit.results.audit import (
@@ -22,6 +21,7 @@ from taciturn_audit.results.audit import (
     Membership,
     MessageSeen,
 )
+from taciturn_audit.results.columns import Skipped
 from taciturn_audit.results.runs import AuditResult
 from taciturn_audit.verdict import weigh
 from tests.report.samples import TRAINING, ledger, metrics

@@ -34,16 +34,16 @@ from taciturn.report.blocks import Card, Cards, Details, Facts, Heading, Page, S
 from taciturn.report.html import render as render_html
 from taciturn.report.markdown import render as render_markdown
 from taciturn.report.training import SHARED_PEOPLE
-from taciturn.results.columns import (
+from taciturn_audit.report.audit import NOT_ENCRYPTED, audit_blocks
+from taciturn_audit.report.page import audit_page
+from taciturn_audit.results.audit import AttackScore, AuditRun
+from taciturn_audit.results.columns import (
     BobSeat,
     ColumnControl,
     ColumnFindings,
     ColumnScore,
     conclude_columns,
 )
-from taciturn_audit.report.audit import NOT_ENCRYPTED, audit_blocks
-from taciturn_audit.report.page import audit_page
-from taciturn_audit.results.audit import AttackScore, AuditRun
 from taciturn_audit.results.runs import AuditResult
 from taciturn_audit.verdict import Conclusion, Status, conclude, conclude_seat
 from tests.report.test_terminal import shown

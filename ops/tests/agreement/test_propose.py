@@ -39,12 +39,12 @@ from taciturn.protocol.events import Event, Progress
 from taciturn.report.blocks import Facts, Section
 from taciturn.report.html import render as render_html
 from taciturn.report.training import SHARED_PEOPLE
-from taciturn.results.check import CLEAR
 from taciturn.results.folder import from_record
 from taciturn.transport.dial import DialEndpoint
 from taciturn.transport.grpc_channel import KeyPin
 from taciturn.transport.serve import Hub
 from taciturn.transport.tls import load_credentials, show_certificate
+from taciturn_audit.results.check import CLEAR
 from taciturn_ops.agreement.propose import proposal_text, propose
 from taciturn_ops.agreement.report import review_page
 from taciturn_ops.agreement.result import Review

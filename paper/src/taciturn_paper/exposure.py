@@ -23,7 +23,6 @@ from taciturn.arrays import FloatArray
 from taciturn.jobs.train.simulation import simulate_training
 from taciturn.numerics.logistic import sigmoid
 from taciturn.privacy.solvers import resolved
-from taciturn.results.columns import ColumnScore
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy, load_raw
@@ -33,6 +32,7 @@ from taciturn_audit.column_attacks.lattice import LatticeAttack
 from taciturn_audit.column_audit import bob_view
 from taciturn_audit.columns import Truth, controls, judge_columns
 from taciturn_audit.rehearsal import random_table
+from taciturn_audit.results.columns import ColumnScore
 from taciturn_audit.views.bob_view import BobView
 
 ROWS, BOBS = 2500, 3

@@ -18,13 +18,13 @@ from taciturn.data.prepare import RawData
 from taciturn.jobs.train.simulation import simulate_training
 from taciturn.numerics.regression_metrics import class_metrics
 from taciturn.privacy.solvers import resolved
-from taciturn.results.columns import ColumnControl, ColumnFindings, ColumnScore, mean_columns
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import DATASET_DEFAULTS, Settings
 from taciturn.simulation import RunEntropy
 from taciturn_audit.adversaries import outcome_view
 from taciturn_audit.column_audit import BobAudit
 from taciturn_audit.results.audit import Findings
+from taciturn_audit.results.columns import ColumnControl, ColumnFindings, ColumnScore, mean_columns
 from taciturn_audit.results.runs import mean_findings
 from taciturn_audit.runner import examine
 from taciturn_paper.tasks import Record, Request, available

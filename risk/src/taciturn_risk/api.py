@@ -25,7 +25,13 @@ def simulated_report(
     bands: int = 10,
     points: tuple[float, float, float] = (600.0, 50.0, 20.0),
 ) -> ModelReport:
-    """Model report of a simulated training, as ``TrainResult.model_report`` returns it."""
+    """Model report of a simulated training, as ``TrainResult.model_report`` returns it.
+
+    >>> import taciturn
+    >>> result = taciturn.train(dataset="breast-cancer", mechanism="none", seed=1)
+    >>> [(rows.name, rows.metrics.rows) for rows in result.model_report().judged]
+    [('training', 455), ('held-out', 114)]
+    """
     with explained():
         from taciturn.numerics.sorted_scores import Costs
         from taciturn_risk.scorecard.build import ReportRequest
@@ -97,7 +103,7 @@ def woe(
     Raises:
         TaciturnError: With what is wrong, where, and the way out.
 
-    >>> result = woe(dataset="breast-cancer", scheme="clear", seed=1)
+    >>> result = woe(dataset="breast-cancer", mechanism="none", seed=1)
     >>> result.ranked[0].name, round(result.ranked[0].iv, 2)
     ('worst perimeter', 6.19)
     """

@@ -402,6 +402,7 @@ def decode(frame: bytes) -> Message:
 def kind_of(frame: bytes) -> type[Message]:
     """Which message a frame holds, by its head alone; its fields are not looked at.
 
+    >>> from taciturn.protocol.messages import BudgetSpent
     >>> kind_of(encode(BudgetSpent(3))).__name__
     'BudgetSpent'
     """

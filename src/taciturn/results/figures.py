@@ -12,9 +12,8 @@ from typing import Any
 
 from taciturn.numerics.regression_metrics import Added, AddedDeviance, ModelMetrics
 from taciturn.privacy.events import Statement
-from taciturn.results.columns import BobSeat
 from taciturn.results.folder import Manifest, ResultFolder
-from taciturn.results.run_entry import Leakage, RunEntry
+from taciturn.results.run_entry import RunEntry
 from taciturn.results.serialise import Result, record_of
 
 _SHARES = {
@@ -79,27 +78,6 @@ def ledger_values(ledger: Statement | None) -> Values:
     if ledger.columns is not None:
         values["scores of a row that Bob gets"] = float(ledger.columns.scores_per_row)
     return {f"ledger/{name}": value for name, value in values.items()}
-
-
-def leakage_values(leakage: Leakage | None) -> Values:
-    """Labels that the best attack recovered, and the baseline."""
-    if leakage is None:
-        return {}
-    labels = "labels shuffled" if leakage.labels == "shuffled" else "true labels"
-    values = {
-        f"leakage/best attack, {labels}": leakage.value,
-        f"leakage/known without messages, {labels}": leakage.known,
-        f"leakage/beyond the control, {labels}": leakage.beyond,
-    }
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def adversary_values(seat: BobSeat | None) -> Values:
-    """Values of Alice's columns that Bob's best attack recovered."""
-    if seat is None or not seat.findings.attacks:
-        return {}
-    best = max(attack.recovered for attack in seat.findings.attacks)
-    return {"leakage/Alice's values that Bob tells": best}
 
 
 def cost_values(

@@ -128,7 +128,6 @@ def without_credentials(command: str) -> str:
 def kinds() -> tuple[type[Result], ...]:
     """All kinds of results, those of other packages first."""
     # Imported here: they show themselves, and a party that writes a folder need not load a report.
-    from taciturn.results.check import CheckResult
     from taciturn.results.cost_preview import Estimate
     from taciturn.results.ledger import ExposureResult, LedgerResult
     from taciturn.results.model import ModelList, UsedModel
@@ -144,7 +143,6 @@ def kinds() -> tuple[type[Result], ...]:
         Runs,
         UsedModel,
         ModelList,
-        CheckResult,
         LedgerResult,
         ExposureResult,
         Estimate,

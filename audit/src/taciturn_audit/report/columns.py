@@ -18,7 +18,7 @@ from taciturn.report.blocks import (
     table,
 )
 from taciturn.report.formatting import interval, share
-from taciturn.results.columns import (
+from taciturn_audit.results.columns import (
     ABOVE,
     MARKED,
     TITLE,

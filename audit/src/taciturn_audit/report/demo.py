@@ -19,8 +19,8 @@ from taciturn.report.blocks import (
     table,
 )
 from taciturn.report.formatting import NONE, footer, share
-from taciturn.results.columns import ColumnFindings, column_scores
 from taciturn_audit.report.audit import SHUFFLED, scores
+from taciturn_audit.results.columns import ColumnFindings, column_scores
 from taciturn_audit.results.runs import AuditResult, DemoResult
 from taciturn_audit.verdict import Status, weigh_runs
 

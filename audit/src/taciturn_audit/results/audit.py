@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from taciturn.results.columns import BobSeat
-from taciturn.results.columns import Fault as Fault
-from taciturn.results.columns import Look as Look
-from taciturn.results.columns import Skipped as Skipped
 from taciturn.results.serialise import INLINE, OMITTED, Result
 from taciturn.results.training import TrainingRun
+from taciturn_audit.results.columns import BobSeat
+from taciturn_audit.results.columns import Fault as Fault
+from taciturn_audit.results.columns import Look as Look
+from taciturn_audit.results.columns import Skipped as Skipped
 from taciturn_audit.results.openings import OpeningFindings
 
 SEATS = ("alice", "bob", "both")

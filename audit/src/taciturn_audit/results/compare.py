@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from taciturn.results.cost_preview import Estimate
-from taciturn.results.figures import HELD_OUT, cost_values, leakage_values
+from taciturn.results.figures import HELD_OUT, cost_values
 from taciturn.results.run_entry import Leakage
 from taciturn.results.serialise import OMITTED, Result, Subject
 from taciturn.results.training import FeatureParty
+from taciturn_audit.results.figures import leakage_values
 
 if TYPE_CHECKING:
     from taciturn.report.blocks import Block, Page

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from taciturn.results.columns import Skipped
+from taciturn_audit.results.columns import Skipped
 
 RECOVERED = "share of values recovered"
 ALICE_PART = "correlation with Alice's part of the scores"

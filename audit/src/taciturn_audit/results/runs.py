@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from taciturn.results.columns import BobSeat, mean_adversary
-from taciturn.results.figures import ATTACK, Curve, Values, adversary_values, leakage_values
+from taciturn.results.figures import ATTACK, Curve, Values
 from taciturn.results.runs import Runs, mean_or_none
 from taciturn.results.serialise import Result, Subject, properties, record_of
 from taciturn_audit.results.audit import (
@@ -19,6 +18,8 @@ from taciturn_audit.results.audit import (
     Findings,
     Membership,
 )
+from taciturn_audit.results.columns import BobSeat, mean_adversary
+from taciturn_audit.results.figures import adversary_values, leakage_values
 from taciturn_audit.results.openings import OpeningFindings, mean_openings
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from taciturn.privacy.events import Statement
-from taciturn.results.columns import BobSeat
-from taciturn.results.figures import adversary_values, leakage_values, ledger_values
+from taciturn.results.figures import ledger_values
 from taciturn.results.serialise import OMITTED, Result, Subject
 from taciturn_audit.results.audit import (
     AfterEpochs,
@@ -18,6 +17,8 @@ from taciturn_audit.results.audit import (
     MessageSeen,
     Skipped,
 )
+from taciturn_audit.results.columns import BobSeat
+from taciturn_audit.results.figures import adversary_values, leakage_values
 
 if TYPE_CHECKING:
     from taciturn.report.blocks import Block, Page

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from taciturn.results.figures import leakage_values
 from taciturn.results.run_entry import Leakage
 from taciturn.results.serialise import OMITTED, Result, Subject
 from taciturn_audit.results.audit import AttackScore, Control, MessageSeen
+from taciturn_audit.results.figures import leakage_values
 
 if TYPE_CHECKING:
     from taciturn.report.blocks import Block, Page

@@ -23,7 +23,7 @@ from taciturn.report.formatting import (
     share,
 )
 from taciturn.report.training import exposure_facts, label_epsilon, learns_facts
-from taciturn.results.check import (
+from taciturn_ops.agreement.rehearsal import (
     AT_RISK,
     CLEAR,
     LEAKS,
@@ -33,9 +33,9 @@ from taciturn.results.check import (
     Level,
     advice_facts,
     prediction_facts,
+    rehearsal_blocks,
     verdict_rows,
 )
-from taciturn.results.columns import rehearsal_blocks
 from taciturn_ops.agreement.result import AgreementRecord, Review, SideRecord, SignedAgreement
 
 _ORDER: tuple[Level, ...] = (LEAKS, AT_RISK, CLEAR)

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from taciturn.results.check import CheckResult
 from taciturn.results.cost_preview import ColumnExposure, Estimate, Outlook, Refusal
 from taciturn.results.serialise import OMITTED, Result
+from taciturn_ops.agreement.rehearsal import CheckResult
 
 if TYPE_CHECKING:
     from taciturn.report.blocks import Block

@@ -24,9 +24,9 @@ from taciturn.party.agreement_check import Signer, source_columns
 from taciturn.party.agreement_file import AgreementFile
 from taciturn.party.config import PartyConfig
 from taciturn.party.credentials import credentials_of
-from taciturn.results.check import CheckResult
 from taciturn.results.cost_preview import Estimate, Refusal
 from taciturn.setting_syntax import Hint
+from taciturn_ops.agreement.rehearsal import CheckResult
 from taciturn_ops.agreement.result import Review
 from taciturn_ops.agreement.sign import opened_sum, problems, record_of_agreement, signers_so_far
 

@@ -11,10 +11,10 @@ from taciturn.errors import counted
 from taciturn.report.blocks import Block, Facts, Heading, Paragraph, Span, Tone, Words, table
 from taciturn.report.formatting import percent, share
 from taciturn.report.training import exposure_facts, label_epsilon, outlook_blocks, parties_facts
-from taciturn.results.columns import ColumnRehearsal, rehearsal_blocks
 from taciturn.results.cost_preview import ColumnExposure, Outlook
 from taciturn.results.serialise import OMITTED, Result, Subject, record_of
 from taciturn.results.training import FeatureParty
+from taciturn_audit.results.columns import ColumnRehearsal, rehearsal_blocks
 
 if TYPE_CHECKING:
     from taciturn.results.figures import Part
