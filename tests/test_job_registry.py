@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from importlib.metadata import EntryPoint
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 import pytest
 
@@ -25,6 +25,7 @@ from taciturn.job_registry import (
 from taciturn.party.config import PartyConfig
 from taciturn.protocol.codec import decode, encode, kind_of, messages, messages_digest
 from taciturn.protocol.messages import Hello
+from taciturn.settings.checked import Checked, Setting
 from tests.expected import refused
 from tests.modules import module_of
 from tests.party.sides import write_config
@@ -221,12 +222,28 @@ def test_an_unknown_section_is_refused_as_ever(tmp_path, line):
         PartyConfig.read(path)
 
 
-def test_a_section_that_the_file_lacks_has_its_defaults_and_its_settings_are_known(tmp_path):
+class MySection(Checked):
+    """The section of a job from outside."""
+
+    section: ClassVar = "mine"
+
+    most_things: Annotated[int, Setting("Maximum number of things.", "mine")] = 3
+
+
+def test_a_section_that_the_file_lacks_has_its_defaults_and_its_settings_are_known(
+    tmp_path, declared, monkeypatch
+):
+    section = replace(MINE, section=Section("mine", f"{__name__}:MySection"))
+    jobs = JobRegistry([declared(section)])
+    monkeypatch.setattr(module_of(PartyConfig), "registry", lambda: jobs)
     config = PartyConfig.read(write_config(tmp_path, "alice"))
     assert not config.job_sections
-    assert config.syntax.name("rows_per_day") == "--rows-per-day"
-    job, section = registry().sections["serve"]
-    read = config.section(job.load(section.model))
-    assert read.model_dump()["rows_per_day"] is None
-    assert config.syntax.name("rows_per_day") == "rows-per-day"
-    assert config.section(type(read)) is read
+    assert config.syntax.name("most_things") == "--most-things"
+    read = config.section(MySection)
+    assert read.most_things == 3
+    assert config.syntax.name("most_things") == "most-things"
+    assert config.section(MySection) is read
+    held = PartyConfig.read(write_config(tmp_path, "alice", mine={"most-things": 4}))
+    assert held.section(MySection).most_things == 4
+    with refused(ConfigError, names="most-thing"):
+        PartyConfig.read(write_config(tmp_path, "alice", mine={"most-thing": 4}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.data.ids import RowIds
-from taciturn.errors import BudgetExceeded
+from taciturn.errors import BudgetExceeded, FileError
 from taciturn.party.consent.budget import Charge, ScoreBudget
 from taciturn.party.consent.scored_rows import RowOpening
 from taciturn.party.consent.store import ConsentStore
@@ -24,6 +25,7 @@ from taciturn_ops.serve.budget import PartnerBudget, RowCounter, ServiceBudget
 from taciturn_ops.serve.declaration import ANSWERS, DAILY
 from tests.expected import refused
 from tests.modules import module_of
+from tests.party.consent.test_contract import largest
 
 IDS = st.lists(st.sampled_from("abcdef"), unique=True, max_size=6)
 
@@ -152,3 +154,25 @@ def test_threads_and_processes_together_never_exceed_a_limit(tmp_path):
             thread.join()
     elsewhere = sum(int(other.communicate()[0]) for other in others)
     assert sum(given_here) + elsewhere == 30
+
+
+def test_a_service_whose_store_is_replaced_counts_nothing_more(tmp_path):
+    store = ConsentStore(tmp_path / "consent.sqlite")
+    with contextlib.closing(store.open()) as opened:
+        counter = RowCounter(ANSWERS, "bob", 3)
+        assert ServiceBudget(opened).spend([counter], ["ann"]) == [True]
+        copy = Path(shutil.copy(store.path, store.path.with_name("copy")))
+        for act in (lambda: copy.replace(store.path), store.path.unlink):
+            act()
+            with refused(FileError, names=store.path):
+                ServiceBudget(opened).spend([counter], ["ann"])
+
+
+def test_a_running_service_has_few_charges_in_the_log_alone(tmp_path):
+    store = ConsentStore(tmp_path / "consent.sqlite")
+    with contextlib.closing(store.open()) as opened:
+        for _ in range(40):
+            ServiceBudget(opened).spend([RowCounter(ANSWERS, "bob")], ["ann"])
+        copy = ConsentStore(Path(shutil.copy(store.path, tmp_path / "copy")))
+        assert 10 < largest("answers")(copy, "bob") <= 40
+    assert largest("answers")(store, "bob") == 40

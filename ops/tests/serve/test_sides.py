@@ -30,6 +30,7 @@ from taciturn.party.config import PartyConfig
 from taciturn_ops.serve.alice import FeatureSide
 from taciturn_ops.serve.batcher import MOST_FAILURES
 from taciturn_ops.serve.bob import LabelSide
+from taciturn_ops.serve.declaration import SERVING
 from taciturn_ops.serve.rounds import Verdict
 from taciturn_ops.serve.side import ServeSide
 from taciturn_ops.serve.sources import FetchedRows, RowSource, ServedRows
@@ -44,6 +45,7 @@ from tests.jobs.predict.test_sides import (
 )
 from tests.modules import module_of
 from tests.party.sides import NEWTON
+from tests.party.spoken import declared_messages_only
 from tests.party.wires import Wire
 from tests.seldom import seldom
 from tests.waiting import HANG, wait_until
@@ -74,7 +76,7 @@ def test_scores_are_those_of_a_prediction_bit_for_bit(tmp_path, name):
     folder = trained(tmp_path, **SERVED[name])
     wanted = predicted(folder)
     ids = [*wanted]
-    with service(folder) as stand:
+    with declared_messages_only(SERVING), service(folder) as stand:
         one_by_one = {name: stand.scores([name])[name] for name in ids[:5]}
         together = stand.scores(ids)
     assert one_by_one.items() <= wanted.items()

@@ -23,10 +23,12 @@ from taciturn.party.config import PartyConfig
 from taciturn.party.tables import load_tables
 from taciturn.transport.certs import make_certificates
 from taciturn_risk.woe.bins import cut_column, default_least
+from taciturn_risk.woe.declaration import WEIGHT_OF_EVIDENCE
 from taciturn_risk.woe.job import WoeJob, WoeOptions
 from taciturn_risk.woe.weights import information_value, weights_of_evidence
 from tests.expected import all_refused, refused
 from tests.party.sides import Ends, run_jobs, write_config, write_tables
+from tests.party.spoken import declared_messages_only
 from tests.party.test_loads import COMMAND, NEVER, PAYING, within
 from tests.test_two_machines import free_port
 from tests.waiting import HANG
@@ -83,7 +85,8 @@ def figures(result: Any) -> dict[str, list[tuple[str, int, int, float]]]:
 def test_bob_has_what_a_person_with_both_tables_computes_and_alice_has_nothing(tmp_path, mechanism):
     """Also where the agreed mechanism encrypts nothing: the labels still leave under his key."""
     folder = furnished(tmp_path, {"allow": True, "share-names": True}, **mechanism)
-    ends = meet(folder)
+    with declared_messages_only(WEIGHT_OF_EVIDENCE):
+        ends = meet(folder)
     hers, his = ends.records
     config = PartyConfig.read(folder / "bob.toml")
     rows = load_tables(config).train.rows

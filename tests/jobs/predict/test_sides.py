@@ -56,6 +56,7 @@ from tests.party.sides import (
     write_config,
     write_tables,
 )
+from tests.party.spoken import declared_messages_only
 from tests.party.wires import Wire
 from tests.seldom import seldom
 
@@ -243,7 +244,8 @@ def test_only_rows_that_both_have_are_scored_whatever_their_spelling(request, na
     agreed = {"epochs": 1, **MECHANISMS["none" if name == "plain" else name]}
     for role in ROLES:
         write_config(folder, role, agreement=agreed, data={"normalise_ids": "case"}, **limit[role])
-    hers, his = answers(in_threads(folder, {role: question(folder, role) for role in ROLES}))
+    with declared_messages_only(PREDICTION):
+        hers, his = answers(in_threads(folder, {role: question(folder, role) for role in ROLES}))
     order = pl.read_csv(folder / "new-bob.csv")["id"].to_list()
     common = [row_id for row_id in order if row_id.lower() < "p0140"]
     assert [row.id for row in his.rows()] == common

@@ -11,6 +11,8 @@ WOE = JobDeclaration(
     messages={
         1: "taciturn.protocol.messages:Hello",
         2: "taciturn.protocol.messages:KeyOffer",
+        12: "taciturn.protocol.messages:BatchCommitment",
+        13: "taciturn.protocol.messages:BatchShare",
         39: "taciturn_risk.woe.messages:BinnedColumn",
         40: "taciturn_risk.woe.messages:SealedLabels",
         41: "taciturn_risk.woe.messages:BinSums",

@@ -14,6 +14,8 @@ PREDICT = JobDeclaration(
         1: "taciturn.protocol.messages:Hello",
         2: "taciturn.protocol.messages:KeyOffer",
         3: "taciturn.protocol.messages:PartialScores",
+        12: "taciturn.protocol.messages:BatchCommitment",
+        13: "taciturn.protocol.messages:BatchShare",
         15: "taciturn.protocol.messages:EpochVerdict",
         16: "taciturn.protocol.messages:SealedWeights",
         17: "taciturn.protocol.messages:SealedScores",
