@@ -14,7 +14,7 @@ import pytest
 
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError
-from taciturn.privacy.base import ClassWeighted, EncryptedMechanism, Released
+from taciturn.privacy.base import ClassWeighted, EncryptedMechanism, Released, SignPreserving
 from taciturn.privacy.events import EVENTS, price
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.noise import draw
@@ -36,7 +36,7 @@ class Case:
     Args:
         settings: What an agreement says.
         label: The price of a label.
-        facts: Of ``FACTS`` those that hold.
+        facts: Of ``FACTS`` and ``INTERFACES`` those that it has.
         needs: Settings without which it is refused.
         refuses: A value that does not suit it, by setting; further settings come with it.
     """
@@ -62,8 +62,8 @@ FACTS = (
     "hidden_batch",
     "sized_by_columns",
     "claims_protection",
-    "keeps_signs",
 )
+INTERFACES = (SignPreserving,)
 NOISY = {"epsilon": 1.0, "noise": "discrete", "bob_update": "released"}
 MULT = {"mechanism": "mult", **NOISY, "b1": 0.125, "b2": 8.0}
 FLIPS = {"mechanism": "label-rr", "epsilon": 1.0}
@@ -77,7 +77,7 @@ CASES = {
         "epsilon", "b1", b1=1.5, b2=1e14,
     ),
     "mult one-sided": case(
-        {**MULT, "variant": "one-sided"}, math.inf, "claims_protection keeps_signs", "variant"
+        {**MULT, "variant": "one-sided"}, math.inf, "claims_protection SignPreserving", "variant"
     ),
     "mult mean-one": case(
         {**MULT, "variant": "mean-one"}, math.log(8) + 1.125 / 128, "claims_protection", "b2"
@@ -192,7 +192,9 @@ def test_its_event_has_its_price_crosses_the_wire_and_is_charged(name, method):
 
 def test_it_says_what_others_ask_of_it(name, method):
     assert method.name == CASES[name].settings["mechanism"]
-    assert {fact for fact in FACTS if getattr(method, fact, None)} == CASES[name].facts
+    facts = {fact for fact in FACTS if getattr(method, fact, None)}
+    facts |= {kind.__name__ for kind in INTERFACES if isinstance(method, kind)}
+    assert facts == CASES[name].facts
     conversation = f"{method.conversation}-table" if method.shares_weights else method.conversation
     assert conversation in ALICE
     assert conversation in BOB

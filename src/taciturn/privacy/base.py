@@ -281,8 +281,7 @@ class ResidueMechanism(Mechanism, Generic[D]):
     """A mechanism that sends Alice each residue of a batch, with noise.
 
     Residues and released values are integers on the residues' grid, multiples of
-    ``2^-residue_bits``. ``keeps_signs`` says whether a released value has the residue's sign, which
-    is the label.
+    ``2^-residue_bits``.
     """
 
     conversation = "residues"
@@ -295,7 +294,6 @@ class ResidueMechanism(Mechanism, Generic[D]):
         "of a label 1, for rows like the training rows; the training's residues were noisy, so "
         "check its calibration on held-out rows before you rely on it"
     )
-    keeps_signs: bool = False
 
     @abstractmethod
     def draw(self, count: int, entropy: Entropy) -> D:
@@ -316,6 +314,10 @@ class ResidueMechanism(Mechanism, Generic[D]):
     def log_density(self, released: FloatArray, residues: FloatArray) -> FloatArray:
         """Log density of ``release_real``, and a log probability at an atom."""
         raise ConfigError(f"{self.name} has no continuous noise", setting="noise")
+
+
+class SignPreserving(ResidueMechanism[D]):
+    """Optional interface: released values keep the residue's sign, which is the label."""
 
 
 def given(agreed: Agreement, name: str) -> Any:  # noqa: ANN401 - the setting's own type
