@@ -14,7 +14,13 @@ import pytest
 
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError
-from taciturn.privacy.base import ClassWeighted, EncryptedMechanism, Released, SignPreserving
+from taciturn.privacy.base import (
+    ClassWeighted,
+    EncryptedMechanism,
+    Released,
+    SignPreserving,
+    SizedByColumns,
+)
 from taciturn.privacy.events import EVENTS, price
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.noise import draw
@@ -60,10 +66,9 @@ FACTS = (
     "shares_weights",
     "label_flips",
     "hidden_batch",
-    "sized_by_columns",
     "claims_protection",
 )
-INTERFACES = (SignPreserving,)
+INTERFACES = (SignPreserving, SizedByColumns)
 NOISY = {"epsilon": 1.0, "noise": "discrete", "bob_update": "released"}
 MULT = {"mechanism": "mult", **NOISY, "b1": 0.125, "b2": 8.0}
 FLIPS = {"mechanism": "label-rr", "epsilon": 1.0}
@@ -84,7 +89,7 @@ CASES = {
     ),
     "hybrid": case(
         {"mechanism": "hybrid", "epsilon": 1.0, "subset_size": 37, "batch_size": 8}, math.inf,
-        "lossless hidden_batch sized_by_columns", "epsilon", "subset_size",
+        "lossless hidden_batch SizedByColumns", "epsilon", "subset_size",
         epsilon=50.0,
     ),
     "label-rr": case(

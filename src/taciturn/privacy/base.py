@@ -104,7 +104,6 @@ class Mechanism(ABC):
         prices: Its events with their prices, where they are not among ours (``events``).
         claims_protection: Whether its price is finite for some settings, at least.
         families: Families of labels that it can train.
-        sized_by_columns: Whether both parties must know how many columns Alice has.
         several_alices: Whether there may be more Alices than one.
         meaning: What a predicted probability is the probability of.
 
@@ -135,7 +134,6 @@ class Mechanism(ABC):
     prices: ClassVar[tuple[Priced[Any], ...]] = ()
     claims_protection: ClassVar[bool] = True
     families: ClassVar[tuple[str, ...]] = (BINOMIAL,)
-    sized_by_columns: ClassVar[bool] = False
     several_alices: ClassVar[bool] = True
     meaning: ClassVar[str] = "of a label 1, for rows like the training rows"
 
@@ -245,6 +243,20 @@ class ClassWeighted(EncryptedMechanism):
         if "newton" not in self.solvers:
             return super().likelihood(scores, labels)
         return weighted_likelihood(scores, labels, self.class_weight)
+
+
+class SizedByColumns(Mechanism):
+    """Optional interface of a mechanism whose settings depend on Alice's number of columns.
+
+    Both parties must know that number, so that they derive the same settings.
+    """
+
+    @classmethod
+    @abstractmethod
+    def derived(
+        cls, settings: Settings, filled: Mapping[str, Any], columns: int, rows: int
+    ) -> Mapping[str, object]:
+        """Settings that follow from Alice's number of columns."""
 
 
 class GradientMechanism(EncryptedMechanism):
