@@ -17,6 +17,7 @@ from taciturn.errors import ConfigError
 from taciturn.privacy.base import (
     ClassWeighted,
     EncryptedMechanism,
+    PaidModel,
     Released,
     SignPreserving,
     SizedByColumns,
@@ -68,7 +69,7 @@ FACTS = (
     "hidden_batch",
     "claims_protection",
 )
-INTERFACES = (SignPreserving, SizedByColumns)
+INTERFACES = (PaidModel, SignPreserving, SizedByColumns)
 NOISY = {"epsilon": 1.0, "noise": "discrete", "bob_update": "released"}
 MULT = {"mechanism": "mult", **NOISY, "b1": 0.125, "b2": 8.0}
 FLIPS = {"mechanism": "label-rr", "epsilon": 1.0}
@@ -76,16 +77,21 @@ SEALED = "lossless shares_weights claims_protection"
 # b1 and b2 are on the grid: the prices of one known answer each.
 CASES = {
     "none": case({"mechanism": "none"}, math.inf, "lossless"),
-    "add": case({"mechanism": "add", **NOISY}, 0.5, "claims_protection", "epsilon", epsilon=1e-12),
+    "add": case(
+        {"mechanism": "add", **NOISY}, 0.5, "claims_protection PaidModel",
+        "epsilon", epsilon=1e-12,
+    ),
     "mult printed": case(
-        {**MULT, "variant": "printed"}, math.log(8), "claims_protection",
+        {**MULT, "variant": "printed"}, math.log(8), "claims_protection PaidModel",
         "epsilon", "b1", b1=1.5, b2=1e14,
     ),
     "mult one-sided": case(
-        {**MULT, "variant": "one-sided"}, math.inf, "claims_protection SignPreserving", "variant"
+        {**MULT, "variant": "one-sided"}, math.inf,
+        "claims_protection PaidModel SignPreserving", "variant",
     ),
     "mult mean-one": case(
-        {**MULT, "variant": "mean-one"}, math.log(8) + 1.125 / 128, "claims_protection", "b2"
+        {**MULT, "variant": "mean-one"}, math.log(8) + 1.125 / 128,
+        "claims_protection PaidModel", "b2",
     ),
     "hybrid": case(
         {"mechanism": "hybrid", "epsilon": 1.0, "subset_size": 37, "batch_size": 8}, math.inf,
@@ -93,12 +99,12 @@ CASES = {
         epsilon=50.0,
     ),
     "label-rr": case(
-        {**FLIPS, "base_mechanism": "none"}, 1.0, "label_flips claims_protection",
+        {**FLIPS, "base_mechanism": "none"}, 1.0, "label_flips claims_protection PaidModel",
         "epsilon", "base_mechanism",
     ),
     "label-rr over sealed": case(
         {**FLIPS, "base_mechanism": "sealed"}, 1.0,
-        "label_flips shares_weights claims_protection",
+        "label_flips shares_weights claims_protection PaidModel",
     ),
     "sealed": case(
         {"mechanism": "sealed"}, 0.0, SEALED,

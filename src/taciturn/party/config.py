@@ -32,7 +32,7 @@ from taciturn.output_paths import PathUse, UsedPath, require_no_overwrite
 from taciturn.party.agreement_file import AgreementFile
 from taciturn.party.roles import ROLES
 from taciturn.party.used_paths import used_paths
-from taciturn.privacy.base import SizedByColumns
+from taciturn.privacy.base import PaidModel, SizedByColumns
 from taciturn.privacy.registry import MECHANISMS, mechanism_class
 from taciturn.privacy.solvers import resolved, supported_solvers
 from taciturn.protocol.messages import Role
@@ -1196,7 +1196,7 @@ def _check_telling(checked: Agreement) -> None:
     paid_for = True
     # Whether there is such a mechanism here is checked where the peer can be notified.
     with suppress(ConfigError):
-        paid_for = mechanism_class(checked.mechanism).model_paid_for
+        paid_for = issubclass(mechanism_class(checked.mechanism), PaidModel)
     if not paid_for:
         raise ConfigError(
             f"metrics-epsilon protects held-out labels, and the model of {checked.mechanism} "

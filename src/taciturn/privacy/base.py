@@ -120,8 +120,6 @@ class Mechanism(ABC):
         hidden_batch: The sizes of a batch that is hidden from Alice; None where she knows it.
         steers_weights: Whether a Bob who deviates can choose the weights that Alice's scores are
             computed with, and so read single columns of hers.
-        model_paid_for: Whether both sides' weights follow from what was released and charged, so
-            that a value computed from them and from other rows costs training labels nothing more.
         solvers: What can train with it: sgd by batches, newton over all rows at once. For newton
             it says the rows' likelihood, and nothing of it rests on batches.
     """
@@ -146,7 +144,6 @@ class Mechanism(ABC):
     label_flips: LabelFlips | None = None
     hidden_batch: BatchDesign | None = None
     steers_weights: bool = True
-    model_paid_for: bool = False
     solvers: tuple[SolverName, ...] = ("sgd",)
 
     @classmethod
@@ -259,6 +256,14 @@ class SizedByColumns(Mechanism):
         """Settings that follow from Alice's number of columns."""
 
 
+class PaidModel(Mechanism):
+    """Optional interface of a mechanism whose model follows from what was released and charged.
+
+    A value computed from both sides' weights and from other rows costs training labels nothing
+    more.
+    """
+
+
 class GradientMechanism(EncryptedMechanism):
     """A mechanism that returns a masked gradient to Alice."""
 
@@ -289,16 +294,15 @@ NOISE_DEFAULTS: Mapping[str, object] = MappingProxyType(
 """What holds of noise, where a mechanism takes these two settings and neither is given."""
 
 
-class ResidueMechanism(Mechanism, Generic[D]):
+class ResidueMechanism(PaidModel, Generic[D]):
     """A mechanism that sends Alice each residue of a batch, with noise.
 
     Residues and released values are integers on the residues' grid, multiples of
-    ``2^-residue_bits``.
+    ``2^-residue_bits``. Bob's weights with true updates are not paid for, and make every total
+    infinite by themselves.
     """
 
     conversation = "residues"
-    # But for Bob's weights with true updates, which make every total infinite by themselves.
-    model_paid_for = True
     # He chooses residues; the weights that come of them also depend on columns he does not know.
     steers_weights = False
     assumption = "each release alone is protected, and releases add up: basic composition"
