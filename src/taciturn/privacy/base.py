@@ -35,6 +35,7 @@ from taciturn.settings.schema import (
     DEFAULT_PASSES,
     DEFAULT_SEVERAL_PASSES,
     DEFAULT_TOLD_PASSES,
+    MOST_PARTIES,
     Protection,
     Settings,
     SolverName,
@@ -104,7 +105,7 @@ class Mechanism(ABC):
         prices: Its events with their prices, where they are not among ours (``events``).
         claims_protection: Whether its price is finite for some settings, at least.
         families: Families of labels that it can train.
-        several_alices: Whether there may be more Alices than one.
+        most_alices: Largest number of Alices.
         meaning: What a predicted probability is the probability of.
 
     Known once it is agreed on, and said by the class or by the object:
@@ -132,7 +133,7 @@ class Mechanism(ABC):
     prices: ClassVar[tuple[Priced[Any], ...]] = ()
     claims_protection: ClassVar[bool] = True
     families: ClassVar[tuple[str, ...]] = (BINOMIAL,)
-    several_alices: ClassVar[bool] = True
+    most_alices: ClassVar[int] = MOST_PARTIES
     meaning: ClassVar[str] = "of a label 1, for rows like the training rows"
 
     conversation: str

@@ -275,7 +275,7 @@ class Hybrid(ClassWeighted, GradientMechanism, SizedByColumns):
     defaults = MappingProxyType({"epsilon": 1.0})
     claims_protection = False
     # Each would have a response of her own to the same batch, which is not priced.
-    several_alices = False
+    most_alices = 1
     conversation = "hidden-batch"
     lossless = True
     assumption = (

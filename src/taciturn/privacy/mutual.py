@@ -63,7 +63,7 @@ class Mutual(ClassWeighted):
     lossless = True
     solvers = ("newton",)
     # Scores are shared between two parties.
-    several_alices = False
+    most_alices = 1
     shares_weights = True
     shares_scores = True
     # No score is computed for him to read, whatever weights he makes up.
