@@ -112,13 +112,13 @@ def init(
         "same rows, then taciturn party FILE --dry-run.",
         markup=False,
     )
-    if not chosen.claims_protection:
+    if "bob" in chosen.unprotected:
         screen.print(
             f"Note: {mechanism} gives labels no protection; taciturn check FILE shows what Alice "
             "can learn, and Bob's side begins only with accept-leak in his [privacy].",
             markup=False,
         )
-    if not chosen.shares_scores:
+    if "alice" in chosen.unprotected:
         screen.print(
             f"Note: {mechanism} lets Bob reconstruct Alice's columns; her side begins only with "
             "accept-column-exposure in her [privacy].",

@@ -103,7 +103,8 @@ class Mechanism(ABC):
             another package extends ``Checked``, and declares each field with a ``Setting``.
         defaults: Values for those of them that need not be given.
         prices: Its events with their prices, where they are not among ours (``events``).
-        claims_protection: Whether its price is finite for some settings, at least.
+        unprotected: Sides whose data no setting protects: Bob's labels, where every price is
+            infinite; Alice's columns, where Bob receives scores of training rows.
         families: Families of labels that it can train.
         most_alices: Largest number of Alices.
         meaning: What a predicted probability is the probability of.
@@ -131,7 +132,7 @@ class Mechanism(ABC):
     settings: ClassVar[type[Checked] | None] = None
     defaults: ClassVar[Mapping[str, object]] = MappingProxyType({})
     prices: ClassVar[tuple[Priced[Any], ...]] = ()
-    claims_protection: ClassVar[bool] = True
+    unprotected: ClassVar[frozenset[str]] = frozenset({"alice"})
     families: ClassVar[tuple[str, ...]] = (BINOMIAL,)
     most_alices: ClassVar[int] = MOST_PARTIES
     meaning: ClassVar[str] = "of a label 1, for rows like the training rows"
@@ -185,7 +186,7 @@ class Mechanism(ABC):
     @classmethod
     def exposes(cls) -> str:
         """What a training exposes to Alice, and of her columns to Bob."""
-        columns = "Bob sees no training score" if cls.shares_scores else COLUMNS_EXPOSED
+        columns = COLUMNS_EXPOSED if "alice" in cls.unprotected else "Bob sees no training score"
         return f"{cls.summary}; {columns}"
 
     @classmethod

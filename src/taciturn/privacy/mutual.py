@@ -59,6 +59,7 @@ class Mutual(ClassWeighted):
     defaults = _DEFAULTS
     # Of the others the residue has no bound on its curvature, and no step is known to be safe.
     families = (BINOMIAL, "gaussian")
+    unprotected = frozenset()
     conversation = "mutual"
     lossless = True
     solvers = ("newton",)

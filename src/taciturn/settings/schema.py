@@ -149,7 +149,8 @@ def _is_pair(entry: object) -> bool:
 def _check(entries: list[tuple[str, str]] | tuple[tuple[str, str], ...]) -> None:
     if not FEWEST_PARTIES <= len(entries) <= MOST_PARTIES:
         raise ValueError(
-            f"must name {FEWEST_PARTIES} to {MOST_PARTIES} parties, not {len(entries)}; with one Alice leave it out"
+            f"must name {FEWEST_PARTIES} to {MOST_PARTIES} parties, not {len(entries)}; with one "
+            "Alice leave it out"
         )
     for name, fingerprint in entries:
         if not is_party_name(name):
@@ -448,8 +449,8 @@ class Settings(TableSettings, Protection):
         int,
         Field(ge=1, le=MOST_PARTIES),
         _source(
-            f"Number of Alices, up to {MOST_PARTIES}; they share Alice's columns, and Bob learns only sums "
-            "of their scores.",
+            f"Number of Alices, up to {MOST_PARTIES}; they share Alice's columns, and Bob learns "
+            "only sums of their scores.",
             detail="Columns are assigned in order, as evenly as possible; `equal` counts Bob too. "
             "`hybrid`, `mutual` and `reveal-epsilon` support one Alice. A party's file names the "
             "Alices in `[agreement.parties]` instead",
