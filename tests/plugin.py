@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from taciturn.data.datasets import file_names, load
+from taciturn.data.datasets import added_dataset, load
 from taciturn.data.prepare import RawData
 from tests.system import NOT_TESTED
 
@@ -43,10 +43,13 @@ _BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 def find_dataset_dir(name: str) -> Path:
     """The directory that holds a dataset's file; skips the test where there is none."""
+    added = added_dataset(name)
+    if added is None:
+        pytest.skip(f"{NOT_TESTED}{name}; install taciturn-paper, which has it")
     for place in [*_PLACES, _BESIDE]:
-        if any((place / file).is_file() for file in file_names(name)):
+        if any((place / file).is_file() for file in added.files):
             return place
-    pytest.skip(f"{NOT_TESTED}{name}; set TACITURN_DATA to the directory of {file_names(name)[0]}")
+    pytest.skip(f"{NOT_TESTED}{name}; set TACITURN_DATA to the directory of {added.files[0]}")
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,7 @@ MECHANISMS, ATTACKS = "taciturn.mechanisms", "taciturn.attacks"
 COMMANDS, FUNCTIONS, RESULTS = "taciturn.commands", "taciturn.functions", "taciturn.results"
 OBSERVERS = "taciturn.observers"
 JOBS = "taciturn.jobs"
+DATASETS = "taciturn.datasets"
 _KINDS = {
     MECHANISMS: "mechanism",
     ATTACKS: "attack",
@@ -29,6 +30,7 @@ _KINDS = {
     RESULTS: "result",
     OBSERVERS: "observer",
     JOBS: "job",
+    DATASETS: "dataset",
 }
 
 

@@ -46,6 +46,7 @@ AUDIT, OPS, RISK, PAPER = "taciturn-audit", "taciturn-ops", "taciturn-risk", "ta
 DISTRIBUTIONS = {AUDIT: "audit", OPS: "ops", RISK: "risk", PAPER: "paper"}
 # Where a job is that is not installed: its command, and its section of a party's file.
 JOBS_ELSEWHERE: Mapping[str, str] = {"serve": OPS, "woe": RISK}
+DATASETS_ELSEWHERE: Mapping[str, str] = {"census-income": PAPER, "give-me-some-credit": PAPER}
 
 
 def install_hint(extra: str) -> str:

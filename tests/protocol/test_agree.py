@@ -152,12 +152,7 @@ def test_an_epsilon_is_needed_where_there_is_no_default(name):
 
 @pytest.mark.parametrize(
     ("name", "columns"),
-    [
-        ("breast-cancer", 30),
-        ("sklearn-digits", 64),
-        ("census-income", 81),
-        ("give-me-some-credit", 10),
-    ],
+    [("breast-cancer", 30), ("sklearn-digits", 64)],
 )
 def test_the_papers_l_rr_is_used_with_the_papers_batch_size(name, columns):
     """[Tan22, Table III]: the subset is the smallest that gives it on average."""

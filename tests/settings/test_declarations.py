@@ -15,7 +15,7 @@ import typer
 
 import taciturn
 from taciturn.cli.options import SHARED, merged
-from taciturn.data.datasets import NAMES
+from taciturn.data.datasets import SHIPPED
 from taciturn.data.user_table import DEFAULTS
 from taciturn.errors import ConfigError
 from taciturn.estimator import VerticalLogisticRegression
@@ -126,7 +126,7 @@ def test_the_help_of_a_mechanisms_setting_names_the_mechanism_and_its_default(me
 def test_the_help_names_what_there_is():
     for name in MECHANISMS:
         assert f"`{name}`" in SETTINGS["mechanism"].help
-    for name in NAMES:
+    for name in SHIPPED:
         assert f"`{name}`" in SETTINGS["dataset"].help
     for name in ("impute", "scale", "max_levels", "min_frequency"):
         assert f"(default: {getattr(DEFAULTS, name)})" in SETTINGS[name].help

@@ -165,8 +165,6 @@ def test_the_batch_sizes_and_l_rr_are_the_papers():
     assert sizes == {
         "breast-cancer": (16, 40),
         "sklearn-digits": (32, 70),
-        "census-income": (32, 90),
-        "give-me-some-credit": (8, 15),
     }
     assert OWN_DATA_DEFAULTS.l_rr is None
 

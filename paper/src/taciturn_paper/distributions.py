@@ -46,7 +46,7 @@ from taciturn.privacy.solvers import resolved
 from taciturn.privacy.unprotected import Unprotected
 from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.terms import agree
-from taciturn.settings.schema import DATASET_DEFAULTS, Settings, Variant
+from taciturn.settings.schema import Settings, Variant, dataset_defaults
 from taciturn.simulation import RunEntropy, arrange, load_raw
 from taciturn_audit.attacks.linear import DETERMINED
 
@@ -182,7 +182,7 @@ def hidden_batch(dataset: str) -> Drawn:
     BatchDesign(subset=111, marked=22, epsilon=1.0)
     """
     columns, rows = SHAPES[dataset]
-    paper = DATASET_DEFAULTS[dataset]
+    paper = dataset_defaults(dataset)
     chosen = design(paper.batch_size, HYBRID_EPSILON, columns, rows, l_rr=paper.l_rr)
     beyond = np.array([acceptance(chosen, at) for at in range(-1, chosen.subset + 1)])
     marks = np.arange(chosen.marked + 1)

@@ -31,6 +31,7 @@ from taciturn.privacy.solvers import resolved
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation import load_raw
+from taciturn_paper.datasets import NAMES
 
 SEED = 1
 AIM = 1e-4
@@ -132,7 +133,7 @@ TABLES: dict[str, Callable[[], pl.DataFrame]] = {
 def cases(names: list[str]) -> Iterator[tuple[str, str, pl.DataFrame]]:
     """Name, Alice's columns and table of each case; of all where no name is given."""
     folder = os.environ.get("TACITURN_DATA")
-    for name in datasets.NAMES:
+    for name in NAMES:
         if not names or name in names:
             raw = datasets.load(name, data_dir=Path(folder) if folder else None)
             frame = raw.frame.with_columns(label=pl.Series(raw.labels.values.astype(int)))
@@ -149,7 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    known = (*datasets.NAMES, *TABLES)
+    known = (*NAMES, *TABLES)
     names_of_all = ", ".join(map(repr, known)).replace("%", "%%")
     parser.add_argument(
         "tables", nargs="*", metavar="TABLE", help=f"of {names_of_all} (default: all)"

@@ -45,8 +45,8 @@ from taciturn.privacy.noise import LaplaceDraws, draw
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.terms import Terms, agree
 from taciturn.rng import KeyedEntropy
-from taciturn.settings.schema import DATASET_DEFAULTS
 from taciturn_paper.cleartext import train_with_gradients, train_with_noise
+from taciturn_paper.datasets import NAMES
 from taciturn_paper.tasks import Record, Request, available
 from taciturn_paper.utility import Part, Rows, noiseless
 
@@ -84,7 +84,7 @@ class _Data:
 def run(request: Request) -> Record:
     """Both mechanisms on every dataset that is here; breast-cancer alone in a quick run."""
     quick, seed = request.quick, request.seed
-    here, missing = available(["breast-cancer"] if quick else DATASET_DEFAULTS)
+    here, missing = available(["breast-cancer"] if quick else NAMES)
     rows: list[Record] = []
     references: list[Record] = []
     plan = list(product(TOTALS, CONTENDERS))

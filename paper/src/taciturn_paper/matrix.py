@@ -19,7 +19,7 @@ from taciturn.jobs.train.simulation import simulate_training
 from taciturn.numerics.regression_metrics import class_metrics
 from taciturn.privacy.solvers import resolved
 from taciturn.results.serialise import record_of
-from taciturn.settings.schema import DATASET_DEFAULTS, Settings
+from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy
 from taciturn_audit.adversaries import outcome_view
 from taciturn_audit.column_audit import BobAudit
@@ -27,6 +27,7 @@ from taciturn_audit.results.audit import Findings
 from taciturn_audit.results.columns import ColumnControl, ColumnFindings, ColumnScore, mean_columns
 from taciturn_audit.results.runs import mean_findings
 from taciturn_audit.runner import examine
+from taciturn_paper.datasets import NAMES
 from taciturn_paper.tasks import Record, Request, available
 
 EPSILONS = (0.01, 0.1, 1.0, 10.0)
@@ -77,7 +78,7 @@ def run(request: Request) -> Record:
     A quick run has breast-cancer alone, two epsilons and one seed.
     """
     quick, seed = request.quick, request.seed
-    asked = request.datasets or (["breast-cancer"] if quick else DATASET_DEFAULTS)
+    asked = request.datasets or (["breast-cancer"] if quick else NAMES)
     here, missing = available(asked)
     seeds = range(seed, seed + (QUICK_SEEDS if quick else SEEDS))
     rows: list[Record] = []

@@ -15,7 +15,7 @@ from statistics import fmean, stdev
 from scipy.special import stdtrit
 
 from taciturn.numerics.intervals import t_interval
-from taciturn.settings.schema import DATASET_DEFAULTS
+from taciturn.settings.schema import dataset_defaults
 from taciturn_paper import paper
 from taciturn_paper.tasks import (
     Record,
@@ -68,7 +68,7 @@ def one_seed(dataset: str, seed: int, quick: bool) -> Record:
 
 def _settings(dataset: str, runs: list[Record]) -> Record:
     """Common settings of a dataset's cells."""
-    usual = DATASET_DEFAULTS[dataset]
+    usual = dataset_defaults(dataset)
     return {
         "dataset": dataset,
         "batch_size": usual.batch_size,

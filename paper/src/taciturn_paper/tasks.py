@@ -20,15 +20,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from taciturn.data.datasets import cache_dir
 from taciturn.data.prepare import RawData
 from taciturn.engine.callbacks import Announce, noop
 from taciturn.errors import ConfigError, DatasetUnavailable, OutputError, nearest
 from taciturn.parallel import one_thread
 from taciturn.privacy.solvers import resolved
 from taciturn.setting_syntax import Hint
-from taciturn.settings.schema import DATASET_DEFAULTS, Settings
+from taciturn.settings.schema import Settings
 from taciturn.simulation import load_raw
+from taciturn_paper.datasets import NAMES, cache_dir
 
 Record: TypeAlias = dict[str, Any]
 Work = Callable[[str, int, bool], Any]
@@ -211,9 +211,9 @@ def available(datasets: Iterable[str]) -> tuple[dict[str, RawData], list[str]]:
     here: dict[str, RawData] = {}
     missing: list[str] = []
     for name in datasets:
-        if name not in DATASET_DEFAULTS:
+        if name not in NAMES:
             raise ConfigError(
-                f"unknown dataset {name}", setting="dataset", hint=nearest(name, DATASET_DEFAULTS)
+                f"unknown dataset {name}", setting="dataset", hint=nearest(name, NAMES)
             )
         try:
             here[name] = load(name)

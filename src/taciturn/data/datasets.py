@@ -1,285 +1,84 @@
-"""Datasets: the paper's four, by name, each with one digest and one row order.
+"""Datasets by name: the two that come with scikit-learn, and those of other packages.
 
-``breast-cancer`` and ``sklearn-digits`` come with scikit-learn, as files. ``census-income`` (UCI's
-*Adult*) and ``give-me-some-credit`` (Kaggle) are sought as files in the directory given, in
-``TACITURN_DATA`` and in the cache, and then asked of OpenML through scikit-learn. Their content,
-not their file, must have the known digest, and their rows are in canonical order: the same seed
-gives the same split whatever the source.
-
-Prepared as the paper's figures suggest: all columns standardised; census-income with 5 numeric and
-76 one-hot columns; give-me-some-credit with the median for missing values. In breast-cancer 1 is
-benign, as scikit-learn has it; in sklearn-digits 1 is odd.
-
-**Canonical form.** The same public table travels as UCI's, Kaggle's or OpenML's file: other row
-order, other marks for missing values, other names of the label. Its canonical form has
-
-- the columns in one order, the label last, as 0 and 1;
-- numbers as float64, rounded to ``decimals`` places (parsers that do not round correctly differ in
-  the last bit), minus zero as zero, missing as null;
-- text without surrounding blanks, ``?`` and the empty text as null;
-- the rows sorted by all columns in that order, nulls last. Rows that compare equal are equal.
-
-The digest is SHA-256 over, for each column, its name in UTF-8 and a NUL byte, then the
-little-endian float64 (NaN where missing), or each text in UTF-8 followed by a NUL byte (nothing
-before it where missing), or for the label one byte per row.
+In ``breast-cancer`` 1 is benign, as scikit-learn has it; in ``sklearn-digits`` 1 is odd. All
+columns are standardised. A package adds one by an entry point of ``taciturn.datasets``, which names
+its ``Dataset``; taciturn-paper adds the paper's other two.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-import socket
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
 
+from taciturn import extensions
 from taciturn.arrays import FloatArray
-from taciturn.data.column_parsing import numbers
-from taciturn.data.frames import as_frame
 from taciturn.data.ids import RowIds
 from taciturn.data.prepare import PrepareSettings, RawData
-from taciturn.data.source import read_frame
 from taciturn.data.tables import LabelTable
-from taciturn.errors import (
-    ColumnError,
-    ConfigError,
-    DataError,
-    DatasetUnavailable,
-    LabelValueError,
-    nearest,
-)
-from taciturn.setting_syntax import Hint
+from taciturn.errors import ConfigError, nearest
+from taciturn.extras import DATASETS_ELSEWHERE, not_installed
+
+SHIPPED = ("breast-cancer", "sklearn-digits")
+"""The datasets that come with scikit-learn, as files."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Columns of a dataset and their kinds.
+class Dataset(Protocol):
+    """A dataset from another package; also has ``defaults`` (``settings.schema``)."""
 
-    ``label_aliases`` are other names that sources give the label. ``classes`` are the texts of
-    class 0 and class 1; None where the label is a number.
-    """
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The names under which its file is sought."""
 
-    numeric: frozenset[str]
-    features: tuple[str, ...]
-    label: str
-    label_aliases: tuple[str, ...] = ()
-    classes: tuple[str, str] | None = None
-    decimals: int = 9
+    @property
+    def digest(self) -> str:
+        """Digest that its content must have."""
 
+    @property
+    def cache(self) -> Path:
+        """Folder in which a fetched dataset is cached."""
 
-def canonical(frame: pl.DataFrame, layout: Layout) -> pl.DataFrame:
-    """Canonical form of a frame; columns that the layout does not name are dropped."""
-    columns = [
-        _numeric(frame, name, layout.decimals) if name in layout.numeric else _text(frame, name)
-        for name in layout.features
-    ]
-    table = pl.DataFrame([*columns, _label(frame, layout)])
-    return table.sort(table.columns, nulls_last=True)
+    def load(self, data_dir: Path | None = None) -> RawData:
+        """Load it, from ``data_dir`` before all other sources."""
+
+    def locate(self) -> Path | None:
+        """Its file on this machine, not yet looked into; None where there is none."""
 
 
-def digest(table: pl.DataFrame) -> str:
-    """Digest of a frame in canonical form, as hexadecimal text."""
-    sha = hashlib.sha256()
-    for series in table:
-        sha.update(series.name.encode() + b"\0")
-        if series.dtype == pl.Float64:
-            sha.update(series.fill_null(np.nan).to_numpy().astype("<f8", copy=False).data)
-        elif series.dtype == pl.Int8:
-            sha.update(series.to_numpy().data)
-        else:
-            sha.update(series.fill_null("").str.join("\0").item().encode() + b"\0")
-    return sha.hexdigest()
+def dataset_names() -> tuple[str, ...]:
+    """The names of all datasets; nothing is imported."""
+    return (*SHIPPED, *extensions.names(extensions.DATASETS, SHIPPED))
 
 
-def written(table: pl.DataFrame, layout: Layout) -> pl.DataFrame:
-    """A canonical table with the label's own classes, for a file."""
-    if layout.classes is None:
-        return table
-    no, yes = layout.classes
-    named = pl.when(pl.col(layout.label) == 1).then(pl.lit(yes)).otherwise(pl.lit(no))
-    return table.with_columns(named.alias(layout.label))
-
-
-def _column(frame: pl.DataFrame, names: Sequence[str]) -> pl.Series:
-    for name in names:
-        if name in frame.columns:
-            return frame[name].alias(names[0])
-    raise ColumnError(f"there is no column {names[0]!r}", hint=nearest(names[0], frame.columns))
-
-
-def _numeric(frame: pl.DataFrame, name: str, decimals: int) -> pl.Series:
-    values = numbers(_column(frame, [name]))
-    # Division by a power of ten rounds correctly, so that the decimal's own float64 comes out.
-    rounded = np.round(values, decimals) + 0.0
-    return pl.Series(name, rounded, nan_to_null=True)
-
-
-def _text(frame: pl.DataFrame, name: str) -> pl.Series:
-    text = _column(frame, [name]).cast(pl.String).str.strip_chars()
-    return text.set(text.is_in(["?", ""]), None)
-
-
-def _label(frame: pl.DataFrame, layout: Layout) -> pl.Series:
-    series = _column(frame, [layout.label, *layout.label_aliases])
-    if layout.classes is None:
-        values = numbers(series)
-        positive, negative = values == 1, values == 0
-    else:
-        text = series.cast(pl.String).str.strip_chars()
-        negative, positive = ((text == name).fill_null(False).to_numpy() for name in layout.classes)
-    unknown = int((~(positive | negative)).sum())
-    if unknown:
-        raise LabelValueError(
-            f"{unknown} of {len(series)} labels are of neither class",
-            where=f"column {series.name!r}",
-            hint="use the file as it was published",
-        )
-    return pl.Series(layout.label, positive.astype(np.int8))
-
-
-# Levels of census-income's categories, fixed so that no split changes a column: sorted, without
-# UCI's "?" for a missing value. The first of each gets no column, which leaves
-# 7 + 6 + 13 + 5 + 4 + 1 + 40 = 76.
-_CENSUS_LEVELS = {
-    "workclass": (
-        "Federal-gov Local-gov Never-worked Private Self-emp-inc Self-emp-not-inc State-gov "
-        "Without-pay"
-    ),
-    "marital-status": (
-        "Divorced Married-AF-spouse Married-civ-spouse Married-spouse-absent Never-married "
-        "Separated Widowed"
-    ),
-    "occupation": (
-        "Adm-clerical Armed-Forces Craft-repair Exec-managerial Farming-fishing Handlers-cleaners "
-        "Machine-op-inspct Other-service Priv-house-serv Prof-specialty Protective-serv Sales "
-        "Tech-support Transport-moving"
-    ),
-    "relationship": "Husband Not-in-family Other-relative Own-child Unmarried Wife",
-    "race": "Amer-Indian-Eskimo Asian-Pac-Islander Black Other White",
-    "sex": "Female Male",
-    "native-country": (
-        "Cambodia Canada China Columbia Cuba Dominican-Republic Ecuador El-Salvador England "
-        "France Germany Greece Guatemala Haiti Holand-Netherlands Honduras Hong Hungary India "
-        "Iran Ireland Italy Jamaica Japan Laos Mexico Nicaragua Outlying-US(Guam-USVI-etc) Peru "
-        "Philippines Poland Portugal Puerto-Rico Scotland South Taiwan Thailand Trinadad&Tobago "
-        "United-States Vietnam Yugoslavia"
-    ),
-}
-
-
-__all__ = ["NAMES", "RawData", "cache_dir", "file_names", "load"]
-
-NAMES = ("breast-cancer", "sklearn-digits", "census-income", "give-me-some-credit")
-
-# Seconds for one answer from OpenML; a person waits for this.
-_TIMEOUT = 15.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Published:
-    name: str
-    files: tuple[str, ...]
-    layout: Layout
-    digest: str
-    openml: int
-    origin: str
-    settings: PrepareSettings
-    unused: tuple[str, ...] = ()
-    vocabularies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-
-_CENSUS = _Published(
-    name="census-income",
-    files=("adult.csv.gz", "adult.csv"),
-    layout=Layout(
-        numeric=frozenset(
-            {"age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week"}
-        ),
-        features=tuple(
-            "age workclass fnlwgt education education-num marital-status occupation relationship "
-            "race sex capital-gain capital-loss hours-per-week native-country".split()
-        ),
-        label="income",
-        label_aliases=("class",),
-        classes=("<=50K", ">50K"),
-    ),
-    digest="a0798c143065a1ce634715b95d2efd89e978a5f16e71570550988ccea918dd2f",
-    openml=1590,
-    origin=(
-        "UCI publishes it as Adult, https://archive.ics.uci.edu/dataset/2/adult (join adult.data "
-        "and adult.test under a header line, label column income)"
-    ),
-    settings=PrepareSettings(impute="none", scale_categories=True),
-    unused=("fnlwgt", "education"),
-    vocabularies={name: tuple(levels.split()) for name, levels in _CENSUS_LEVELS.items()},
-)
-
-_CREDIT_FEATURES = tuple(
-    "RevolvingUtilizationOfUnsecuredLines age NumberOfTime30-59DaysPastDueNotWorse DebtRatio "
-    "MonthlyIncome NumberOfOpenCreditLinesAndLoans NumberOfTimes90DaysLate "
-    "NumberRealEstateLoansOrLines NumberOfTime60-89DaysPastDueNotWorse NumberOfDependents".split()
-)
-
-_CREDIT = _Published(
-    name="give-me-some-credit",
-    files=("give-me-some-credit.csv.gz", "give-me-some-credit.csv", "cs-training.csv"),
-    layout=Layout(
-        numeric=frozenset(_CREDIT_FEATURES),
-        features=_CREDIT_FEATURES,
-        label="SeriousDlqin2yrs",
-    ),
-    digest="7aef9308edeaddf7cc6c54d8372de0269b47e9d9a503b5600628b0f929f93f72",
-    openml=45577,
-    origin=(
-        "Kaggle publishes it as cs-training.csv of the competition Give Me Some Credit, "
-        "https://www.kaggle.com/c/GiveMeSomeCredit/data"
-    ),
-    settings=PrepareSettings(impute="median"),
-)
-
-_PUBLISHED = {source.name: source for source in (_CENSUS, _CREDIT)}
+def added_dataset(name: str) -> Dataset | None:
+    """The dataset of another package by this name; None where there is none."""
+    added = extensions.extension(extensions.DATASETS, name, SHIPPED)
+    loaded: Any = None if added is None else added.load()
+    return loaded  # type: ignore[no-any-return]  # what the package declares
 
 
 def load(name: str, *, data_dir: Path | None = None) -> RawData:
-    """Load one of the paper's datasets, from ``data_dir`` before all other sources."""
-    if name in _PUBLISHED:
-        return _load_published(_PUBLISHED[name], data_dir)
+    """Load a dataset, from ``data_dir`` before all other sources."""
     if name == "breast-cancer":
         return _breast_cancer()
     if name == "sklearn-digits":
         return _digits()
-    raise ConfigError(f"unknown dataset {name}", setting="dataset", hint=nearest(name, NAMES))
+    added = added_dataset(name)
+    if added is not None:
+        return added.load(data_dir)
+    if name in DATASETS_ELSEWHERE:
+        raise not_installed(f"the dataset {name}", DATASETS_ELSEWHERE[name])
+    known = dataset_names()
+    raise ConfigError(f"unknown dataset {name}", setting="dataset", hint=nearest(name, known))
 
 
 def content_digest(name: str) -> str | None:
     """Digest that a published dataset's content must have; None where it comes with a package."""
-    return _PUBLISHED[name].digest if name in _PUBLISHED else None
-
-
-def file_names(name: str) -> tuple[str, ...]:
-    """File names under which a dataset is sought; none for those that need no file."""
-    return _PUBLISHED[name].files if name in _PUBLISHED else ()
-
-
-def locate(name: str) -> Path | None:
-    """File of a dataset on this machine, not yet looked into; None where there is none.
-
-    >>> locate("breast-cancer") is None
-    True
-    """
-    return _find(_PUBLISHED[name], None) if name in _PUBLISHED else None
-
-
-def cache_dir() -> Path:
-    """Folder in which fetched datasets are cached."""
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "taciturn"
+    added = added_dataset(name)
+    return None if added is None else added.digest
 
 
 def _breast_cancer() -> RawData:
@@ -318,102 +117,3 @@ def _shipped(name: str, columns: list[str], values: FloatArray, labels: FloatArr
     truth = LabelTable(ids, labels.astype(np.int8))
     frame = pl.DataFrame(values, schema=columns)
     return RawData(name, frame, ids, truth, PrepareSettings(impute="none"))
-
-
-def _load_published(source: _Published, data_dir: Path | None) -> RawData:
-    file = _find(source, data_dir)
-    table = (
-        _from_openml(source, data_dir)
-        if file is None
-        else _verified(source, read_frame(file), str(file))
-    )
-    ids = RowIds.numbered(table.height)
-    labels = LabelTable(ids, table[source.layout.label].to_numpy())
-    frame = table.drop(source.layout.label, *source.unused)
-    return RawData(source.name, frame, ids, labels, source.settings, source.vocabularies)
-
-
-def _places(data_dir: Path | None) -> list[Path]:
-    named = os.environ.get("TACITURN_DATA")
-    given = [Path(data_dir)] if data_dir is not None else []
-    return [*given, *([Path(named)] if named else []), cache_dir()]
-
-
-def _find(source: _Published, data_dir: Path | None) -> Path | None:
-    candidates = (place / file for place in _places(data_dir) for file in source.files)
-    return next((path for path in candidates if path.is_file()), None)
-
-
-def _verified(source: _Published, frame: pl.DataFrame, where: str) -> pl.DataFrame:
-    try:
-        table = canonical(frame, source.layout)
-    except DataError as problem:
-        raise DatasetUnavailable(
-            f"this is not {source.name}: {problem.message}", where=where, hint=source.origin
-        ) from problem
-    actual = digest(table)
-    if actual != source.digest:
-        raise DatasetUnavailable(
-            f"this is not {source.name}, or it was altered: the digest of its content is {actual}, "
-            f"expected {source.digest} ({table.height} rows read)",
-            where=where,
-            hint=f"remove or replace it. {source.origin}",
-        )
-    return table
-
-
-def _from_openml(source: _Published, data_dir: Path | None) -> pl.DataFrame:
-    try:
-        frame = _fetch(source.openml)
-    except Exception as problem:
-        # Whatever goes wrong in there (network, service, a missing pandas), the way out is a file.
-        places = ", ".join(str(place) for place in _places(data_dir))
-        raise DatasetUnavailable(
-            f"{source.name} is not on this machine, and OpenML (id {source.openml}) did not "
-            f"provide it: {type(problem).__name__}",
-            where=f"looked for {' or '.join(source.files)} in {places}",
-            hint=Hint(
-                "put {0} into {1}, or name its directory by {data_dir} or TACITURN_DATA. {2}",
-                source.files[0],
-                cache_dir(),
-                source.origin,
-            ),
-        ) from problem
-    table = _verified(source, frame, f"OpenML, id {source.openml}")
-    # Without a cache the next load fetches again: no reason to fail with the data in hand.
-    with suppress(OSError):
-        _cache_file(written(table, source.layout), cache_dir() / source.files[1])
-    return table
-
-
-def _fetch(openml: int) -> pl.DataFrame:
-    from sklearn.datasets import fetch_openml
-
-    with _socket_timeout(_TIMEOUT), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        bunch = fetch_openml(
-            data_id=openml, as_frame=True, parser="auto", cache=False, n_retries=1, delay=0.1
-        )
-    return as_frame(bunch.frame)
-
-
-@contextmanager
-def _socket_timeout(seconds: float) -> Iterator[None]:
-    # scikit-learn passes no timeout on; the sockets' default is the only handle there is.
-    before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(seconds)
-    try:
-        yield
-    finally:
-        socket.setdefaulttimeout(before)
-
-
-def _cache_file(table: pl.DataFrame, file: Path) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    # Renamed into place, so that an interrupted write leaves no half file.
-    partial = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        table.write_csv(partial)
-        partial.replace(file)
-    finally:
-        partial.unlink(missing_ok=True)

@@ -46,7 +46,7 @@ from taciturn.privacy.noise import response_flips
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement
-from taciturn.settings.schema import DATASET_DEFAULTS, OWN_DATA_DEFAULTS, Settings
+from taciturn.settings.schema import Settings, dataset_defaults
 
 # A design whose response is almost never long enough would be redrawn forever.
 _MOST_REDRAWS = 10_000
@@ -304,7 +304,7 @@ class Hybrid(ClassWeighted, GradientMechanism, SizedByColumns):
         """Size of the subset, from L_RR or from Alice's columns."""
         l_rr = settings.l_rr
         if l_rr is None and settings.subset_size is None:
-            usual = DATASET_DEFAULTS.get(settings.dataset or "", OWN_DATA_DEFAULTS)
+            usual = dataset_defaults(settings.dataset)
             # The paper's L_RR fits the paper's batch size.
             l_rr = usual.l_rr if settings.batch_size == usual.batch_size else None
         sizes = design(

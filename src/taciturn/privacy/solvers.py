@@ -7,13 +7,12 @@ from taciturn.families.registry import FAMILIES
 from taciturn.privacy.registry import mechanism_class
 from taciturn.setting_syntax import Hint, hyphenated
 from taciturn.settings.schema import (
-    DATASET_DEFAULTS,
-    OWN_DATA_DEFAULTS,
     SGD_ONLY,
     Newton,
     Settings,
     Sgd,
     SolverName,
+    dataset_defaults,
     require_shared_work,
 )
 
@@ -30,7 +29,7 @@ def resolved(settings: Settings) -> Settings:
     """The settings with the solver's and the dataset's defaults filled in."""
     if settings.solver == Sgd.name:
         require_solver(settings)
-    fallback = DATASET_DEFAULTS.get(settings.dataset or "", OWN_DATA_DEFAULTS)
+    fallback = dataset_defaults(settings.dataset)
     intercept = fallback.intercept if settings.intercept is None else settings.intercept
     filled: dict[str, object] = {
         "solver": settings.solver or _default_solver(settings),

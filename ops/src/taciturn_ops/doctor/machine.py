@@ -24,7 +24,7 @@ from taciturn.arrays import IntArray
 from taciturn.crypto import group
 from taciturn.crypto.base import Capacity, Scheme
 from taciturn.crypto.registry import SCHEMES
-from taciturn.data.datasets import NAMES, cache_dir, file_names, load, locate
+from taciturn.data.datasets import added_dataset, dataset_names, load
 from taciturn.engine.calibration_run import KeyPair
 from taciturn.errors import ConfigError, DataError, ExtensionError
 from taciturn.extensions import Extension
@@ -320,11 +320,12 @@ def check_datasets() -> list[Finding]:
         "datasets", f"TACITURN_DATA is {named}, which is not a folder", "name a folder, or unset it"
     )
     findings = [] if not named or Path(named).is_dir() else [nowhere]
-    return [*findings, *(_check_dataset(name) for name in NAMES)]
+    return [*findings, *(_check_dataset(name) for name in dataset_names())]
 
 
 def _check_dataset(name: str) -> Finding:
-    if not file_names(name):
+    added = added_dataset(name)
+    if added is None:
         if not is_installed("scikit-learn"):
             return Finding.warning(
                 "datasets",
@@ -332,13 +333,13 @@ def _check_dataset(name: str) -> Finding:
                 f"{install_hint('audit')}; own data does not need it",
             )
         return Finding.ok("datasets", f"{name}: comes with scikit-learn")
-    file = locate(name)
+    file = added.locate()
     if file is None:
-        wanted = file_names(name)[0]
+        wanted = added.files[0]
         return Finding.warning(
             "datasets",
             f"{name}: not found; a training with it would download it from OpenML",
-            f"put {wanted} into {cache_dir()}, or set TACITURN_DATA to its folder; "
+            f"put {wanted} into {added.cache}, or set TACITURN_DATA to its folder; "
             "own data does not need it",
         )
     try:

@@ -8,8 +8,8 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.data.datasets import Layout, canonical, digest, written
 from taciturn.errors import ColumnError, LabelValueError
+from taciturn_paper.datasets import Layout, canonical, digest, written
 from tests.expected import refused
 
 Row = tuple[Decimal | float | None, str | None, bool]
