@@ -54,7 +54,10 @@ def train(
     plan = plan_output(out)
     require_writable(model_report)
     # Before the training: where the distribution is absent, nothing is computed in vain.
-    write_page = None if model_report is None else function("write_model_page", RISK)
+    write_page = None
+    if model_report is not None:
+        wanted = "the model report (--model-report)"
+        write_page = function("write_model_page", RISK, wanted=wanted)
     with watched_bar("train", watch, watch_port, asked(settings)) as meter:
         result = api.train(observe=meter.observe, **settings)
         meter.publish(LedgerPlanned(result.runs.first.ledger, settings.get("budget")))
