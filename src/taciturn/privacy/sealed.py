@@ -22,7 +22,7 @@ from typing import Any
 
 from taciturn.errors import ConfigError
 from taciturn.families.registry import FAMILIES
-from taciturn.privacy.base import ClassWeighted, given
+from taciturn.privacy.base import ClassWeighted, Sharing, given
 from taciturn.privacy.events import CiphertextsOnly, NoisyModel, NonPrivate, PrivacyEvent
 from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement
@@ -63,7 +63,7 @@ class Sealed(ClassWeighted):
     conversation = "sealed"
     lossless = True
     solvers = ("newton",)
-    shares_weights = True
+    sharing = Sharing.WEIGHTS
 
     def __init__(
         self,
