@@ -42,6 +42,7 @@ from taciturn.data.tables import FeatureTable
 from taciturn.engine.few_columns import few_columns_text
 from taciturn.errors import counted
 from taciturn.numerics.fixedpoint import magnitude_bits
+from taciturn.privacy.openings import STUDY_SUM_BITS
 from taciturn.protocol.openings import (
     SCORE_NOISE_TEXT,
     distance_text,
@@ -284,8 +285,9 @@ def _unseen(terms: Terms, rows: int, opened: OpenedScores) -> str:
         ends = opened.sums - opened.study_sums
         beside = f"; and {counted(ends, 'sum')} at the end of trainings on all rows" if ends else ""
         return (
-            f"{study_sums_of(terms, opened)}{beside}. If he deviates, a number carries at most "
-            "20 bits, about rows of his choice"
+            f"{study_sums_of(terms, opened)}{beside}. If he deviates, a setting's sum carries at "
+            f"most {STUDY_SUM_BITS} bits, and those at the end of a training 60 together, about "
+            "rows of his choice: a sum can be one row's score at a fold's model"
         )
     text = f"Bob receives no score of a training row. {sums_text(terms, rows)}"
     if opened.sums:

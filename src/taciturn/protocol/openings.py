@@ -173,5 +173,5 @@ def study_sums_text(rows: int, settings: int) -> str:
         f"{counted(settings, 'sum')} over {rows:,} rows of a loss of at most {LOSS_CAP:g}, with "
         f"Laplace noise of {noise.width:g} rows each, which tell a Bob who knows all other rows "
         f"about {honest:.1g} bits of a row together, or {chosen:.1g} where he chose a column and "
-        "the settings against it"
+        "the settings against it, if no score wraps"
     )
