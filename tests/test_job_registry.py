@@ -209,6 +209,7 @@ def test_a_section_of_a_job_that_is_not_installed_names_its_distribution(
         PartyConfig.read(path)
     text = raised.value.diagnostics()
     assert where in text
+    # exact: the command that installs it
     assert f"pip install ./{distribution.removeprefix('taciturn-')}" in text
 
 

@@ -14,7 +14,14 @@ import pytest
 
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError
-from taciturn.privacy.base import ClassWeighted, EncryptedMechanism, Released
+from taciturn.privacy.base import (
+    ClassWeighted,
+    EncryptedMechanism,
+    PaidModel,
+    Released,
+    SignPreserving,
+    SizedByColumns,
+)
 from taciturn.privacy.events import EVENTS, price
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.noise import draw
@@ -36,7 +43,7 @@ class Case:
     Args:
         settings: What an agreement says.
         label: The price of a label.
-        facts: Of ``FACTS`` those that hold.
+        facts: Of ``FACTS`` and ``INTERFACES`` those that it has.
         needs: Settings without which it is refused.
         refuses: A value that does not suit it, by setting; further settings come with it.
     """
@@ -60,10 +67,9 @@ FACTS = (
     "shares_weights",
     "label_flips",
     "hidden_batch",
-    "sized_by_columns",
     "claims_protection",
-    "keeps_signs",
 )
+INTERFACES = (PaidModel, SignPreserving, SizedByColumns)
 NOISY = {"epsilon": 1.0, "noise": "discrete", "bob_update": "released"}
 MULT = {"mechanism": "mult", **NOISY, "b1": 0.125, "b2": 8.0}
 FLIPS = {"mechanism": "label-rr", "epsilon": 1.0}
@@ -71,29 +77,34 @@ SEALED = "lossless shares_weights claims_protection"
 # b1 and b2 are on the grid: the prices of one known answer each.
 CASES = {
     "none": case({"mechanism": "none"}, math.inf, "lossless"),
-    "add": case({"mechanism": "add", **NOISY}, 0.5, "claims_protection", "epsilon", epsilon=1e-12),
+    "add": case(
+        {"mechanism": "add", **NOISY}, 0.5, "claims_protection PaidModel",
+        "epsilon", epsilon=1e-12,
+    ),
     "mult printed": case(
-        {**MULT, "variant": "printed"}, math.log(8), "claims_protection",
+        {**MULT, "variant": "printed"}, math.log(8), "claims_protection PaidModel",
         "epsilon", "b1", b1=1.5, b2=1e14,
     ),
     "mult one-sided": case(
-        {**MULT, "variant": "one-sided"}, math.inf, "claims_protection keeps_signs", "variant"
+        {**MULT, "variant": "one-sided"}, math.inf,
+        "claims_protection PaidModel SignPreserving", "variant",
     ),
     "mult mean-one": case(
-        {**MULT, "variant": "mean-one"}, math.log(8) + 1.125 / 128, "claims_protection", "b2"
+        {**MULT, "variant": "mean-one"}, math.log(8) + 1.125 / 128,
+        "claims_protection PaidModel", "b2",
     ),
     "hybrid": case(
         {"mechanism": "hybrid", "epsilon": 1.0, "subset_size": 37, "batch_size": 8}, math.inf,
-        "lossless hidden_batch sized_by_columns", "epsilon", "subset_size",
+        "lossless hidden_batch SizedByColumns", "epsilon", "subset_size",
         epsilon=50.0,
     ),
     "label-rr": case(
-        {**FLIPS, "base_mechanism": "none"}, 1.0, "label_flips claims_protection",
+        {**FLIPS, "base_mechanism": "none"}, 1.0, "label_flips claims_protection PaidModel",
         "epsilon", "base_mechanism",
     ),
     "label-rr over sealed": case(
         {**FLIPS, "base_mechanism": "sealed"}, 1.0,
-        "label_flips shares_weights claims_protection",
+        "label_flips shares_weights claims_protection PaidModel",
     ),
     "sealed": case(
         {"mechanism": "sealed"}, 0.0, SEALED,
@@ -192,7 +203,9 @@ def test_its_event_has_its_price_crosses_the_wire_and_is_charged(name, method):
 
 def test_it_says_what_others_ask_of_it(name, method):
     assert method.name == CASES[name].settings["mechanism"]
-    assert {fact for fact in FACTS if getattr(method, fact, None)} == CASES[name].facts
+    facts = {fact for fact in FACTS if getattr(method, fact, None)}
+    facts |= {kind.__name__ for kind in INTERFACES if isinstance(method, kind)}
+    assert facts == CASES[name].facts
     conversation = f"{method.conversation}-table" if method.shares_weights else method.conversation
     assert conversation in ALICE
     assert conversation in BOB

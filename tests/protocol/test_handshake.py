@@ -124,8 +124,9 @@ CHANGES = {
 
 
 def test_every_setting_of_the_agreement_is_tried_below():
-    # Of the parties each place is compared.
-    assert {*CHANGES, "parties"} == set(AGREEMENT_KEYS) - {"solver", "passes"}
+    # Of the parties each place is compared, and of a mechanism's own settings each of them.
+    compared = {*CHANGES, "parties", "mechanism_settings"}
+    assert compared == set(AGREEMENT_KEYS) - {"solver", "passes"}
 
 
 def test_each_party_that_differs_is_named():

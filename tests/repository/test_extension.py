@@ -373,6 +373,7 @@ def test_the_help_of_a_command_has_the_settings_of_the_mechanism_that_it_names(i
     for more, listed in ((("--mechanism", "thing"), True), ((), False)):
         run(["train", *more, "--help"])
         text = " ".join(capsys.readouterr().out.split())
+        # exact: the test's own content
         assert ("--grain-size" in text and "Grain of a thing" in text) is listed
 
 

@@ -32,6 +32,7 @@ from taciturn.output_paths import PathUse, UsedPath, require_no_overwrite
 from taciturn.party.agreement_file import AgreementFile
 from taciturn.party.roles import ROLES
 from taciturn.party.used_paths import used_paths
+from taciturn.privacy.base import PaidModel, SizedByColumns
 from taciturn.privacy.registry import MECHANISMS, mechanism_class
 from taciturn.privacy.solvers import resolved, supported_solvers
 from taciturn.protocol.messages import Role
@@ -1195,7 +1196,7 @@ def _check_telling(checked: Agreement) -> None:
     paid_for = True
     # Whether there is such a mechanism here is checked where the peer can be notified.
     with suppress(ConfigError):
-        paid_for = mechanism_class(checked.mechanism).model_paid_for
+        paid_for = issubclass(mechanism_class(checked.mechanism), PaidModel)
     if not paid_for:
         raise ConfigError(
             f"metrics-epsilon protects held-out labels, and the model of {checked.mechanism} "
@@ -1230,7 +1231,7 @@ def _require_columns(given: dict[str, Any]) -> None:
     name, sized = given.get("mechanism", DEFAULT_MECHANISM), False
     # Whether there is such a mechanism here is checked where the peer can be notified.
     with suppress(ConfigError):
-        sized = mechanism_class(name).sized_by_columns
+        sized = issubclass(mechanism_class(name), SizedByColumns)
     if sized and "alice_columns" not in given:
         raise ConfigError(
             f"{name}'s sizes depend on how many columns Alice has, which both sides must know",

@@ -104,7 +104,6 @@ class Mechanism(ABC):
         prices: Its events with their prices, where they are not among ours (``events``).
         claims_protection: Whether its price is finite for some settings, at least.
         families: Families of labels that it can train.
-        sized_by_columns: Whether both parties must know how many columns Alice has.
         several_alices: Whether there may be more Alices than one.
         meaning: What a predicted probability is the probability of.
 
@@ -121,8 +120,6 @@ class Mechanism(ABC):
         hidden_batch: The sizes of a batch that is hidden from Alice; None where she knows it.
         steers_weights: Whether a Bob who deviates can choose the weights that Alice's scores are
             computed with, and so read single columns of hers.
-        model_paid_for: Whether both sides' weights follow from what was released and charged, so
-            that a value computed from them and from other rows costs training labels nothing more.
         solvers: What can train with it: sgd by batches, newton over all rows at once. For newton
             it says the rows' likelihood, and nothing of it rests on batches.
     """
@@ -135,7 +132,6 @@ class Mechanism(ABC):
     prices: ClassVar[tuple[Priced[Any], ...]] = ()
     claims_protection: ClassVar[bool] = True
     families: ClassVar[tuple[str, ...]] = (BINOMIAL,)
-    sized_by_columns: ClassVar[bool] = False
     several_alices: ClassVar[bool] = True
     meaning: ClassVar[str] = "of a label 1, for rows like the training rows"
 
@@ -148,7 +144,6 @@ class Mechanism(ABC):
     label_flips: LabelFlips | None = None
     hidden_batch: BatchDesign | None = None
     steers_weights: bool = True
-    model_paid_for: bool = False
     solvers: tuple[SolverName, ...] = ("sgd",)
 
     @classmethod
@@ -247,6 +242,28 @@ class ClassWeighted(EncryptedMechanism):
         return weighted_likelihood(scores, labels, self.class_weight)
 
 
+class SizedByColumns(Mechanism):
+    """Optional interface of a mechanism whose settings depend on Alice's number of columns.
+
+    Both parties must know that number, so that they derive the same settings.
+    """
+
+    @classmethod
+    @abstractmethod
+    def derived(
+        cls, settings: Settings, filled: Mapping[str, Any], columns: int, rows: int
+    ) -> Mapping[str, object]:
+        """Settings that follow from Alice's number of columns."""
+
+
+class PaidModel(Mechanism):
+    """Optional interface of a mechanism whose model follows from what was released and charged.
+
+    A value computed from both sides' weights and from other rows costs training labels nothing
+    more.
+    """
+
+
 class GradientMechanism(EncryptedMechanism):
     """A mechanism that returns a masked gradient to Alice."""
 
@@ -277,17 +294,15 @@ NOISE_DEFAULTS: Mapping[str, object] = MappingProxyType(
 """What holds of noise, where a mechanism takes these two settings and neither is given."""
 
 
-class ResidueMechanism(Mechanism, Generic[D]):
+class ResidueMechanism(PaidModel, Generic[D]):
     """A mechanism that sends Alice each residue of a batch, with noise.
 
     Residues and released values are integers on the residues' grid, multiples of
-    ``2^-residue_bits``. ``keeps_signs`` says whether a released value has the residue's sign, which
-    is the label.
+    ``2^-residue_bits``. Bob's weights with true updates are not paid for, and make every total
+    infinite by themselves.
     """
 
     conversation = "residues"
-    # But for Bob's weights with true updates, which make every total infinite by themselves.
-    model_paid_for = True
     # He chooses residues; the weights that come of them also depend on columns he does not know.
     steers_weights = False
     assumption = "each release alone is protected, and releases add up: basic composition"
@@ -295,7 +310,6 @@ class ResidueMechanism(Mechanism, Generic[D]):
         "of a label 1, for rows like the training rows; the training's residues were noisy, so "
         "check its calibration on held-out rows before you rely on it"
     )
-    keeps_signs: bool = False
 
     @abstractmethod
     def draw(self, count: int, entropy: Entropy) -> D:
@@ -316,6 +330,10 @@ class ResidueMechanism(Mechanism, Generic[D]):
     def log_density(self, released: FloatArray, residues: FloatArray) -> FloatArray:
         """Log density of ``release_real``, and a log probability at an atom."""
         raise ConfigError(f"{self.name} has no continuous noise", setting="noise")
+
+
+class SignPreserving(ResidueMechanism[D]):
+    """Optional interface: released values keep the residue's sign, which is the label."""
 
 
 def given(agreed: Agreement, name: str) -> Any:  # noqa: ANN401 - the setting's own type

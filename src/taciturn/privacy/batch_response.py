@@ -33,7 +33,14 @@ import numpy as np
 
 from taciturn.arrays import BoolArray, FloatArray, IndexArray
 from taciturn.errors import ConfigError
-from taciturn.privacy.base import ClassWeighted, GradientMechanism, MaskedProduct, Released, given
+from taciturn.privacy.base import (
+    ClassWeighted,
+    GradientMechanism,
+    MaskedProduct,
+    Released,
+    SizedByColumns,
+    given,
+)
 from taciturn.privacy.events import BatchResponse, HiddenBatchGradient
 from taciturn.privacy.noise import response_flips
 from taciturn.rng import Entropy
@@ -259,7 +266,7 @@ def _distinct(count: int, rows: int, entropy: Entropy) -> IndexArray:
     return np.fromiter(chosen, dtype=np.int64, count=count)
 
 
-class Hybrid(ClassWeighted, GradientMechanism):
+class Hybrid(ClassWeighted, GradientMechanism, SizedByColumns):
     """The paper's hybrid mechanism."""
 
     name = "hybrid"
@@ -267,7 +274,6 @@ class Hybrid(ClassWeighted, GradientMechanism):
     takes = ("epsilon", "subset_size", "l_rr")
     defaults = MappingProxyType({"epsilon": 1.0})
     claims_protection = False
-    sized_by_columns = True
     # Each would have a response of her own to the same batch, which is not priced.
     several_alices = False
     conversation = "hidden-batch"

@@ -29,7 +29,14 @@ from taciturn.data.tables import LabelTable
 from taciturn.errors import ConfigError
 from taciturn.numerics.likelihood import RowLikelihood, corrected_likelihood, corrected_residue
 from taciturn.privacy import registry
-from taciturn.privacy.base import GradientMechanism, MaskedProduct, Mechanism, Released, given
+from taciturn.privacy.base import (
+    GradientMechanism,
+    MaskedProduct,
+    Mechanism,
+    PaidModel,
+    Released,
+    given,
+)
 from taciturn.privacy.events import FlippedLabelGradient, LabelResponse
 from taciturn.privacy.noise import response_flips
 from taciturn.rng import Entropy
@@ -43,7 +50,7 @@ _RESTS_ON = (
 )
 
 
-class FlippedLabels(GradientMechanism):
+class FlippedLabels(GradientMechanism, PaidModel):
     """Randomised response on labels, which then train in the conversation of ``base_mechanism``."""
 
     name = "label-rr"
@@ -57,7 +64,6 @@ class FlippedLabels(GradientMechanism):
 
     # Its own, of whichever mechanism it runs over.
     solvers: tuple[SolverName, ...] = ("sgd", "newton")
-    model_paid_for = True
 
     event: LabelResponse
 

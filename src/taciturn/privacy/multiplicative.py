@@ -28,7 +28,13 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray, WordArray
 from taciturn.errors import ConfigError
-from taciturn.privacy.base import NOISE_DEFAULTS, Released, ResidueMechanism, given
+from taciturn.privacy.base import (
+    NOISE_DEFAULTS,
+    Released,
+    ResidueMechanism,
+    SignPreserving,
+    given,
+)
 from taciturn.privacy.events import (
     MeanOneFactor,
     MultiplicativeNoise,
@@ -111,9 +117,8 @@ class Multiplicative(ResidueMechanism[LaplaceDraws]):
         return ("epsilon", "variant")
 
     def receives(self) -> str:
-        """Noisy residues, of which one variant keeps the sign."""
-        signs = "; its sign, which is the label, stays" if self.keeps_signs else ""
-        return f"the residue of each row times Laplace noise, once an epoch{signs}"
+        """Noisy residues."""
+        return "the residue of each row times Laplace noise, once an epoch"
 
     def draw(self, count: int, entropy: Entropy) -> LaplaceDraws:
         """Unit draws, which serve every scale."""
@@ -173,11 +178,14 @@ class Printed(Multiplicative):
         return np.where(released == bound, atom, inside)
 
 
-class OneSided(Multiplicative):
+class OneSided(Multiplicative, SignPreserving[LaplaceDraws]):
     """The factor is the noise's size: the sign of the residue stays, and with it the label."""
 
     assumption = "no protection: the sign of every residue, which is the label, is released"
-    keeps_signs = True
+
+    def receives(self) -> str:
+        """Noisy residues with their signs."""
+        return f"{super().receives()}; its sign, which is the label, stays"
 
     def advice(self, attack: str) -> Hint:
         """Advice to use ``mean-one``: no epsilon helps where the sign is kept."""

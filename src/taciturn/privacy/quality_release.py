@@ -10,7 +10,7 @@ With ``metrics-epsilon`` the accuracy alone is released, with discrete Laplace n
 count of right rows, which one held-out label moves by 1, so that noise of scale ``1/epsilon`` on
 the count makes it epsilon-private; rounding to per cent and cutting at 0 and 100 only forget. One
 training label can move the count by any number of rows, through the model: so this is for a model
-which is itself made of nothing but what was paid for (``Mechanism.model_paid_for``), where training
+which is itself made of nothing but what was paid for (``PaidModel``), where training
 labels pay nothing more. The AUC has no such simple bound: one label moves it by up to one divided
 by the rows of the rarer class, whose number is itself a secret.
 

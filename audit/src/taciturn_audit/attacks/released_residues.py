@@ -34,7 +34,7 @@ import numpy as np
 
 from taciturn.arrays import BoolArray, FloatArray
 from taciturn.engine.callbacks import ReportProgress
-from taciturn.privacy.base import ResidueMechanism
+from taciturn.privacy.base import ResidueMechanism, SignPreserving
 from taciturn.protocol.observations import ResiduesSeen, Signal
 from taciturn_audit.attacks.base import Attack, LabelGuess
 from taciturn_audit.views.alice_view import AliceView
@@ -120,8 +120,7 @@ class SignAttack(Attack):
 
     def _guess(self, view: AliceView, progress: ReportProgress) -> LabelGuess:
         seen = view.observations.of_kind(ResiduesSeen)
-        method = view.mechanism
-        keeps_signs = isinstance(method, ResidueMechanism) and method.keeps_signs
+        keeps_signs = isinstance(view.mechanism, SignPreserving)
         rows = view.features.rows
         total = np.zeros(rows)
         zeros, ones = np.zeros(rows, dtype=bool), np.zeros(rows, dtype=bool)
