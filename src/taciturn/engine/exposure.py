@@ -42,8 +42,8 @@ from taciturn.data.tables import FeatureTable
 from taciturn.engine.few_columns import few_columns_text
 from taciturn.errors import counted
 from taciturn.numerics.fixedpoint import magnitude_bits
-from taciturn.privacy.openings import STUDY_SUM_BITS
 from taciturn.protocol.openings import (
+    DEVIATING_STUDY_TEXT,
     SCORE_NOISE_TEXT,
     distance_text,
     opened_sums,
@@ -284,11 +284,7 @@ def _unseen(terms: Terms, rows: int, opened: OpenedScores) -> str:
     if terms.summed is not None:
         ends = opened.sums - opened.study_sums
         beside = f"; and {counted(ends, 'sum')} at the end of trainings on all rows" if ends else ""
-        return (
-            f"{study_sums_of(terms, opened)}{beside}. If he deviates, a setting's sum carries at "
-            f"most {STUDY_SUM_BITS} bits, and those at the end of a training 60 together, about "
-            "rows of his choice: a sum can be one row's score at a fold's model"
-        )
+        return f"{study_sums_of(terms, opened)}{beside}. {DEVIATING_STUDY_TEXT}"
     text = f"Bob receives no score of a training row. {sums_text(terms, rows)}"
     if opened.sums:
         text += (

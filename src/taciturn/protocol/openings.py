@@ -12,6 +12,7 @@ from taciturn.privacy.openings import (
     OPENING_ROWS,
     OPENINGS,
     SCORE_NOISE,
+    STUDY_SUM_BITS,
     Kind,
     Noise,
     Opening,
@@ -27,6 +28,12 @@ from taciturn.protocol.terms import Terms
 
 SCORE_NOISE_TEXT = f"practically exact (noise of up to {SCORE_NOISE.half_width:.5f})"
 """Precision of the scores that Bob receives after training."""
+DEVIATING_STUDY_TEXT = (
+    f"If he deviates, a setting's sum carries at most {STUDY_SUM_BITS} bits, and those at the end "
+    "of a training 60 together, about rows of his choice: a sum can be one row's score at a fold's "
+    "model"
+)
+"""What the sums of a study tell a Bob who deviates."""
 
 
 def opened_sums(terms: Terms, rows: int) -> tuple[SumKind, ...]:
