@@ -456,7 +456,7 @@ class VerticalLogisticRegression(ClassifierMixin, SimulatedModel):  # type: igno
         return first, second
 
     def _require_no_claim(self) -> None:
-        if mechanism_class(self.mechanism).claims_protection:
+        if "bob" not in mechanism_class(self.mechanism).unprotected:
             raise ConfigError(
                 f'class_weight="balanced" reveals the ratio of the classes, and the ledger of '
                 f"{self.mechanism} has no price for that",

@@ -67,31 +67,30 @@ FACTS = (
     "shares_weights",
     "label_flips",
     "hidden_batch",
-    "claims_protection",
 )
 INTERFACES = (PaidModel, SignPreserving, SizedByColumns)
 NOISY = {"epsilon": 1.0, "noise": "discrete", "bob_update": "released"}
 MULT = {"mechanism": "mult", **NOISY, "b1": 0.125, "b2": 8.0}
 FLIPS = {"mechanism": "label-rr", "epsilon": 1.0}
-SEALED = "lossless shares_weights claims_protection"
+SEALED = "lossless shares_weights"
 # b1 and b2 are on the grid: the prices of one known answer each.
 CASES = {
     "none": case({"mechanism": "none"}, math.inf, "lossless"),
     "add": case(
-        {"mechanism": "add", **NOISY}, 0.5, "claims_protection PaidModel",
+        {"mechanism": "add", **NOISY}, 0.5, "PaidModel",
         "epsilon", epsilon=1e-12,
     ),
     "mult printed": case(
-        {**MULT, "variant": "printed"}, math.log(8), "claims_protection PaidModel",
+        {**MULT, "variant": "printed"}, math.log(8), "PaidModel",
         "epsilon", "b1", b1=1.5, b2=1e14,
     ),
     "mult one-sided": case(
         {**MULT, "variant": "one-sided"}, math.inf,
-        "claims_protection PaidModel SignPreserving", "variant",
+        "PaidModel SignPreserving", "variant",
     ),
     "mult mean-one": case(
         {**MULT, "variant": "mean-one"}, math.log(8) + 1.125 / 128,
-        "claims_protection PaidModel", "b2",
+        "PaidModel", "b2",
     ),
     "hybrid": case(
         {"mechanism": "hybrid", "epsilon": 1.0, "subset_size": 37, "batch_size": 8}, math.inf,
@@ -99,12 +98,12 @@ CASES = {
         epsilon=50.0,
     ),
     "label-rr": case(
-        {**FLIPS, "base_mechanism": "none"}, 1.0, "label_flips claims_protection PaidModel",
+        {**FLIPS, "base_mechanism": "none"}, 1.0, "label_flips PaidModel",
         "epsilon", "base_mechanism",
     ),
     "label-rr over sealed": case(
         {**FLIPS, "base_mechanism": "sealed"}, 1.0,
-        "label_flips shares_weights claims_protection PaidModel",
+        "label_flips shares_weights PaidModel",
     ),
     "sealed": case(
         {"mechanism": "sealed"}, 0.0, SEALED,
@@ -214,6 +213,16 @@ def test_it_says_what_others_ask_of_it(name, method):
     assert method.summary
     assert method.assumption
     assert method.receives().rstrip(".") == method.receives()
+
+
+UNPROTECTED = {"none": {"alice", "bob"}, "hybrid": {"alice", "bob"}, "mutual": set()}
+
+
+def test_it_says_whose_data_no_setting_protects(name, method):
+    assert method.unprotected == UNPROTECTED.get(name, {"alice"})
+    assert ("reconstruct Alice's columns" in method.exposes()) == ("alice" in method.unprotected)
+    if "bob" in method.unprotected:
+        assert math.isinf(price(method.event).label)
 
 
 # --- releases ------------------------------------------------------------------------------------

@@ -423,8 +423,7 @@ def serve(settings: str, extra: str = "", role: Role = "bob", **expected: Any) -
         if role == "alice":
             Path("alice.model.json").write_bytes(Path("bob.model.json").read_bytes())
         text = template(role, Trial("add"))
-        # The section is there, and the last.
-        return f'{text}source = "new.csv"\n{settings}\n'.encode()
+        return text.replace("[serve]", f'[serve]\nsource = "new.csv"\n{settings}', 1).encode()
 
     command = f"serve {role}.toml {extra}".strip()
     return Case(command, file=f"{role}.toml", content=make, **expected)

@@ -248,7 +248,7 @@ def change(attack: str, rehearsal: Rehearsal) -> str:
         return _more_noise(rehearsal.terms.agreement)
     if method.hidden_batch is not None:
         return _longer_response(attack, rehearsal, method.hidden_batch)
-    if method.claims_protection:
+    if "bob" not in method.unprotected:
         return _less()
     if attack == ModelOnlyControl.name:
         return advised(

@@ -112,13 +112,13 @@ def init(
         "same rows, then taciturn party FILE --dry-run.",
         markup=False,
     )
-    if not chosen.claims_protection:
+    if "bob" in chosen.unprotected:
         screen.print(
             f"Note: {mechanism} gives labels no protection; taciturn check FILE shows what Alice "
             "can learn, and Bob's side begins only with accept-leak in his [privacy].",
             markup=False,
         )
-    if not chosen.shares_scores:
+    if "alice" in chosen.unprotected:
         screen.print(
             f"Note: {mechanism} lets Bob reconstruct Alice's columns; her side begins only with "
             "accept-column-exposure in her [privacy].",
@@ -129,13 +129,13 @@ def init(
 def _require_several(chosen: type[Mechanism], parties: int, listener: str) -> None:
     from taciturn.privacy.registry import called, choice_of
 
-    if parties > 1 and not chosen.several_alices:
+    if parties > chosen.most_alices:
         raise ConfigError(
             f"{called(chosen.name)} is for one Alice",
             where="--parties",
             hint=Hint(
                 "leave {parties} out, or {0}",
-                choice_of(BINOMIAL, lambda other: other.several_alices),
+                choice_of(BINOMIAL, lambda other: other.most_alices >= parties),
             ),
         )
     if parties > 1 and listener == "alice":

@@ -40,13 +40,13 @@ from taciturn.protocol.codec import MAX_FRAME
 from taciturn.protocol.messages import OTHER, Role
 from taciturn.protocol.steps import ONLY, Program
 from taciturn.setting_syntax import Hint
-from taciturn.settings.schema import MOST
+from taciturn.settings.schema import MOST_PARTIES
 from taciturn.version import TRANSCRIPT_VERSION
 
 MAGIC = b"TACITURN-TRANSCRIPT\n"
 MAX_HEADER = 16 << 20
 _KEPT, _FURTHER, _END = 2, 3, 0xFF
-_LAST = _FURTHER + 2 * (MOST - 1) - 1
+_LAST = _FURTHER + 2 * (MOST_PARTIES - 1) - 1
 _RECORD = struct.Struct("<BI")
 _TAIL = struct.Struct("<Q32s")
 _SENDERS: tuple[Role, Role] = ("alice", "bob")

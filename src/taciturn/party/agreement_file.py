@@ -41,7 +41,7 @@ from pydantic import (
 
 from taciturn.errors import ConfigError, SignatureError
 from taciturn.files import canonical_json, file_kind, parse_toml
-from taciturn.settings.schema import MOST
+from taciturn.settings.schema import MOST_PARTIES
 
 FORMAT = 1
 TAG = "taciturn agreement"
@@ -51,7 +51,7 @@ LONGEST_PURPOSE = 2_000
 LONGEST_NAME = 253
 LONGEST_CHAIN = 5
 # Bob, and as many Alices as there may be; a second signature of one of them is refused by name.
-MOST_SIGNATURES = 2 * (MOST + 1)
+MOST_SIGNATURES = 2 * (MOST_PARTIES + 1)
 BOB = "bob"
 _WHOLE = "take a whole copy of the file, or propose it anew"
 
@@ -158,7 +158,7 @@ class _FileTable(_Table):
     purpose: _Text | None = None
     agreement: Annotated[dict[str, Any], Field(min_length=1)]
     study: dict[str, Any] | None = None
-    side: Annotated[dict[str, _SideTable], Field(min_length=2, max_length=MOST + 1)]
+    side: Annotated[dict[str, _SideTable], Field(min_length=2, max_length=MOST_PARTIES + 1)]
     signature: Annotated[tuple[Signature, ...], Field(max_length=MOST_SIGNATURES)] = ()
 
 

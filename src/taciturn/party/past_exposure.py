@@ -51,7 +51,7 @@ def past_exposure(config: PartyConfig) -> PastExposure | None:
 def _opens(mechanism: str) -> bool:
     """Whether a mechanism opens training scores; one that is not known here may have."""
     try:
-        return not mechanism_class(mechanism).shares_scores
+        return "alice" in mechanism_class(mechanism).unprotected
     except ConfigError:
         return True
 

@@ -9,7 +9,7 @@ what holds where a file does not say, is said where they are declared.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from textwrap import wrap
@@ -82,13 +82,13 @@ class _OwnLines:
     """Lines of one side's file that the other's lacks.
 
     ``sections`` has the keys of each section. ``accept`` is the line by which the side accepts a
-    mechanism that ``exposes`` it. ``credentials`` and ``privacy`` are those with several Alices.
+    mechanism that does not protect it. ``credentials`` and ``privacy`` are those with several
+    Alices.
     """
 
     who: str
     sections: Mapping[str, tuple[str, ...]]
     accept: str
-    exposes: Callable[[type[Mechanism]], bool]
     credentials: tuple[str, ...]
     privacy: tuple[str, ...]
 
@@ -100,7 +100,6 @@ _OWN: Mapping[Role, _OwnLines] = {
             "privacy": ("#scores_per_row", "#consent"),
         },
         "#accept_column_exposure",
-        lambda chosen: not chosen.shares_scores,
         _CREDENTIALS,
         # Several Alices may try it out in one folder: each has a count of her own.
         ("#scores_per_row", "consent"),
@@ -113,7 +112,6 @@ _OWN: Mapping[Role, _OwnLines] = {
             "privacy": _LIMITS,
         },
         "#accept_leak",
-        lambda chosen: not chosen.claims_protection,
         # His peers are in the agreement.
         _CREDENTIALS[1:],
         _LIMITS,
@@ -180,8 +178,9 @@ def template(name: str, trial: Trial) -> str:
     begin_with = chosen.required_settings()
     # Early stopping is sgd's, and a release.
     solver, stop = (_NEWTON, ()) if "newton" in chosen.solvers else (_SGD, ("#patience",))
-    warning = [f"{_CONTINUED}{trial.mechanism} gives labels NO protection"]
-    warning = [] if chosen.claims_protection else warning
+    warning = []
+    if "bob" in chosen.unprotected:
+        warning = [f"{_CONTINUED}{trial.mechanism} gives labels NO protection"]
     sizes = tuple(name for name in _SIZES if name.removeprefix("#") not in begin_with)
     agreement = [
         page.line("agreement", "mechanism", trial.mechanism),
@@ -206,7 +205,7 @@ def template(name: str, trial: Trial) -> str:
     if trial.parties:
         credentials, privacy = side.credentials, side.privacy
     # Where it cannot be otherwise, a side is shown what it has to accept.
-    if side.exposes(chosen):
+    if role in chosen.unprotected:
         privacy = (side.accept, *privacy)
     lines_by_section = {
         "data": page.lines("data", (*_TABLE, *labels, *_PREPARATION), **columns),

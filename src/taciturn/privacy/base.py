@@ -35,6 +35,7 @@ from taciturn.settings.schema import (
     DEFAULT_PASSES,
     DEFAULT_SEVERAL_PASSES,
     DEFAULT_TOLD_PASSES,
+    MOST_PARTIES,
     Protection,
     Settings,
     SolverName,
@@ -102,9 +103,10 @@ class Mechanism(ABC):
             another package extends ``Checked``, and declares each field with a ``Setting``.
         defaults: Values for those of them that need not be given.
         prices: Its events with their prices, where they are not among ours (``events``).
-        claims_protection: Whether its price is finite for some settings, at least.
+        unprotected: Sides whose data no setting protects: Bob's labels, where every price is
+            infinite; Alice's columns, where Bob receives scores of training rows.
         families: Families of labels that it can train.
-        several_alices: Whether there may be more Alices than one.
+        most_alices: Largest number of Alices.
         meaning: What a predicted probability is the probability of.
 
     Known once it is agreed on, and said by the class or by the object:
@@ -130,9 +132,9 @@ class Mechanism(ABC):
     settings: ClassVar[type[Checked] | None] = None
     defaults: ClassVar[Mapping[str, object]] = MappingProxyType({})
     prices: ClassVar[tuple[Priced[Any], ...]] = ()
-    claims_protection: ClassVar[bool] = True
+    unprotected: ClassVar[frozenset[str]] = frozenset({"alice"})
     families: ClassVar[tuple[str, ...]] = (BINOMIAL,)
-    several_alices: ClassVar[bool] = True
+    most_alices: ClassVar[int] = MOST_PARTIES
     meaning: ClassVar[str] = "of a label 1, for rows like the training rows"
 
     conversation: str
@@ -184,7 +186,7 @@ class Mechanism(ABC):
     @classmethod
     def exposes(cls) -> str:
         """What a training exposes to Alice, and of her columns to Bob."""
-        columns = "Bob sees no training score" if cls.shares_scores else COLUMNS_EXPOSED
+        columns = COLUMNS_EXPOSED if "alice" in cls.unprotected else "Bob sees no training score"
         return f"{cls.summary}; {columns}"
 
     @classmethod

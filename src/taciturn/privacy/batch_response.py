@@ -273,9 +273,9 @@ class Hybrid(ClassWeighted, GradientMechanism, SizedByColumns):
     summary = "the batch hides in a larger subset, and its gradient goes to Alice: no protection"
     takes = ("epsilon", "subset_size", "l_rr")
     defaults = MappingProxyType({"epsilon": 1.0})
-    claims_protection = False
+    unprotected = frozenset({"alice", "bob"})
     # Each would have a response of her own to the same batch, which is not priced.
-    several_alices = False
+    most_alices = 1
     conversation = "hidden-batch"
     lossless = True
     assumption = (

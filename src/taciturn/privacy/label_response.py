@@ -75,7 +75,7 @@ class FlippedLabels(GradientMechanism, PaidModel):
         self.solvers = over.solvers
         self.label_flips = self
         # What an unprotected one says of itself does not hold here: the flips protect.
-        beyond = f"; besides, {over.assumption}" if over.claims_protection else ""
+        beyond = "" if "bob" in over.unprotected else f"; besides, {over.assumption}"
         self.assumption = _RESTS_ON + beyond
 
     @classmethod

@@ -59,11 +59,12 @@ class Mutual(ClassWeighted):
     defaults = _DEFAULTS
     # Of the others the residue has no bound on its curvature, and no step is known to be safe.
     families = (BINOMIAL, "gaussian")
+    unprotected = frozenset()
     conversation = "mutual"
     lossless = True
     solvers = ("newton",)
     # Scores are shared between two parties.
-    several_alices = False
+    most_alices = 1
     shares_weights = True
     shares_scores = True
     # No score is computed for him to read, whatever weights he makes up.

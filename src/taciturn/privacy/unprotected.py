@@ -23,7 +23,7 @@ class Unprotected(ClassWeighted, GradientMechanism):
 
     name = "none"
     summary = "the gradient of every batch goes to Alice without noise: no protection"
-    claims_protection = False
+    unprotected = frozenset({"alice", "bob"})
     families = tuple(FAMILIES)
     lossless = True
     solvers = ("sgd", "newton")

@@ -329,13 +329,13 @@ def _solver(settings: Settings) -> Solver:
 
 
 def _require_several(settings: Settings, method: type[Mechanism]) -> None:
-    if not method.several_alices:
+    if method.most_alices == 1:
         raise ConfigError(
             f"{called(method.name)} supports one Alice only",
             setting="parties",
             hint=Hint(
                 "leave {parties} out, or {0}",
-                choice_of(settings.family, lambda other: other.several_alices),
+                choice_of(settings.family, lambda other: other.most_alices > 1),
             ),
         )
     if (

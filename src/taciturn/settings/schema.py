@@ -109,7 +109,7 @@ Solver = Sgd | Newton
 SOLVERS: Mapping[str, type[Sgd] | type[Newton]] = MappingProxyType({"sgd": Sgd, "newton": Newton})
 
 
-FEWEST, MOST = 2, 16
+FEWEST_PARTIES, MOST_PARTIES = 2, 16
 _LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _NAME = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 _FINGERPRINT = re.compile("[0-9a-f]{64}")
@@ -147,9 +147,10 @@ def _is_pair(entry: object) -> bool:
 
 
 def _check(entries: list[tuple[str, str]] | tuple[tuple[str, str], ...]) -> None:
-    if not FEWEST <= len(entries) <= MOST:
+    if not FEWEST_PARTIES <= len(entries) <= MOST_PARTIES:
         raise ValueError(
-            f"must name {FEWEST} to {MOST} parties, not {len(entries)}; with one Alice leave it out"
+            f"must name {FEWEST_PARTIES} to {MOST_PARTIES} parties, not {len(entries)}; with one "
+            "Alice leave it out"
         )
     for name, fingerprint in entries:
         if not is_party_name(name):
@@ -446,10 +447,10 @@ class Settings(TableSettings, Protection):
     ] = "all"
     parties: Annotated[
         int,
-        Field(ge=1, le=MOST),
+        Field(ge=1, le=MOST_PARTIES),
         _source(
-            f"Number of Alices, up to {MOST}; they share Alice's columns, and Bob learns only sums "
-            "of their scores.",
+            f"Number of Alices, up to {MOST_PARTIES}; they share Alice's columns, and Bob learns "
+            "only sums of their scores.",
             detail="Columns are assigned in order, as evenly as possible; `equal` counts Bob too. "
             "`hybrid`, `mutual` and `reveal-epsilon` support one Alice. A party's file names the "
             "Alices in `[agreement.parties]` instead",
