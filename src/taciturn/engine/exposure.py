@@ -75,16 +75,16 @@ class OpenedScores:
     @classmethod
     def from_terms(cls, terms: Terms, rows: int, held_out: int = 0) -> OpenedScores:
         """Counts of a training on this many rows."""
-        agreed, method = terms.agreement, terms.mechanism
+        agreed = terms.agreement
         looks = agreed.models + (agreed.rounds if agreed.evaluate == "epoch" else 0)
-        if method.shares_scores:
+        if terms.shares_scores:
             sums = len(opened_sums(terms, rows))
             if terms.summed is not None:
                 # A fold opens nothing; its setting's sum counts with the training on all rows.
                 judged = int(not terms.summed.fold)
                 return cls(0, 0, sums + judged, sums=sums + judged, study_sums=judged)
             return cls(0, looks, held_out * looks + sums, sums=sums)
-        if method.shares_weights:
+        if terms.shares_weights:
             in_all = rows * agreed.rounds + held_out * looks
             return cls(agreed.rounds, looks, in_all)
         # Training rows are scored once more at the end.
@@ -105,7 +105,7 @@ def counted_sums(trainings: Iterable[tuple[Terms, int]]) -> tuple[OpenedSums, ..
     """
     counts: Counter[tuple[str, int, int]] = Counter()
     for terms, rows in trainings:
-        if not terms.mechanism.shares_scores:
+        if not terms.shares_scores:
             continue
         passes = terms.agreement.rounds
         counts.update((kind, rows, passes) for kind in opened_sums(terms, rows))
@@ -135,7 +135,7 @@ def reconstruction(terms: Terms, opened: OpenedScores | None = None) -> str | No
     counts the scores of several trainings.
     """
     agreed = terms.agreement
-    if terms.mechanism.shares_scores:
+    if terms.shares_scores:
         return None if opened is None or not opened.per_row else _from_study(opened)
     whose, row, has = (
         ("Alice's columns", "a row of hers", "she has")
@@ -172,7 +172,7 @@ def column_exposure(
     opened = opened or OpenedScores.from_terms(terms, rows, held_out)
     few = few_columns_text(table)
     few = f". {few}" if few else ""
-    if terms.mechanism.shares_scores:
+    if terms.shares_scores:
         read = opened.per_row > 0
         return ColumnExposure(
             scores_per_row=opened.per_row,
@@ -201,7 +201,7 @@ class _Room:
         if not terms.mechanism.steers_weights:
             return cls(1, len(table.columns))
         values = table.values[:_LOOKED_AT]
-        if not terms.mechanism.shares_weights:
+        if not terms.shares_weights:
             few = [taken for column in values.T if (taken := _level_bits(column)) is not None]
             remaining = len(table.columns) - len(few)
             # The lowest digits of one column of any values lie over the next.

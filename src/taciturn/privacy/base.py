@@ -18,6 +18,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
@@ -89,6 +90,16 @@ class LabelFlips(Protocol):
         """Answers drawn from fresh entropy."""
 
 
+class Sharing(IntEnum):
+    """What the parties hold as random shares in a training; each level includes those before it."""
+
+    NOTHING = 0
+    WEIGHTS = 1
+    """Alice's weights: each party ends with a share of them, and neither with the weights."""
+    SCORES = 2
+    """Bob's weights and the scores as well: nobody sees a score in the training."""
+
+
 COLUMNS_EXPOSED = "Bob can reconstruct Alice's columns"
 
 
@@ -114,10 +125,7 @@ class Mechanism(ABC):
         event: What one release is.
         assumption: What the ledger's figures rest on.
         lossless: Whether the model is that of training on the joined table, up to rounding.
-        shares_weights: Whether each party ends with a share of Alice's weights, and neither
-            with the weights.
-        shares_scores: Whether Bob's weights are shared as well, and nobody sees a score in the
-            training.
+        sharing: What the parties hold as random shares.
         label_flips: How labels are flipped before the training; None where they are not.
         hidden_batch: The sizes of a batch that is hidden from Alice; None where she knows it.
         steers_weights: Whether a Bob who deviates can choose the weights that Alice's scores are
@@ -141,8 +149,7 @@ class Mechanism(ABC):
     event: PrivacyEvent
     assumption: str
     lossless: bool = False
-    shares_weights: bool = False
-    shares_scores: bool = False
+    sharing: Sharing = Sharing.NOTHING
     label_flips: LabelFlips | None = None
     hidden_batch: BatchDesign | None = None
     steers_weights: bool = True

@@ -104,12 +104,12 @@ def _to_both() -> Iterator[_Counted]:
 
 
 def _to_alice(terms: Terms) -> Iterator[_Counted]:
-    agreed, method = terms.agreement, terms.mechanism
-    if not method.shares_weights:
+    agreed = terms.agreement
+    if not terms.shares_weights:
         yield "label release", "alice", None
     if agreed.reveal_epsilon is not None:
         yield "noisy weights", "alice", 1
-    elif agreed.reveal or not method.shares_weights:
+    elif agreed.reveal or not terms.shares_weights:
         yield "weights of Alice", "alice", 1
     if agreed.share_metrics == "quality":
         yield "quality", "alice", 1 if agreed.metrics_epsilon is not None else 2
@@ -118,8 +118,7 @@ def _to_alice(terms: Terms) -> Iterator[_Counted]:
 
 
 def _to_bob(terms: Terms, rows: int, per_row: int, per_held_out_row: int) -> Iterator[_Counted]:
-    method = terms.mechanism
-    if method.shares_scores:
+    if terms.shares_scores:
         for kind in opened_sums(terms, rows):
             yield kind, "bob", 1
         if terms.summed is not None:
@@ -130,7 +129,7 @@ def _to_bob(terms: Terms, rows: int, per_row: int, per_held_out_row: int) -> Ite
         yield "training score", "bob", per_row
     if per_held_out_row and terms.summed is None:
         yield "held-out score", "bob", per_held_out_row
-    if not method.shares_scores or terms.agreement.reveal_bob:
+    if not terms.shares_scores or terms.agreement.reveal_bob:
         yield "weights of Bob", "bob", 1
 
 
