@@ -10,7 +10,7 @@ no known row. Columns of small integers are short vectors of that lattice and ne
 still. By batches the vectors differ from batch to batch; as many scores as she has columns
 determine her columns up to a rotation, at least.
 
-A Bob who deviates chooses the weights, where the mechanism lets him (``steers_weights``), and reads
+A Bob who deviates chooses the weights, where the mechanism lets him (``chosen_scores``), and reads
 columns from each score, as many as its bits hold. Once he has seen some values of a column he knows
 which it takes: two values need one bit, not a feature's.
 
@@ -198,10 +198,11 @@ class _Room:
 
     @classmethod
     def from_terms(cls, terms: Terms, rows: int, table: FeatureTable) -> _Room:
-        if not terms.mechanism.steers_weights:
+        form = terms.mechanism.chosen_scores
+        if form is None:
             return cls(1, len(table.columns))
         values = table.values[:_LOOKED_AT]
-        if not terms.shares_weights:
+        if form == "real":
             few = [taken for column in values.T if (taken := _level_bits(column)) is not None]
             remaining = len(table.columns) - len(few)
             # The lowest digits of one column of any values lie over the next.
@@ -315,7 +316,7 @@ def _warning(terms: Terms, opened: OpenedScores, columns: int, room: _Room) -> s
         plural = "s" if columns == 1 else ""
         text += f"; {counted(columns, 'score')} of each determine{plural} {whose} at least up to a "
         text += "rotation"
-    if not terms.mechanism.steers_weights:
+    if terms.mechanism.chosen_scores is None:
         return f"{text}, also where he deviates"
     if terms.whole_table and agreed.rounds >= needed:
         reach = f"all {columns} after {counted(needed, 'score')}, by pass {needed}"
