@@ -228,6 +228,11 @@ def test_it_says_what_the_parties_hold_as_shares(name, method):
     assert (method.sharing is Sharing.SCORES) == ("alice" not in method.unprotected)
 
 
+def test_a_bob_who_deviates_chooses_weights_unless_scores_are_shared_or_residues_sent(name, method):
+    forms = {"revealed": "real", "hidden-batch": "real", "sealed": "integer"}
+    assert method.chosen_scores == forms.get(method.conversation)
+
+
 UNPROTECTED = {"none": {"alice", "bob"}, "hybrid": {"alice", "bob"}, "mutual": set()}
 
 

@@ -10,7 +10,7 @@ no known row. Columns of small integers are short vectors of that lattice and ne
 still. By batches the vectors differ from batch to batch; as many scores as she has columns
 determine her columns up to a rotation, at least.
 
-A Bob who deviates chooses the weights, where the mechanism lets him (``steers_weights``), and reads
+A Bob who deviates chooses the weights, where the mechanism lets him (``chosen_scores``), and reads
 columns from each score, as many as its bits hold. Once he has seen some values of a column he knows
 which it takes: two values need one bit, not a feature's.
 
@@ -43,6 +43,7 @@ from taciturn.engine.few_columns import few_columns_text
 from taciturn.errors import counted
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.openings import (
+    DEVIATING_STUDY_TEXT,
     SCORE_NOISE_TEXT,
     distance_text,
     opened_sums,
@@ -197,10 +198,11 @@ class _Room:
 
     @classmethod
     def from_terms(cls, terms: Terms, rows: int, table: FeatureTable) -> _Room:
-        if not terms.mechanism.steers_weights:
+        form = terms.mechanism.chosen_scores
+        if form is None:
             return cls(1, len(table.columns))
         values = table.values[:_LOOKED_AT]
-        if not terms.shares_weights:
+        if form == "real":
             few = [taken for column in values.T if (taken := _level_bits(column)) is not None]
             remaining = len(table.columns) - len(few)
             # The lowest digits of one column of any values lie over the next.
@@ -283,10 +285,7 @@ def _unseen(terms: Terms, rows: int, opened: OpenedScores) -> str:
     if terms.summed is not None:
         ends = opened.sums - opened.study_sums
         beside = f"; and {counted(ends, 'sum')} at the end of trainings on all rows" if ends else ""
-        return (
-            f"{study_sums_of(terms, opened)}{beside}. If he deviates, a number carries at most "
-            "20 bits, about rows of his choice"
-        )
+        return f"{study_sums_of(terms, opened)}{beside}. {DEVIATING_STUDY_TEXT}"
     text = f"Bob receives no score of a training row. {sums_text(terms, rows)}"
     if opened.sums:
         text += (
@@ -317,7 +316,7 @@ def _warning(terms: Terms, opened: OpenedScores, columns: int, room: _Room) -> s
         plural = "s" if columns == 1 else ""
         text += f"; {counted(columns, 'score')} of each determine{plural} {whose} at least up to a "
         text += "rotation"
-    if not terms.mechanism.steers_weights:
+    if terms.mechanism.chosen_scores is None:
         return f"{text}, also where he deviates"
     if terms.whole_table and agreed.rounds >= needed:
         reach = f"all {columns} after {counted(needed, 'score')}, by pass {needed}"

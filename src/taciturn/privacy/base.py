@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from taciturn.arrays import FloatArray, IntArray, LabelArray
 from taciturn.errors import ConfigError
@@ -100,6 +100,14 @@ class Sharing(IntEnum):
     """Bob's weights and the scores as well: nobody sees a score in the training."""
 
 
+ScoreForm: TypeAlias = Literal["real", "integer"]
+"""A score in clear is a real of 53 bits; one from shared weights is an integer modulo ``2^k``."""
+
+_SCORE_FORMS: Mapping[Sharing, ScoreForm | None] = MappingProxyType(
+    # Where scores are shared, none is computed for him to read, whatever weights he makes up.
+    {Sharing.NOTHING: "real", Sharing.WEIGHTS: "integer", Sharing.SCORES: None}
+)
+
 COLUMNS_EXPOSED = "Bob can reconstruct Alice's columns"
 
 
@@ -128,8 +136,8 @@ class Mechanism(ABC):
         sharing: What the parties hold as random shares.
         label_flips: How labels are flipped before the training; None where they are not.
         hidden_batch: The sizes of a batch that is hidden from Alice; None where she knows it.
-        steers_weights: Whether a Bob who deviates can choose the weights that Alice's scores are
-            computed with, and so read single columns of hers.
+        chosen_scores: Form of the scores that a deviating Bob receives for weights of his choice,
+            by which he reads single columns of Alice's; None where he cannot choose weights.
         solvers: What can train with it: sgd by batches, newton over all rows at once. For newton
             it says the rows' likelihood, and nothing of it rests on batches.
     """
@@ -152,7 +160,6 @@ class Mechanism(ABC):
     sharing: Sharing = Sharing.NOTHING
     label_flips: LabelFlips | None = None
     hidden_batch: BatchDesign | None = None
-    steers_weights: bool = True
     solvers: tuple[SolverName, ...] = ("sgd",)
 
     @classmethod
@@ -189,6 +196,11 @@ class Mechanism(ABC):
         mechanism takes, with its own defaults. ``columns`` are Alice's.
         """
         return {}
+
+    @property
+    def chosen_scores(self) -> ScoreForm | None:
+        """Form of scores for weights that a deviating Bob chooses; None where he cannot."""
+        return _SCORE_FORMS[self.sharing]
 
     @classmethod
     def exposes(cls) -> str:
@@ -312,13 +324,16 @@ class ResidueMechanism(PaidModel, Generic[D]):
     """
 
     conversation = "residues"
-    # He chooses residues; the weights that come of them also depend on columns he does not know.
-    steers_weights = False
     assumption = "each release alone is protected, and releases add up: basic composition"
     meaning = (
         "of a label 1, for rows like the training rows; the training's residues were noisy, so "
         "check its calibration on held-out rows before you rely on it"
     )
+
+    @property
+    def chosen_scores(self) -> None:
+        """None: Bob chooses residues, and the weights also depend on columns he does not know."""
+        return None
 
     @abstractmethod
     def draw(self, count: int, entropy: Entropy) -> D:

@@ -66,8 +66,6 @@ class Mutual(ClassWeighted):
     # Scores are shared between two parties.
     most_alices = 1
     sharing = Sharing.SCORES
-    # No score is computed for him to read, whatever weights he makes up.
-    steers_weights = False
 
     def __init__(
         self, *, reveal: bool = False, class_weight: tuple[float, float] | None = None

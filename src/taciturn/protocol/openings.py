@@ -12,6 +12,7 @@ from taciturn.privacy.openings import (
     OPENING_ROWS,
     OPENINGS,
     SCORE_NOISE,
+    STUDY_SUM_BITS,
     Kind,
     Noise,
     Opening,
@@ -27,6 +28,12 @@ from taciturn.protocol.terms import Terms
 
 SCORE_NOISE_TEXT = f"practically exact (noise of up to {SCORE_NOISE.half_width:.5f})"
 """Precision of the scores that Bob receives after training."""
+DEVIATING_STUDY_TEXT = (
+    f"If he deviates, a setting's sum carries at most {STUDY_SUM_BITS} bits, and those at the end "
+    "of a training 60 together, about rows of his choice: a sum can be one row's score at a fold's "
+    "model"
+)
+"""What the sums of a study tell a Bob who deviates."""
 
 
 def opened_sums(terms: Terms, rows: int) -> tuple[SumKind, ...]:
@@ -172,5 +179,5 @@ def study_sums_text(rows: int, settings: int) -> str:
         f"{counted(settings, 'sum')} over {rows:,} rows of a loss of at most {LOSS_CAP:g}, with "
         f"Laplace noise of {noise.width:g} rows each, which tell a Bob who knows all other rows "
         f"about {honest:.1g} bits of a row together, or {chosen:.1g} where he chose a column and "
-        "the settings against it"
+        "the settings against it, if no score wraps"
     )
