@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from taciturn.extras import EXTRAS, MODULES
+from taciturn.__main__ import dispatch
+from taciturn.errors import ConfigError
+from taciturn.extras import EXTRAS, MODULES, require_packages
 from taciturn.model.share import ModelShare
 from tests.party.sides import MECHANISMS
 from tests.party.test_loads import furnish
@@ -59,6 +61,24 @@ def test_the_extras_are_those_of_the_project():
         declared = dict(re.findall(r"^([\w-]+)(?:\[\w+\])?>=([\d.]+)$", "\n".join(lines), re.M))
         assert len(declared) == len(lines)
         assert declared == dict(packages)
+
+
+def test_a_package_of_an_extra_is_missed_before_the_work(monkeypatch):
+    require_packages("scipy", "jinja2")
+    monkeypatch.setattr("taciturn.extras.is_installed", lambda package: package != "scipy")
+    with pytest.raises(ConfigError) as raised:
+        require_packages("jinja2", "scipy")
+    assert "scipy" in raised.value.message
+    assert "'.[audit]'" in (raised.value.hint or "")
+
+
+def test_a_model_report_without_its_packages_is_refused_before_the_training(monkeypatch, tmp_path):
+    table, page = str(ROOT / "examples" / "loans.csv"), str(tmp_path / "model.html")
+    monkeypatch.setattr("taciturn.extras.is_installed", lambda package: package != "scipy")
+    monkeypatch.setattr("taciturn.api.train", lambda **settings: pytest.fail("it trained"))
+    with pytest.raises(ConfigError) as raised:
+        dispatch(["train", "--data", table, "--model-report", page])
+    assert "scipy" in raised.value.message
 
 
 @pytest.mark.slow  # some seconds

@@ -113,6 +113,34 @@ def test_what_is_no_declaration_is_refused(declared, declaration):
         JobRegistry([declared(declaration)])
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"name": 7},
+        {"purposes": ["a job of mine"]},
+        {"messages": ("some.module:Message",)},
+        {"section": "mine"},
+        {"namespaces": MINE.namespaces[0]},
+        {"commands": MINE.commands[0]},
+        {"commands": ("some.module:command",)},
+        {"results": None},
+    ],
+)
+def test_a_field_of_another_type_is_named_with_its_package(declared, change):
+    names = ("taciturn-elsewhere 1.0", next(iter(change)))
+    with refused(ExtensionError, names=names):
+        JobRegistry([declared(replace(MINE, **change))])
+
+
+@pytest.mark.parametrize("ours_first", [True, False])
+def test_of_two_that_collide_the_one_from_outside_is_to_be_mended(declared, ours_first):
+    ours = declared(replace(OTHERS, purposes={9: "ours"}), "taciturn")
+    outside = declared(replace(MINE, purposes={9: "mine"}))
+    with pytest.raises(ExtensionError) as raised:
+        JobRegistry((ours, outside) if ours_first else (outside, ours))
+    assert raised.value.where == outside.entry.value
+
+
 def test_a_message_of_another_code_than_declared_is_refused(declared):
     jobs = JobRegistry(
         [declared(replace(MINE, messages={200: "taciturn.protocol.messages:Hello"}))]

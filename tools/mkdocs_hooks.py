@@ -1,7 +1,8 @@
 """Hooks of mkdocs: what stands outside ``docs/`` and belongs to the site, and the generated parts.
 
 Links in the documents are those of the repository, so that they also work there. For the site, the
-files of ``OUTSIDE`` are put under ``project/``, and links that leave ``docs/`` are rewritten.
+pages of a distribution (``ops/docs``) are put under its name, the files of ``OUTSIDE`` under
+``project/``, and links that leave ``docs/`` are rewritten.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ OUTSIDE = (
     "examples/story.ipynb",
     "docs/references.bib",
 )
+DISTRIBUTIONS = ("audit", "ops", "paper", "risk")
 COMMANDS = "<!-- commands -->"
 ERRORS = "<!-- errors -->"
 FORMER = "<!-- former names -->"
@@ -58,10 +60,21 @@ _FENCED = re.compile(r"(```.*?```)", flags=re.DOTALL)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Adds the files of ``OUTSIDE``."""
-    for path in OUTSIDE:
+    """Adds the files of ``OUTSIDE`` and the pages of the distributions."""
+    for path in (*OUTSIDE, *distribution_files()):
         files.append(File.generated(config, site_path(path), abs_src_path=str(ROOT / path)))
     return files
+
+
+def distribution_files() -> Iterator[str]:
+    """The pages of the distributions and what they show, by their paths in the repository.
+
+    A page that a program wrote as HTML has a twin in Markdown, which the site takes.
+    """
+    for name in DISTRIBUTIONS:
+        for path in sorted((ROOT / name / "docs").rglob("*")):
+            if path.is_file() and path.suffix != ".html":
+                yield path.relative_to(ROOT).as_posix()
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
@@ -87,16 +100,29 @@ def with_terminals(markdown: str) -> str:
 def site_path(path: str) -> str:
     """Where a file of the repository is in the site.
 
-    >>> site_path("docs/audit.md"), site_path("SECURITY.md")
-    ('audit.md', 'project/SECURITY.md')
+    >>> site_path("docs/sealed.md"), site_path("ops/docs/serve.md"), site_path("SECURITY.md")
+    ('sealed.md', 'ops/serve.md', 'project/SECURITY.md')
     """
-    inside = path.startswith("docs/") and path not in OUTSIDE
-    return path.removeprefix("docs/") if inside else f"project/{path}"
+    if path in OUTSIDE:
+        return f"project/{path}"
+    top, _, below = path.partition("/")
+    if top == "docs":
+        return below
+    if top in DISTRIBUTIONS and below.startswith("docs/"):
+        return f"{top}/{below.removeprefix('docs/')}"
+    return f"project/{path}"
 
 
 def repository_path(uri: str) -> str:
-    """The reverse of ``site_path``."""
-    return uri.removeprefix("project/") if uri.startswith("project/") else f"docs/{uri}"
+    """The reverse of ``site_path``.
+
+    >>> repository_path("sealed.md"), repository_path("ops/serve.md")
+    ('docs/sealed.md', 'ops/docs/serve.md')
+    """
+    top, _, below = uri.partition("/")
+    if top == "project":
+        return below
+    return f"{top}/docs/{below}" if top in DISTRIBUTIONS else f"docs/{uri}"
 
 
 def relinked(markdown: str, uri: str) -> str:

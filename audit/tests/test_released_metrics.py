@@ -16,7 +16,7 @@ from taciturn_ops.serve.messages import RowsAsked, RowsDue
 
 # Every field of every message that Bob may send in a training, or for weights of evidence. A new
 # one has to be judged: if it holds a metric of labels, an attack on it belongs into the audit
-# (docs/audit.md).
+# (audit/docs/audit.md).
 BOBS = {
     "Hello": ("version", "role", "terms", "rows", "ids_digest", "magnitude_bits", "columns"),
     "KeyOffer": ("public_key",),

@@ -26,9 +26,11 @@ from tests.party.sides import (
     weights,
     write_tables,
 )
-from tests.party.test_party import BATCHES, MONITOR, stopped_midway
+from tests.party.test_party import BATCHES, stopped_midway
 from tests.party.wires import Wire
 from tests.waiting import HANG
+
+MONITOR = (Path(__file__).resolve().parents[1] / "docs" / "monitor.md").read_text("utf-8")
 
 
 @pytest.fixture
@@ -120,7 +122,7 @@ def test_the_page_names_every_figure_and_every_event(folder):
                 assert f"`{key}`" in MONITOR, key
     package = Path(__file__).resolve().parents[2] / "src" / "taciturn"
     files = [package / "party" / name for name in ("session.py", "log.py", "model_file.py")]
-    # The events of a service are in docs/how-to/score.md.
+    # The events of a service are in ops/docs/serve.md.
     jobs = [path for path in package.glob("jobs/**/*.py") if "serve" not in path.parts]
     source = "".join(path.read_text("utf-8") for path in (*files, *jobs))
     events = re.findall(r"\b_?log\(\s*\"(.+?)\"", source)

@@ -29,7 +29,7 @@ from tests.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 ALERTS = ROOT / "examples" / "two-machines" / "alerts.yml"
-PAGE = (ROOT / "docs" / "how-to" / "monitor.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "ops" / "docs" / "monitor.md").read_text(encoding="utf-8")
 FIGURES = replace(
     samples.FIGURES,
     iterations_total=12,

@@ -285,10 +285,10 @@ def test_the_page_is_one_file_and_escapes_its_words(record):
 
 @pytest.mark.slow  # draws the page anew: five seconds
 def test_the_page_of_the_documents_is_that_of_its_data():
-    docs = Path(__file__).resolve().parents[2] / "docs"
+    docs = Path(__file__).resolve().parents[1] / "docs"
     parts = {path.stem: json.loads(path.read_text()) for path in docs.glob("reproduction/*.json")}
     whole = {**parts, "statements": parts["statements"]["statements"]}
-    page = reproduction_page(whole, "taciturn reproduce all --report docs")
+    page = reproduction_page(whole, "taciturn reproduce all --report paper/docs")
     assert render_markdown(page, "reproduction") == (docs / "reproduction.md").read_text("utf-8")
 
 

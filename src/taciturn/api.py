@@ -84,7 +84,7 @@ class TrainResult:
             ConfigError: One of them is not fit for use.
         """
         # The distribution that has the report registers the function; the core imports none.
-        return function("simulated_report", RISK)(
+        return function("simulated_report", RISK, wanted="the model report")(
             self.outcomes[0], costs=costs, bands=bands, points=points
         )
 

@@ -115,7 +115,7 @@ class SimulatedModel(BaseEstimator):  # type: ignore[misc]
 
     def _audited(self, raw: RawData, settings: Settings, canary: bool) -> dict[str, Any]:
         """Record of an audit of the fitted training; DataError where it is another one."""
-        audit_rows = extensions.function("audit_rows")
+        audit_rows = extensions.function("audit_rows", wanted="the audit of an estimator")
         audited = audit_rows(raw, settings, canary=canary)
         first, again = float(self.record_["train"]["loss"]), audited.first.train.loss
         if not math.isclose(first, again, rel_tol=_SAME_RUN):

@@ -121,10 +121,13 @@ def extension(group: str, name: str, ours: Collection[str]) -> Extension | None:
     return first
 
 
-def function(name: str, distribution: str = AUDIT) -> Callable[..., Any]:
-    """A function of another distribution; a ConfigError names the one to install."""
+def function(name: str, distribution: str = AUDIT, *, wanted: str = "") -> Callable[..., Any]:
+    """A function of another distribution; a ConfigError names the one to install.
+
+    ``wanted`` is what the user asked for, where that is not the function by its name.
+    """
     for added in installed(FUNCTIONS):
         if added.name == name:
             loaded: Any = added.load()
             return loaded  # type: ignore[no-any-return]  # whatever the package calls a function
-    raise not_installed(name, distribution)
+    raise not_installed(wanted or name, distribution)

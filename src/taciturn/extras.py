@@ -88,6 +88,18 @@ def is_installed(package: str) -> bool:
         return False
 
 
+def require_packages(*packages: str) -> None:
+    """Raise ConfigError for the first package of an extra that is not installed.
+
+    >>> require_packages()
+    """
+    for package in packages:
+        if not is_installed(package):
+            module = MODULES.get(package, package)
+            if absent := missing_package(ModuleNotFoundError(name=module)):
+                raise absent
+
+
 def missing_package(problem: ModuleNotFoundError) -> ConfigError | None:
     """Error that names the extra of an absent module; None where it belongs to no extra.
 

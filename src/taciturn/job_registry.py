@@ -210,9 +210,23 @@ def _declared(added: Extension) -> InstalledJob:
     declaration = added.load()
     if not isinstance(declaration, JobDeclaration):
         added.refuse("is no JobDeclaration")
-    if not JOB_NAME.fullmatch(declaration.name):
+    if not (isinstance(declaration.name, str) and JOB_NAME.fullmatch(declaration.name)):
         added.refuse(f"has the name {declaration.name!r}: lower-case letters, digits and hyphens")
+    _require_shape(declaration, added)
     return InstalledJob(declaration, added)
+
+
+def _require_shape(declaration: JobDeclaration, added: Extension) -> None:
+    """Refuse fields of another type than declared, such as a tuple without its comma."""
+    for name in ("purposes", "messages", "results"):
+        if not isinstance(getattr(declaration, name), Mapping):
+            added.refuse(f"declares {name} that are no mapping")
+    for name, kind in {"namespaces": Namespace, "commands": JobCommand}.items():
+        several = getattr(declaration, name)
+        if not (isinstance(several, tuple) and all(isinstance(one, kind) for one in several)):
+            added.refuse(f"declares {name} that are no tuple of {kind.__name__}")
+    if not isinstance(declaration.section, Section | None):
+        added.refuse("declares a section that is no Section")
 
 
 def _require_range(job: InstalledJob, number: int, kind: str) -> None:
@@ -224,6 +238,9 @@ def _require_range(job: InstalledJob, number: int, kind: str) -> None:
 
 
 def _refuse_both(job: InstalledJob, other: InstalledJob, shared: str) -> None:
+    # A package from outside is the one to mend or remove, whichever of the two was read first.
+    if job.numbers == OWN_NUMBERS and other.numbers == OUTSIDE_NUMBERS:
+        job, other = other, job
     job.extension.refuse(f"and the job {other.name} of {other.distribution} both have the {shared}")
 
 

@@ -399,9 +399,7 @@ def test_a_lost_or_wrong_state_key_is_named(folder, key):
 
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "how-to"
-MONITOR, TWO_MACHINES = (
-    (PAGES / name).read_text("utf-8") for name in ("monitor.md", "two-machines.md")
-)
+TWO_MACHINES = (PAGES / "two-machines.md").read_text("utf-8")
 
 
 def test_the_page_has_the_versions_of_today():

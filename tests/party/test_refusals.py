@@ -19,6 +19,7 @@ from taciturn.errors import (
     BudgetExceeded,
     ColumnError,
     ConfigError,
+    DataError,
     FileError,
     LabelValueError,
     OutputError,
@@ -338,6 +339,18 @@ def test_stops_for_labels_are_counted_and_the_third_needs_bobs_command(folder):
     run_both(folder).records  # noqa: B018 - raises where a side failed
     (account,) = stops.accounts()
     assert (account.partner, account.stops, account.in_all) == ("alice", 0, MOST_STOPS)
+
+
+def test_a_missing_label_is_a_stop_for_labels_too(folder):
+    both_agreed(folder)
+    table = pl.read_csv(folder / "bob.csv")
+    first = pl.int_range(len(table)) == 0
+    table.with_columns(sick=pl.when(first).then(None).otherwise(pl.col("sick"))).write_csv(
+        folder / "bob.csv"
+    )
+    end, _ = ended(folder, "bob")
+    assert isinstance(end, DataError)
+    assert LabelStops.from_config(bobs(folder)).count() == 1
 
 
 def test_only_bob_can_begin_anyway(folder):

@@ -194,6 +194,10 @@ def test_two_studies_of_which_one_opens_scores_are_told_apart(tmp_path):
         (f'rank-by = "auc"\n{GRID}', {}, ("AUC", "open-scores")),
         ("folds = 2\nl2 = [0.01, 0.015, 0.1]\n", {}, ("0.01", "0.015")),
         ("folds = 2\nl2 = [0.1, 0.06]\n", {}, ("0.06", "0.1")),
+        # Of nearly one model too: their sums would average the noise.
+        ("folds = 2\npasses = [28, 29, 30]\n", {}, ("28", "29", "passes")),
+        ("folds = 2\nscore-range = [64, 65]\n", {}, ("64", "65", "score-range")),
+        ("folds = 2\nsigmoid-error = [0.001, 0.0011]\n", {}, ("0.0011", "sigmoid-error")),
         (OPEN, {"mechanism": "sealed"}, "open-scores"),
     ],
 )
@@ -204,9 +208,10 @@ def test_what_a_mutual_study_cannot_judge_is_refused_by_name(tmp_path, study, ch
     assert "bob.toml" in raised.value.where
 
 
-def test_penalties_a_factor_of_two_apart_are_accepted(tmp_path):
-    write_study(tmp_path, "folds = 2\nl2 = [1e-4, 2e-4, 4e-4, 0.1]\n", agreement=MUTUAL)
-    assert len(study_of(tmp_path, "bob").plan.study.points) == 4
+def test_values_a_factor_of_two_apart_are_accepted(tmp_path):
+    grid = "folds = 2\nl2 = [1e-4, 2e-4, 4e-4, 0.1]\npasses = [2, 4]\n"
+    write_study(tmp_path, grid, agreement=MUTUAL)
+    assert len(study_of(tmp_path, "bob").plan.study.points) == 8
 
 
 def test_a_fold_s_model_is_revealed_to_nobody(tmp_path):

@@ -19,6 +19,7 @@ from taciturn.privacy.base import (
     EncryptedMechanism,
     PaidModel,
     Released,
+    Sharing,
     SignPreserving,
     SizedByColumns,
 )
@@ -64,7 +65,6 @@ def case(settings: dict[str, Any], label: float, facts: str, *needs: str, **refu
 
 FACTS = (
     "lossless",
-    "shares_weights",
     "label_flips",
     "hidden_batch",
 )
@@ -72,7 +72,7 @@ INTERFACES = (PaidModel, SignPreserving, SizedByColumns)
 NOISY = {"epsilon": 1.0, "noise": "discrete", "bob_update": "released"}
 MULT = {"mechanism": "mult", **NOISY, "b1": 0.125, "b2": 8.0}
 FLIPS = {"mechanism": "label-rr", "epsilon": 1.0}
-SEALED = "lossless shares_weights"
+SEALED = "lossless"
 # b1 and b2 are on the grid: the prices of one known answer each.
 CASES = {
     "none": case({"mechanism": "none"}, math.inf, "lossless"),
@@ -103,7 +103,7 @@ CASES = {
     ),
     "label-rr over sealed": case(
         {**FLIPS, "base_mechanism": "sealed"}, 1.0,
-        "label_flips shares_weights PaidModel",
+        "label_flips PaidModel",
     ),
     "sealed": case(
         {"mechanism": "sealed"}, 0.0, SEALED,
@@ -205,7 +205,7 @@ def test_it_says_what_others_ask_of_it(name, method):
     facts = {fact for fact in FACTS if getattr(method, fact, None)}
     facts |= {kind.__name__ for kind in INTERFACES if isinstance(method, kind)}
     assert facts == CASES[name].facts
-    conversation = f"{method.conversation}-table" if method.shares_weights else method.conversation
+    conversation = f"{method.conversation}-table" if method.sharing else method.conversation
     assert conversation in ALICE
     assert conversation in BOB
     assert isinstance(method, EncryptedMechanism) == (method.conversation != "residues")
@@ -213,6 +213,24 @@ def test_it_says_what_others_ask_of_it(name, method):
     assert method.summary
     assert method.assumption
     assert method.receives().rstrip(".") == method.receives()
+
+
+SHARING = {
+    "sealed": Sharing.WEIGHTS,
+    "sealed revealed": Sharing.WEIGHTS,
+    "label-rr over sealed": Sharing.WEIGHTS,
+    "mutual": Sharing.SCORES,
+}
+
+
+def test_it_says_what_the_parties_hold_as_shares(name, method):
+    assert method.sharing is SHARING.get(name, Sharing.NOTHING)
+    assert (method.sharing is Sharing.SCORES) == ("alice" not in method.unprotected)
+
+
+def test_a_bob_who_deviates_chooses_weights_unless_scores_are_shared_or_residues_sent(name, method):
+    forms = {"revealed": "real", "hidden-batch": "real", "sealed": "integer"}
+    assert method.chosen_scores == forms.get(method.conversation)
 
 
 UNPROTECTED = {"none": {"alice", "bob"}, "hybrid": {"alice", "bob"}, "mutual": set()}

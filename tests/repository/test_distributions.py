@@ -16,8 +16,11 @@ import pytest
 from typer.main import get_command
 
 from taciturn import extensions, extras
+from taciturn.__main__ import dispatch
 from taciturn.cli import app
 from taciturn.errors import ConfigError
+from taciturn.job_registry import registry
+from taciturn.jobs.train.job import DryRunJob
 from taciturn.party.config import PartyConfig
 from taciturn.party.observers import party_observers, remarks_after
 from tests.party.sides import write_config
@@ -51,6 +54,8 @@ def test_every_command_that_is_not_the_cores_is_where_the_overview_says():
 @pytest.fixture
 def core_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """As where no other distribution is installed; the apps are built anew."""
+    # The core's own jobs stay: their registry is built once.
+    registry()
     monkeypatch.setattr(extensions, "installed", lambda group: ())
     monkeypatch.setattr("taciturn.party.observers.installed", lambda group: ())
 
@@ -88,6 +93,18 @@ def test_a_live_page_and_a_metrics_file_name_the_distribution(tmp_path, monkeypa
     with pytest.raises(ConfigError) as raised:
         party_observers(named)
     assert extras.OPS in raised.value.message
+    with pytest.raises(ConfigError) as raised:
+        DryRunJob().check_files(named)
+    assert extras.OPS in raised.value.message
+
+
+@pytest.mark.usefixtures("core_alone")
+def test_an_absent_model_report_is_named_by_its_option(tmp_path):
+    table, page = str(ROOT / "examples" / "loans.csv"), str(tmp_path / "model.html")
+    with pytest.raises(ConfigError) as raised:
+        dispatch(["train", "--data", table, "--model-report", page])
+    assert "--model-report" in raised.value.message
+    assert extras.RISK in raised.value.message
 
 
 @pytest.mark.usefixtures("core_alone")

@@ -19,8 +19,13 @@ from taciturn.privacy.registry import MECHANISMS
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.md")])
 OTHERS = ("audit", "ops", "paper", "risk")
+DOCUMENTS = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *(path for top in ("docs", "examples", *OTHERS) for path in ROOT.glob(f"{top}/**/*.md")),
+    ]
+)
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -92,14 +97,14 @@ def test_the_commands_of_a_tutorial_run(page, checkout, capsys):
 
 
 def test_the_commands_of_the_page_on_runs_run_and_python_reads_what_they_left(checkout, capsys):
-    text = (ROOT / "docs/how-to/monitor.md").read_text(encoding="utf-8")
+    text = (ROOT / "risk/docs/runs.md").read_text(encoding="utf-8")
     lines = commands(text)
     assert len(lines) >= 3
     for line in lines:
         assert run(shlex.split(line)[1:]) == 0, f"{line}: {capsys.readouterr().err}"
         assert capsys.readouterr().out, line
     (code,), (said,) = blocks(text, "python"), blocks(text, "text")
-    exec(compile(code, "docs/how-to/monitor.md", "exec"), {})  # noqa: S102 - the page's own example
+    exec(compile(code, "risk/docs/runs.md", "exec"), {})  # noqa: S102 - the page's own example
     assert capsys.readouterr().out == said
 
 

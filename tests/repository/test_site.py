@@ -17,10 +17,20 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *ROOT.glob("examples/**/*.md")])
+DISTRIBUTIONS = ("audit", "ops", "paper", "risk")
+DOCUMENTS = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *(
+            path
+            for top in ("docs", "examples", *DISTRIBUTIONS)
+            for path in ROOT.glob(f"{top}/**/*.md")
+        ),
+    ]
+)
 WIDTH = 120
 # Written by `taciturn reproduce`, a paragraph a line.
-GENERATED = DOCS / "reproduction.md"
+GENERATED = ROOT / "paper" / "docs" / "reproduction.md"
 
 
 class Parsed(HTMLParser):
@@ -127,7 +137,13 @@ def pages(entry: object) -> Iterator[str]:
 def test_every_page_is_in_the_navigation_once():
     named = list(pages(yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]))
     own = {page for page in named if not page.startswith("project/")}
-    assert own == {str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")}
+    pages_of = {name: ROOT / name / "docs" for name in DISTRIBUTIONS}
+    assert all([*folder.rglob("*.md")] for folder in pages_of.values())
+    assert own == {str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")} | {
+        f"{name}/{path.relative_to(folder)}"
+        for name, folder in pages_of.items()
+        for path in folder.rglob("*.md")
+    }
     assert len(named) == len(set(named))
 
 

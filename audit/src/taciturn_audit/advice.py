@@ -36,7 +36,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from taciturn.errors import ConfigError, advised
-from taciturn.privacy.base import ResidueMechanism
+from taciturn.privacy.base import ResidueMechanism, Sharing
 from taciturn.privacy.batch_response import BatchDesign
 from taciturn.privacy.registry import mechanism, mechanism_class
 from taciturn.protocol.observations import Signal
@@ -102,11 +102,11 @@ def prediction_notes(agreed: Agreement, columns: int) -> PredictionNotes:
 
 
 def _shared(agreed: Agreement) -> bool:
-    return mechanism(agreed).shares_weights
+    return mechanism(agreed).sharing > Sharing.NOTHING
 
 
 def _bobs(agreed: Agreement) -> str:
-    if mechanism(agreed).shares_scores:
+    if mechanism(agreed).sharing is Sharing.SCORES:
         return (
             f"one number per row and model: the whole score, {SCORE_NOISE_TEXT}. A second request "
             "of the same rows with other columns of his gives him his weights, and so Alice's part "
@@ -132,7 +132,7 @@ def _alices(agreed: Agreement) -> str:
 def _repeated(agreed: Agreement, columns: int) -> str:
     known = (
         "many of them together disclose her columns"
-        if mechanism(agreed).shares_scores and not agreed.reveal_bob
+        if mechanism(agreed).sharing is Sharing.SCORES and not agreed.reveal_bob
         else "where he knows the weights of one model, he has her one column"
         if columns == 1
         else f"{columns} models whose weights he knows give him all {columns} columns of a row, "

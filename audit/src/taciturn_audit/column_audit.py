@@ -121,7 +121,7 @@ def bob_view(outcome: Outcome, entropy: RunEntropy, *, predict: bool = False) ->
     ).with_scores()
     if view.predictions is not None or not (view.signals or predict):
         return view
-    if outcome.terms.mechanism.shares_scores and not agreed.reveal_bob:
+    if outcome.terms.shares_scores and not agreed.reveal_bob:
         return view.predicting(outcome.train_scores, whole=True)
     with np.errstate(over="ignore", invalid="ignore"):
         bob_scores = data.bob_train.values @ outcome.bob_weights

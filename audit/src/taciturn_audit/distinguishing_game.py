@@ -45,6 +45,7 @@ from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.pair import run_pair
 from taciturn.numerics.intervals import clopper_pearson
 from taciturn.parallel import one_thread
+from taciturn.privacy.base import Sharing
 from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.party import TRAININGS as ALICE
@@ -135,7 +136,7 @@ def _changes(view: AliceView, scheme: Scheme, rows: int) -> dict[str, object]:
     return {
         **dict.fromkeys((*unused, "reveal_delta")),
         # Flipped labels are trained in the conversation of the mechanism that they run over.
-        "mechanism": agreed.mechanism if view.mechanism.shares_scores else "sealed",
+        "mechanism": agreed.mechanism if view.mechanism.sharing is Sharing.SCORES else "sealed",
         "scheme": scheme.name,
         "key_bits": agreed.key_bits if agreed.key_bits in scheme.key_bits else scheme.key_bits[0],
         "solver": Newton(passes=1),
@@ -220,7 +221,7 @@ class _Stopwatch:
 
 def applies(view: AliceView) -> bool:
     """Whether all that Alice receives about labels is encrypted, by a scheme that hides."""
-    return view.mechanism.shares_weights and scheme(view.agreement.scheme).protects
+    return view.mechanism.sharing > Sharing.NOTHING and scheme(view.agreement.scheme).protects
 
 
 def distinguish(
@@ -421,7 +422,7 @@ def _unencrypted(view: AliceView, entropy: KeyedEntropy, trainings: int) -> Faul
     received = challenge(view, scheme("clear"), entropy, trainings)
     look = _look(BYTES, _byte_features(received), received.secret_bits)
     # A share is uniform in clear too: it tells a label to who takes her own part off, not here.
-    sent = "random shares" if view.mechanism.shares_scores else "residues"
+    sent = "random shares" if view.mechanism.sharing is Sharing.SCORES else "residues"
     words = f"{sent} sent without encryption ({look.right} of {look.judged} correct)"
     return Fault(UNENCRYPTED, words, BYTES, look.noticed)
 

@@ -289,7 +289,7 @@ class OpeningsAudit:
             self._rows(1 + OTHERS_KNOWN_ROWS),
         )
         rows, passes = data.labels_train.rows, agreed.rounds
-        if not self.outcome.terms.mechanism.shares_scores or not opens_sums(rows):
+        if not self.outcome.terms.shares_scores or not opens_sums(rows):
             raise _Inapplicable("no sum over all rows is opened")
         start, hers = time.perf_counter(), data.alice_train.values
         influence = measure_influence(
@@ -379,7 +379,7 @@ def held_out_view(
 ) -> OpenedScores:
     """Bob's view of opened scores of the held-out rows."""
     data, agreed = outcome.data, outcome.terms.agreement
-    knows = own_weights and (not outcome.terms.mechanism.shares_scores or agreed.reveal_bob)
+    knows = own_weights and (not outcome.terms.shares_scores or agreed.reveal_bob)
     return OpenedScores(
         features=data.bob_test,
         labels=data.labels_test,

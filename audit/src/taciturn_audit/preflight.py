@@ -182,7 +182,7 @@ def _warnings(rehearsal: Rehearsal) -> tuple[str, ...]:
             f"{rehearsal.labels.rows:,} of {rehearsal.rows:,} rows were simulated; sums over more "
             "rows reveal less about most of them, and as much about a row unlike all others"
         )
-    if rehearsal.method.shares_weights:
+    if rehearsal.terms.shares_weights:
         warnings += _sealed_warnings(rehearsal)
     elif isinstance(rehearsal.method, EncryptedMechanism) and rehearsal.method.label_flips is None:
         warnings.append(
@@ -199,7 +199,7 @@ def _warnings(rehearsal: Rehearsal) -> tuple[str, ...]:
 def _sealed_warnings(rehearsal: Rehearsal) -> list[str]:
     agreed = rehearsal.terms.agreement
     warnings = []
-    if rehearsal.method.shares_scores:
+    if rehearsal.terms.shares_scores:
         warnings.append(
             f"for Bob: a score beyond {agreed.score_range:g} wraps; only he learns, after the "
             f"training, how many may have. Clip the columns ({advised('{clip}')}) or use an L2 "
@@ -209,7 +209,7 @@ def _sealed_warnings(rehearsal: Rehearsal) -> list[str]:
         warnings.append(
             "for Bob: against an Alice who deviates from the protocol the encryption must be "
             "funcCPA, which does not follow from IND-CPA"
-            + ("" if rehearsal.method.shares_scores else advised("; {fresh_keys} does without"))
+            + ("" if rehearsal.terms.shares_scores else advised("; {fresh_keys} does without"))
         )
     if agreed.reveal_epsilon is not None:
         warnings.append(

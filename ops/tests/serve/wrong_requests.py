@@ -1,7 +1,7 @@
 """Requests that get no score, each with the name of the refusal that they get.
 
 A test sends every one of them. ``python -m ops.tests.serve.wrong_requests`` writes the table of
-refusals into ``docs/how-to/score.md``; another test compares the two.
+refusals into ``ops/docs/serve.md``; another test compares the two.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from taciturn_ops.serve.http.requests import REASONS
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "how-to" / "score.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "serve.md"
 HEAD = "| code | status | meaning |\n|---|---|---|\n"
 COLUMNS = ("mean_concavity", "mean_concave_points", "mean_symmetry")
 ROW = dict.fromkeys(COLUMNS, 0.1)

@@ -28,10 +28,18 @@ from taciturn_audit.row_influence import Candidates, RowInfluence, measure_influ
 ROWS = (8_192, 60_000)
 TRAININGS = 12
 HONEST = ("plain", "correlated", "strong", "breast-cancer")
-CHOSEN = ("label but one", "indicator", "label inverted", "breast-cancer, label inverted")
-WRAPPED = ("wrapped", "breast-cancer, 56 passes")
+CHOSEN = (
+    "label but one",
+    "indicator",
+    "label inverted",
+    "breast-cancer, label inverted",
+    "breast-cancer, label inverted, 30 features",
+)
+WRAPPED = ("wrapped", "breast-cancer, 56 passes", "breast-cancer, intercept alone")
 _COLUMNS = 5
 _SMALL_PENALTY, _USUAL_PENALTY = 1e-6, 1e-4
+_FEATURES, _MIX = 30, 3
+"""Further columns that Bob makes of his own, with next to no penalty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +84,15 @@ def _repeated(kind: str, rows: int, count: int, passes: int) -> Candidates:
     labels: LabelArray = target[taken].astype(np.int8)
     if "inverted" in kind:
         labels[row] = 1 - labels[row]
-    bob = np.column_stack([source[taken, 15:], np.ones(rows)])
+    own, l2 = source[:, 15:], 1.0 / rows
+    if "features" in kind:
+        mixing = 2.0 * KeyedEntropy.from_seed(_MIX).uniform((own.shape[1], _FEATURES)) - 1.0
+        own, l2 = np.column_stack([own, np.tanh(own @ mixing)]), _SMALL_PENALTY / 10
+    if "alone" in kind:
+        own = own[:, :0]
+    bob = np.column_stack([own[taken], np.ones(rows)])
     values, passes = source[7 : 7 + 37 * count : 37, :15], 56 if "56" in kind else passes
-    return Candidates(source[taken, :15], bob, labels, row, values, 1.0 / rows, passes)
+    return Candidates(source[taken, :15], bob, labels, row, values, l2, passes)
 
 
 def _normal(entropy: KeyedEntropy, kind: str, rows: int) -> FloatArray:

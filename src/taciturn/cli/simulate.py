@@ -12,9 +12,12 @@ from taciturn.cli.dashboard import Watch, WatchPort, watched_bar
 from taciturn.cli.options import with_settings
 from taciturn.cli.output import Out, asked, finish, plan_output, simulation_provenance
 from taciturn.extensions import function
-from taciturn.extras import RISK
+from taciturn.extras import RISK, require_packages
 from taciturn.files import require_writable
 from taciturn.output_paths import PathUse
+
+PAGE_PACKAGES = ("scipy", "matplotlib", "jinja2", "markupsafe")
+"""What the model report is computed and drawn with: packages of the extra ``audit``."""
 
 
 @with_settings
@@ -54,7 +57,11 @@ def train(
     plan = plan_output(out)
     require_writable(model_report)
     # Before the training: where the distribution is absent, nothing is computed in vain.
-    write_page = None if model_report is None else function("write_model_page", RISK)
+    write_page = None
+    if model_report is not None:
+        wanted = "the model report (--model-report)"
+        write_page = function("write_model_page", RISK, wanted=wanted)
+        require_packages(*PAGE_PACKAGES)
     with watched_bar("train", watch, watch_port, asked(settings)) as meter:
         result = api.train(observe=meter.observe, **settings)
         meter.publish(LedgerPlanned(result.runs.first.ledger, settings.get("budget")))

@@ -72,7 +72,7 @@ def _to_alice(terms: Terms) -> str:
         sentences.append("She sees when Bob ends the training, which depends on labels.")
     sentences.append(
         "At the end she has a random share of her weights, which alone reveals nothing."
-        if method.shares_weights and not agreed.reveal
+        if terms.shares_weights and not agreed.reveal
         else "At the end she has the weights of her columns."
     )
     if agreed.share_metrics == "quality":
@@ -86,7 +86,7 @@ def _to_alice(terms: Terms) -> str:
 
 
 def _to_bob(terms: Terms, rows: int, opened: OpenedScores, held_out: int) -> str:
-    if terms.mechanism.shares_scores:
+    if terms.shares_scores:
         return _to_unseeing_bob(terms, rows, opened, held_out)
     if not opened.in_all:
         return "Bob receives no score of a row."
@@ -99,7 +99,7 @@ def _to_bob(terms: Terms, rows: int, opened: OpenedScores, held_out: int) -> str
     return (
         f"{scores}, {opened.in_all:,} numbers in all: each is a sum of {whose} columns of the row "
         "with one weight for each column. At the end he has the weights of his columns"
-        f"{f' {end}' if terms.mechanism.shares_weights else ''}, and knows how good the model is."
+        f"{f' {end}' if terms.shares_weights else ''}, and knows how good the model is."
         + "".join(f" {note[0].upper()}{note[1:]}." for note in sums_alone(terms))
     )
 

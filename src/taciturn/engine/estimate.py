@@ -137,7 +137,7 @@ class _Sampler:
         return watch.last
 
     def whole_tables(self) -> FloatArray:
-        if not self.terms.mechanism.shares_scores:
+        if not self.terms.shares_scores:
             return self._passes(self.rows, self.terms.rounds)
         columns = sum(map(_width, [*self.alices, self.bob]))
         schedule = TableSchedule(self.rows, columns, self.terms.rounds)
@@ -153,7 +153,7 @@ class _Sampler:
     def _passes(self, rows: int, passes: int) -> FloatArray:
         """Cost of so many passes over so many rows."""
         most = self.most_values // max(1, sum(map(_width, self.alices)))
-        if self.terms.mechanism.shares_scores:
+        if self.terms.shares_scores:
             most = min(most, MOST_SHARED_ROWS)
         if rows <= most:
             return self._measured(rows, passes)
@@ -173,7 +173,7 @@ class _Sampler:
         agreed = self.terms.agreement
         # The last pass is none like the others; with shared scores and enough rows the last two
         # sum a loss.
-        unlike = LOSSES if self.terms.mechanism.shares_scores else 1
+        unlike = LOSSES if self.terms.shares_scores else 1
         if rows not in self.watches:
             few = agreed.with_rounds(min(agreed.rounds, PASSES - 1 + unlike))
             alice_inputs, bob_inputs = self._inputs(replace(self.terms, agreement=few), rows)
@@ -186,9 +186,9 @@ class _Sampler:
 
     def _growth(self, rows: int) -> FloatArray:
         """Sizes to which seconds, bytes to Alice and bytes to Bob are proportional."""
-        method, parties = self.terms.mechanism, len(self.alices)
+        parties = len(self.alices)
         # With shared scores most of the traffic is that of the sigmoid: numbers for each row.
-        if method.shares_scores or not self.terms.scheme.protects:
+        if self.terms.shares_scores or not self.terms.scheme.protects:
             return np.full(3, rows, dtype=np.float64)
         tilings = [Tiling.for_size(TableSize(rows, _width(columns))) for columns in self.alices]
         # A vector has a ciphertext for each tile of its side. So has an answer, of whose second
@@ -196,7 +196,7 @@ class _Sampler:
         row_tiles = sum(tiling.rows.tiles for tiling in tilings)
         column_tiles = sum(tiling.columns.tiles for tiling in tilings)
         entries = parties * rows / DEGREE
-        if method.shares_weights:
+        if self.terms.shares_weights:
             both = row_tiles + column_tiles
             return np.array([rows, both, both + entries], dtype=np.float64)
         return np.array([rows, row_tiles, column_tiles + entries / 2], dtype=np.float64)

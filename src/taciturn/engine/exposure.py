@@ -10,7 +10,7 @@ no known row. Columns of small integers are short vectors of that lattice and ne
 still. By batches the vectors differ from batch to batch; as many scores as she has columns
 determine her columns up to a rotation, at least.
 
-A Bob who deviates chooses the weights, where the mechanism lets him (``steers_weights``), and reads
+A Bob who deviates chooses the weights, where the mechanism lets him (``chosen_scores``), and reads
 columns from each score, as many as its bits hold. Once he has seen some values of a column he knows
 which it takes: two values need one bit, not a feature's.
 
@@ -43,6 +43,7 @@ from taciturn.engine.few_columns import few_columns_text
 from taciturn.errors import counted
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.protocol.openings import (
+    DEVIATING_STUDY_TEXT,
     SCORE_NOISE_TEXT,
     distance_text,
     opened_sums,
@@ -74,16 +75,16 @@ class OpenedScores:
     @classmethod
     def from_terms(cls, terms: Terms, rows: int, held_out: int = 0) -> OpenedScores:
         """Counts of a training on this many rows."""
-        agreed, method = terms.agreement, terms.mechanism
+        agreed = terms.agreement
         looks = agreed.models + (agreed.rounds if agreed.evaluate == "epoch" else 0)
-        if method.shares_scores:
+        if terms.shares_scores:
             sums = len(opened_sums(terms, rows))
             if terms.summed is not None:
                 # A fold opens nothing; its setting's sum counts with the training on all rows.
                 judged = int(not terms.summed.fold)
                 return cls(0, 0, sums + judged, sums=sums + judged, study_sums=judged)
             return cls(0, looks, held_out * looks + sums, sums=sums)
-        if method.shares_weights:
+        if terms.shares_weights:
             in_all = rows * agreed.rounds + held_out * looks
             return cls(agreed.rounds, looks, in_all)
         # Training rows are scored once more at the end.
@@ -104,7 +105,7 @@ def counted_sums(trainings: Iterable[tuple[Terms, int]]) -> tuple[OpenedSums, ..
     """
     counts: Counter[tuple[str, int, int]] = Counter()
     for terms, rows in trainings:
-        if not terms.mechanism.shares_scores:
+        if not terms.shares_scores:
             continue
         passes = terms.agreement.rounds
         counts.update((kind, rows, passes) for kind in opened_sums(terms, rows))
@@ -134,7 +135,7 @@ def reconstruction(terms: Terms, opened: OpenedScores | None = None) -> str | No
     counts the scores of several trainings.
     """
     agreed = terms.agreement
-    if terms.mechanism.shares_scores:
+    if terms.shares_scores:
         return None if opened is None or not opened.per_row else _from_study(opened)
     whose, row, has = (
         ("Alice's columns", "a row of hers", "she has")
@@ -171,7 +172,7 @@ def column_exposure(
     opened = opened or OpenedScores.from_terms(terms, rows, held_out)
     few = few_columns_text(table)
     few = f". {few}" if few else ""
-    if terms.mechanism.shares_scores:
+    if terms.shares_scores:
         read = opened.per_row > 0
         return ColumnExposure(
             scores_per_row=opened.per_row,
@@ -197,10 +198,11 @@ class _Room:
 
     @classmethod
     def from_terms(cls, terms: Terms, rows: int, table: FeatureTable) -> _Room:
-        if not terms.mechanism.steers_weights:
+        form = terms.mechanism.chosen_scores
+        if form is None:
             return cls(1, len(table.columns))
         values = table.values[:_LOOKED_AT]
-        if not terms.mechanism.shares_weights:
+        if form == "real":
             few = [taken for column in values.T if (taken := _level_bits(column)) is not None]
             remaining = len(table.columns) - len(few)
             # The lowest digits of one column of any values lie over the next.
@@ -283,10 +285,7 @@ def _unseen(terms: Terms, rows: int, opened: OpenedScores) -> str:
     if terms.summed is not None:
         ends = opened.sums - opened.study_sums
         beside = f"; and {counted(ends, 'sum')} at the end of trainings on all rows" if ends else ""
-        return (
-            f"{study_sums_of(terms, opened)}{beside}. If he deviates, a number carries at most "
-            "20 bits, about rows of his choice"
-        )
+        return f"{study_sums_of(terms, opened)}{beside}. {DEVIATING_STUDY_TEXT}"
     text = f"Bob receives no score of a training row. {sums_text(terms, rows)}"
     if opened.sums:
         text += (
@@ -317,7 +316,7 @@ def _warning(terms: Terms, opened: OpenedScores, columns: int, room: _Room) -> s
         plural = "s" if columns == 1 else ""
         text += f"; {counted(columns, 'score')} of each determine{plural} {whose} at least up to a "
         text += "rotation"
-    if not terms.mechanism.steers_weights:
+    if terms.mechanism.chosen_scores is None:
         return f"{text}, also where he deviates"
     if terms.whole_table and agreed.rounds >= needed:
         reach = f"all {columns} after {counted(needed, 'score')}, by pass {needed}"

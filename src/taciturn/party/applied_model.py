@@ -125,7 +125,7 @@ class AppliedModel:
         """This side's shares of Alice's and of Bob's weights; None for those held in clear."""
         if not self.model.sealed:
             return None, None
-        return self.alice_share, self.bob_share if self.terms.mechanism.shares_scores else None
+        return self.alice_share, self.bob_share if self.terms.shares_scores else None
 
     @property
     def scales(self) -> Scales:

@@ -345,7 +345,7 @@ class OutputSection(Checked):
         _output(
             "Progress and speed (JSON), rewritten every two seconds during training; no secrets.",
             detail="The same for Prometheus is written beside it, with the ending `.prom` "
-            "([monitor](how-to/monitor.md))",
+            "([monitor](../ops/docs/monitor.md))",
             example="{role}.metrics.json",
             path=PathUse.WRITTEN,
         ),
@@ -384,7 +384,8 @@ class OutputSection(Checked):
         _scores(
             "Bob: model report, written at the end of a training (HTML, mode 600; default: "
             "`NAME.model.html`).",
-            detail="Beside the model; an empty text for none ([models.md](models.md#model-report))",
+            detail="Beside the model; an empty text for none "
+            "([model report](../risk/docs/model-reports.md#model-report))",
             example="{role}.model.html",
             path=PathUse.RESULT,
         ),
@@ -652,7 +653,7 @@ class NamedAgreement(Checked):
             "File that holds the agreement, in place of all other settings of this section.",
             Scope.AGREEMENT,
             detail="`taciturn agreement propose` writes it, and both sides hold the same "
-            "([agreements](how-to/agreements.md))",
+            "([agreements](../ops/docs/sign-an-agreement.md))",
             example="agreement.toml",
             path=PathUse.READ,
         ),

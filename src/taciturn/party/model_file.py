@@ -104,7 +104,7 @@ def suspected_wraps(terms: Terms, trained: Trained) -> int | None:
     """Scores that may have wrapped since the first iteration; None where none can."""
     if trained.share is None or not isinstance(trained, BobTrained):
         return None
-    if terms.mechanism.shares_scores:
+    if terms.shares_scores:
         # Nobody sees a score, so nobody can suspect one.
         return None
     return trained.suspected_wraps

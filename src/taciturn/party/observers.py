@@ -83,14 +83,21 @@ def dashboard() -> Dashboard:
     raise not_installed("the live page (--watch)", OPS)
 
 
+def require_observers(config: PartyConfig) -> None:
+    """Raise ConfigError where the settings name a file that only an absent observer writes."""
+    names = {entry.name for entry in installed(OBSERVERS)}
+    if config.output.metrics is not None and METRICS not in names:
+        where = f"{config.where}, [output] metrics"
+        raise not_installed("the metrics file ([output] metrics)", OPS).at(where)
+
+
 def party_observers(config: PartyConfig) -> tuple[PartyObserver, ...]:
     """Observers that are installed and that a party's settings ask for.
 
     Raises ConfigError where the settings name a file that only an absent observer writes.
     """
+    require_observers(config)
     entries = {entry.name: entry for entry in installed(OBSERVERS) if entry.name != DASHBOARD}
-    if config.output.metrics is not None and METRICS not in entries:
-        raise not_installed("[output] metrics", OPS)
     made = []
     for entry in entries.values():
         kind = cast("type[_FromConfig]", entry.load())

@@ -56,7 +56,7 @@ class TrainingInputs:
     @property
     def magnitude_bits(self) -> int:
         """The size of this side's values, where the peer needs it; 0 elsewhere."""
-        if self.terms.mechanism.shares_scores:
+        if self.terms.shares_scores:
             # Loaded here: other trainings have no use for it.
             from taciturn.protocol.mutual_table import whitened_bits
 

@@ -18,8 +18,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from taciturn.arrays import FloatArray, IntArray, LabelArray
 from taciturn.errors import ConfigError
@@ -89,6 +90,24 @@ class LabelFlips(Protocol):
         """Answers drawn from fresh entropy."""
 
 
+class Sharing(IntEnum):
+    """What the parties hold as random shares in a training; each level includes those before it."""
+
+    NOTHING = 0
+    WEIGHTS = 1
+    """Alice's weights: each party ends with a share of them, and neither with the weights."""
+    SCORES = 2
+    """Bob's weights and the scores as well: nobody sees a score in the training."""
+
+
+ScoreForm: TypeAlias = Literal["real", "integer"]
+"""A score in clear is a real of 53 bits; one from shared weights is an integer modulo ``2^k``."""
+
+_SCORE_FORMS: Mapping[Sharing, ScoreForm | None] = MappingProxyType(
+    # Where scores are shared, none is computed for him to read, whatever weights he makes up.
+    {Sharing.NOTHING: "real", Sharing.WEIGHTS: "integer", Sharing.SCORES: None}
+)
+
 COLUMNS_EXPOSED = "Bob can reconstruct Alice's columns"
 
 
@@ -114,14 +133,11 @@ class Mechanism(ABC):
         event: What one release is.
         assumption: What the ledger's figures rest on.
         lossless: Whether the model is that of training on the joined table, up to rounding.
-        shares_weights: Whether each party ends with a share of Alice's weights, and neither
-            with the weights.
-        shares_scores: Whether Bob's weights are shared as well, and nobody sees a score in the
-            training.
+        sharing: What the parties hold as random shares.
         label_flips: How labels are flipped before the training; None where they are not.
         hidden_batch: The sizes of a batch that is hidden from Alice; None where she knows it.
-        steers_weights: Whether a Bob who deviates can choose the weights that Alice's scores are
-            computed with, and so read single columns of hers.
+        chosen_scores: Form of the scores that a deviating Bob receives for weights of his choice,
+            by which he reads single columns of Alice's; None where he cannot choose weights.
         solvers: What can train with it: sgd by batches, newton over all rows at once. For newton
             it says the rows' likelihood, and nothing of it rests on batches.
     """
@@ -141,11 +157,9 @@ class Mechanism(ABC):
     event: PrivacyEvent
     assumption: str
     lossless: bool = False
-    shares_weights: bool = False
-    shares_scores: bool = False
+    sharing: Sharing = Sharing.NOTHING
     label_flips: LabelFlips | None = None
     hidden_batch: BatchDesign | None = None
-    steers_weights: bool = True
     solvers: tuple[SolverName, ...] = ("sgd",)
 
     @classmethod
@@ -182,6 +196,11 @@ class Mechanism(ABC):
         mechanism takes, with its own defaults. ``columns`` are Alice's.
         """
         return {}
+
+    @property
+    def chosen_scores(self) -> ScoreForm | None:
+        """Form of scores for weights that a deviating Bob chooses; None where he cannot."""
+        return _SCORE_FORMS[self.sharing]
 
     @classmethod
     def exposes(cls) -> str:
@@ -305,13 +324,16 @@ class ResidueMechanism(PaidModel, Generic[D]):
     """
 
     conversation = "residues"
-    # He chooses residues; the weights that come of them also depend on columns he does not know.
-    steers_weights = False
     assumption = "each release alone is protected, and releases add up: basic composition"
     meaning = (
         "of a label 1, for rows like the training rows; the training's residues were noisy, so "
         "check its calibration on held-out rows before you rely on it"
     )
+
+    @property
+    def chosen_scores(self) -> None:
+        """None: Bob chooses residues, and the weights also depend on columns he does not know."""
+        return None
 
     @abstractmethod
     def draw(self, count: int, entropy: Entropy) -> D:

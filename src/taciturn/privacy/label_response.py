@@ -71,7 +71,7 @@ class FlippedLabels(GradientMechanism, PaidModel):
         self.event = event
         self._over = over
         self.conversation = over.conversation
-        self.shares_weights = over.shares_weights
+        self.sharing = over.sharing
         self.solvers = over.solvers
         self.label_flips = self
         # What an unprotected one says of itself does not hold here: the flips protect.
@@ -130,7 +130,7 @@ class FlippedLabels(GradientMechanism, PaidModel):
 
     def notes(self) -> tuple[str, ...]:
         """Remark on how often a flipped label is the true one, where Alice can recover it."""
-        if self.shares_weights:
+        if self.sharing:
             return ()
         return (
             "what Alice can recover are flipped labels: each is the true one with probability "

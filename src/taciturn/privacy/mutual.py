@@ -24,7 +24,7 @@ from types import MappingProxyType
 
 from taciturn.errors import ConfigError
 from taciturn.families.registry import BINOMIAL
-from taciturn.privacy.base import ClassWeighted
+from taciturn.privacy.base import ClassWeighted, Sharing
 from taciturn.privacy.events import CiphertextsOnly, NonPrivate, PrivacyEvent
 from taciturn.privacy.openings import OPENING_ROWS
 from taciturn.privacy.sealed import REVEALED, require_sealable
@@ -65,10 +65,7 @@ class Mutual(ClassWeighted):
     solvers = ("newton",)
     # Scores are shared between two parties.
     most_alices = 1
-    shares_weights = True
-    shares_scores = True
-    # No score is computed for him to read, whatever weights he makes up.
-    steers_weights = False
+    sharing = Sharing.SCORES
 
     def __init__(
         self, *, reveal: bool = False, class_weight: tuple[float, float] | None = None

@@ -6,7 +6,7 @@ masked steps and keeps both: nothing that depends on a label is ever returned in
 **Guarantee.** What an Alice who keeps to the protocol sees can be simulated without the labels:
 ciphertexts under Bob's key are, to her, as good as encryptions of zero. ``docs/sealed.md`` has the
 argument. The model is that of training on the joined table up to fixed-point rounding. Alice's
-columns are not protected: Bob can reconstruct them from the scores (``docs/columns.md``).
+columns are not protected: Bob can reconstruct them from the scores (``audit/docs/columns.md``).
 
 **Assumes.** IND-CPA of the scheme, and that she keeps to the protocol. Of an Alice who does not:
 funcCPA, or IND-CPA with ``fresh_keys``. With ``reveal`` Bob's share goes to her after the last
@@ -22,7 +22,7 @@ from typing import Any
 
 from taciturn.errors import ConfigError
 from taciturn.families.registry import FAMILIES
-from taciturn.privacy.base import ClassWeighted, given
+from taciturn.privacy.base import ClassWeighted, Sharing, given
 from taciturn.privacy.events import CiphertextsOnly, NoisyModel, NonPrivate, PrivacyEvent
 from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement
@@ -63,7 +63,7 @@ class Sealed(ClassWeighted):
     conversation = "sealed"
     lossless = True
     solvers = ("newton",)
-    shares_weights = True
+    sharing = Sharing.WEIGHTS
 
     def __init__(
         self,

@@ -12,6 +12,7 @@ from taciturn.privacy.openings import (
     OPENING_ROWS,
     OPENINGS,
     SCORE_NOISE,
+    STUDY_SUM_BITS,
     Kind,
     Noise,
     Opening,
@@ -27,6 +28,12 @@ from taciturn.protocol.terms import Terms
 
 SCORE_NOISE_TEXT = f"practically exact (noise of up to {SCORE_NOISE.half_width:.5f})"
 """Precision of the scores that Bob receives after training."""
+DEVIATING_STUDY_TEXT = (
+    f"If he deviates, a setting's sum carries at most {STUDY_SUM_BITS} bits, and those at the end "
+    "of a training 60 together, about rows of his choice: a sum can be one row's score at a fold's "
+    "model"
+)
+"""What the sums of a study tell a Bob who deviates."""
 
 
 def opened_sums(terms: Terms, rows: int) -> tuple[SumKind, ...]:
@@ -97,12 +104,12 @@ def _to_both() -> Iterator[_Counted]:
 
 
 def _to_alice(terms: Terms) -> Iterator[_Counted]:
-    agreed, method = terms.agreement, terms.mechanism
-    if not method.shares_weights:
+    agreed = terms.agreement
+    if not terms.shares_weights:
         yield "label release", "alice", None
     if agreed.reveal_epsilon is not None:
         yield "noisy weights", "alice", 1
-    elif agreed.reveal or not method.shares_weights:
+    elif agreed.reveal or not terms.shares_weights:
         yield "weights of Alice", "alice", 1
     if agreed.share_metrics == "quality":
         yield "quality", "alice", 1 if agreed.metrics_epsilon is not None else 2
@@ -111,8 +118,7 @@ def _to_alice(terms: Terms) -> Iterator[_Counted]:
 
 
 def _to_bob(terms: Terms, rows: int, per_row: int, per_held_out_row: int) -> Iterator[_Counted]:
-    method = terms.mechanism
-    if method.shares_scores:
+    if terms.shares_scores:
         for kind in opened_sums(terms, rows):
             yield kind, "bob", 1
         if terms.summed is not None:
@@ -123,7 +129,7 @@ def _to_bob(terms: Terms, rows: int, per_row: int, per_held_out_row: int) -> Ite
         yield "training score", "bob", per_row
     if per_held_out_row and terms.summed is None:
         yield "held-out score", "bob", per_held_out_row
-    if not method.shares_scores or terms.agreement.reveal_bob:
+    if not terms.shares_scores or terms.agreement.reveal_bob:
         yield "weights of Bob", "bob", 1
 
 
@@ -173,5 +179,5 @@ def study_sums_text(rows: int, settings: int) -> str:
         f"{counted(settings, 'sum')} over {rows:,} rows of a loss of at most {LOSS_CAP:g}, with "
         f"Laplace noise of {noise.width:g} rows each, which tell a Bob who knows all other rows "
         f"about {honest:.1g} bits of a row together, or {chosen:.1g} where he chose a column and "
-        "the settings against it"
+        "the settings against it, if no score wraps"
     )

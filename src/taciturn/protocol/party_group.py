@@ -21,9 +21,9 @@ the others' exchange keys are theirs and not Bob's. From them follow
 **Guarantee.** Of the Alices' answers Bob learns their sum, and nothing of how it is made up, if two
 of them do not help him: what he learns of those two is the sum of the two. The sums of a
 whole-table training are those of one joined table, however its columns are dealt out; from them he
-can reconstruct that table (``docs/columns.md``), which no mask prevents. If one party draws her or
-his nonce at random, the seed is random, whatever the others do, but for ending the run: all are
-bound to their nonces before any is revealed.
+can reconstruct that table (``audit/docs/columns.md``), which no mask prevents. If one party draws
+her or his nonce at random, the seed is random, whatever the others do, but for ending the run: all
+are bound to their nonces before any is revealed.
 
 **Assumes.** An honest-but-curious Bob: one who sends two Alices vectors that do not belong
 together isolates an answer. The agreement's fingerprints are right, and an Alice whom Bob runs

@@ -19,7 +19,7 @@ from taciturn.numerics.logistic import LearningRate, Penalty, batch_count
 from taciturn.numerics.metrics import log_odds_shift
 from taciturn.numerics.subspace import PASSES_PER_PENALTY
 from taciturn.numerics.whitening import training_means
-from taciturn.privacy.base import EncryptedMechanism, Mechanism
+from taciturn.privacy.base import EncryptedMechanism, Mechanism, Sharing
 from taciturn.privacy.events import price
 from taciturn.privacy.registry import (
     MECHANISMS,
@@ -78,12 +78,22 @@ class Terms:
         return f"{name}-table" if self.whole_table else name
 
     @property
+    def shares_weights(self) -> bool:
+        """Whether Alice's weights stay shared to the end of the training."""
+        return self.mechanism.sharing > Sharing.NOTHING
+
+    @property
+    def shares_scores(self) -> bool:
+        """Whether scores stay shared: nobody sees one in the training."""
+        return self.mechanism.sharing is Sharing.SCORES
+
+    @property
     def may_withhold_scores(self) -> bool:
         """Whether Alice may open no scores of held-out rows, and says so first.
 
         Elsewhere the rows that reach a limit first are training rows, whose scores Bob needs.
         """
-        return self.mechanism.shares_scores and self.summed is None
+        return self.shares_scores and self.summed is None
 
     @property
     def whole_table(self) -> bool:

@@ -38,7 +38,8 @@ Value: TypeAlias = float | int | str | tuple[float, ...]
 
 _SUMMED = "mutual"
 LEAST_RATIO = 2.0
-"""Least ratio of two penalties in a study of ``mutual``."""
+"""Least ratio of two values of a setting of ``_SPACED`` in a study of ``mutual``."""
+_SPACED = ("passes", "score_range", "sigmoid_error")
 _JUDGING = ("folds", "rank_by", "open_scores")
 _study = partial(Setting, scope=Scope.STUDY)
 
@@ -172,9 +173,11 @@ class Study(Checked):
         return mechanism == _SUMMED and not self.open_scores
 
     def require_mechanism(self, mechanism: str) -> None:
-        """Refuse what the mechanism cannot judge, and penalties whose models are nearly the same.
+        """Refuse what the mechanism cannot judge, and neighbouring values of a setting.
 
-        Sums at nearly the same model would average the noise away.
+        Sums at nearly the same model average the noise. Values that are apart do not exclude that:
+        penalties too small to matter and most score ranges give one model. What bounds the sums
+        together is their number.
         """
         if mechanism != _SUMMED:
             if self.open_scores:
@@ -192,13 +195,18 @@ class Study(Checked):
                     "use {rank_by}, or agree on {open_scores}", rank_by="loss", open_scores=True
                 ),
             )
-        ascending = sorted(self.l2 or ())
-        for low, high in pairwise(ascending):
+        # The noise of sums is what values must be apart for; penalties in any case.
+        for name in ("l2", *(() if self.open_scores else _SPACED)):
+            self._require_spaced(name)
+
+    def _require_spaced(self, name: str) -> None:
+        """Refuse two values of a setting that are less than ``LEAST_RATIO`` apart."""
+        for low, high in pairwise(sorted(getattr(self, name) or ())):
             if high < LEAST_RATIO * low * (1 - 1e-9):
                 raise ConfigError(
-                    f"the penalties {low:g} and {high:g} are less than a factor of {LEAST_RATIO:g} "
-                    f"apart, as penalties of a study of {_SUMMED} must be",
-                    setting="l2",
+                    f"{low:g} and {high:g} are less than a factor of {LEAST_RATIO:g} apart, as "
+                    f"values of {hyphenated(name)} in a study of {_SUMMED} must be",
+                    setting=name,
                     hint=f"leave one of them out, or use {LEAST_RATIO * low:g} instead of {high:g}",
                 )
 

@@ -325,10 +325,10 @@ def test_the_ledger_adds_up_the_sums_that_sessions_opened(budget, tmp_path, caps
     assert account.unrecorded == 0
     assert run(["ledger", str(path)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    # Twice log2(1 + 0.15), and log2(1 + 1) before the passes have settled; and twelve times what a
+    # Twice log2(1 + 0.25), and log2(1 + 1) before the passes have settled; and twelve times what a
     # row gives that moves a sum by 16 rows.
     figures = re.findall(r"(\d+) numbers?;.*?together at most ([\d.]+) bits", shown)
-    assert figures == [("3", "1.4"), ("12", "1.8")]
+    assert figures == [("3", "1.6"), ("12", "1.8")]
 
 
 def test_sums_of_a_session_that_recorded_none_are_named(budget):

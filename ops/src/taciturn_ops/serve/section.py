@@ -35,7 +35,7 @@ class ServeSection(Checked):
         _serve(
             "File with the rows to score (default: the table of `[data]`).",
             detail="Of the kinds that a training reads; held in memory "
-            "([score](how-to/score.md#scores-on-demand))",
+            "([serve](../ops/docs/serve.md#scores-on-demand))",
             example="customers.parquet",
             path=PathUse.READ,
         ),
@@ -45,7 +45,7 @@ class ServeSection(Checked):
         _serve(
             "SELECT statement that returns the rows to score, id column included.",
             detail="In place of `source`. Only the requested rows are read, by `[data] id`, which "
-            "should have an index ([score.md](how-to/score.md#scores-on-demand))",
+            "should have an index ([serve](../ops/docs/serve.md#scores-on-demand))",
             example="select * from customers",
         ),
     ] = None
@@ -80,7 +80,7 @@ class ServeSection(Checked):
         _callers(
             "Bob: file of callers with the hashes of their tokens; mode 600.",
             detail="`taciturn serve` adds a caller "
-            "([score](how-to/score.md#scores-on-demand)). Callers have a "
+            "([serve](../ops/docs/serve.md#scores-on-demand)). Callers have a "
             "token, or a certificate of `callers-ca`",
             example="bob.callers.toml",
             path=PathUse.KEPT,

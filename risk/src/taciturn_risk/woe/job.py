@@ -308,7 +308,7 @@ def _require_allowed(config: PartyConfig) -> None:
             setting="allow",
             hint=Hint(
                 "write {allow} in [woe] if Bob may learn how his labels spread over the bins of "
-                "your columns; docs/woe.md says what that tells him",
+                "your columns; risk/docs/woe.md says what that tells him",
                 allow=True,
             ),
         )

@@ -19,7 +19,8 @@ class WoeSection(Checked):
         bool,
         _woe(
             "Alice: allow this peer to count its labels in the bins of her columns.",
-            detail="With `taciturn woe` on both sides ([woe.md](woe.md)). Without it she refuses",
+            detail="With `taciturn woe` on both sides ([woe.md](../risk/docs/woe.md)). "
+            "Without it she refuses",
             example=True,
         ),
     ] = False

@@ -462,7 +462,7 @@ def _evaluate(side: StudySide, finished: FinishedStudy, setting: StudiedSetting)
         trained.losses,
         row_changes=trained.row_changes,
         most_loss=bound,
-        opened=Opened(trained.opened_change) if whole.terms.mechanism.shares_scores else None,
+        opened=Opened(trained.opened_change) if whole.terms.shares_scores else None,
     )
     judging = side.plan.judging_labels
     if finished.sums and judging is not None:

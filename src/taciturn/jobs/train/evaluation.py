@@ -149,7 +149,7 @@ def assess(
     objectives = [point.objective for point in run.run.curve if point.objective is not None]
     held_out, truth, scores = tables.held_out, tables.held_out_labels, finished.held_out_scores
     judged = None if truth is None else _figures(scores, truth, shift)
-    shared = terms.mechanism.shares_scores
+    shared = terms.shares_scores
     arrived = assess_convergence(
         losses,
         # Where no training loss is opened, that of held-out rows stands in for it.

@@ -41,6 +41,7 @@ from taciturn.party.config import PartyConfig
 from taciturn.party.credentials import identity_of
 from taciturn.party.log import Log
 from taciturn.party.model_file import keep_scores
+from taciturn.party.observers import require_observers
 from taciturn.party.session import OPENING_SECONDS
 from taciturn.party.state_store import SessionState, boot
 from taciturn.party.tables import PartyTables, PreparedCache, load_tables
@@ -329,6 +330,7 @@ class DryRunJob(Job[DryRun]):
 
     def check_files(self, config: PartyConfig) -> None:
         """Raise where an output cannot be written."""
+        require_observers(config)
         require_writable(*map(config.path, config.output.files), self.record)
 
     def prepare(self, config: PartyConfig) -> DryRunSide:

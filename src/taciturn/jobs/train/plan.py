@@ -6,7 +6,7 @@ the prices of what they release, also where another package's mechanism releases
 
 An agreement that opens training scores to Bob, from which he can reconstruct Alice's columns,
 begins only where Alice's own file says so: ``[privacy] accept-column-exposure``. Which agreements
-these are follows from the mechanism (``shares_scores``).
+these are follows from the terms (``shares_scores``).
 
 **Guarantee.** Between two parties nothing of an infinite price leaves Bob, and no training score
 leaves Alice, without these lines.
@@ -249,7 +249,7 @@ class FeatureConsent:
     @property
     def _exposes(self) -> bool:
         """Whether scores of training rows are opened: in ``mutual`` by a study that says so."""
-        return not self.terms.mechanism.shares_scores or self.plan.scores.per_row > 0
+        return not self.terms.shares_scores or self.plan.scores.per_row > 0
 
     def refusal(self) -> ConfigError | None:
         """Reason why Alice refuses; None if no training score is sent, or she accepts it."""
@@ -257,7 +257,7 @@ class FeatureConsent:
         if accepted or not self._exposes:
             return None
         line = "write {accept_column_exposure} in [privacy]"
-        if self.terms.mechanism.shares_scores:
+        if self.terms.shares_scores:
             return ConfigError(
                 f"{self.config.peer} can reconstruct this side's columns: the study opens a score "
                 "of every training row for each combination (open-scores)",

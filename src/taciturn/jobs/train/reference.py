@@ -110,7 +110,7 @@ def _compare_optimum(
     weighted = partial(weighted_likelihood, class_weight=agreed.class_weight)
     true = response_likelihood(data.labels_train, weighted)
     alice, bob = data.alice_train.values, data.bob_train.values
-    if mechanism(agreed).shares_scores:
+    if terms.shares_scores:
         truth = data.labels_train
         blocks = TableSchedule(truth.rows, len(weights), agreed.rounds).blocks
         order = block_order(seed, blocks) if blocks else np.arange(truth.rows)

@@ -241,7 +241,7 @@ class _Run:
         end = labels_loss(train, labels, weights)
         losses = bob.losses or batches.losses()
         opened = None
-        if terms.mechanism.shares_scores:
+        if terms.shares_scores:
             opened = Opened(
                 bob.opened_change,
                 bob.scores_beyond_range,

@@ -187,7 +187,7 @@ def score_limit(config: PartyConfig, terms: Terms, columns: int) -> int | None:
     a quarter as many functions of a row as it has columns leave most of it unknown.
     """
     limit = config.privacy.scores_per_row
-    if limit is not None or not terms.mechanism.shares_scores:
+    if limit is not None or not terms.shares_scores:
         return limit
     return default_models(columns)
 

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from taciturn.engine.callbacks import Announce, noop
-from taciturn.errors import BudgetExceeded, LabelValueError, TableError
+from taciturn.errors import BudgetExceeded, LabelValueError, MissingValueError, TableError
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.store import ConsentStore
 from taciturn.results.cost_preview import LabelStopsAccount
@@ -27,6 +27,9 @@ from taciturn.setting_syntax import Hint
 
 MOST_STOPS = 2
 """So many stops, and Bob's side does not begin with this partner until his command."""
+
+# A label that is missing tells of its row too; so may another value of Bob's that is.
+_COUNTED = (LabelValueError, MissingValueError)
 
 _NAMESPACE, _KIND, _SINCE, _IN_ALL = "label-stops", "stops", "since", "in all"
 
@@ -83,11 +86,11 @@ class LabelStops:
         self.require_few()
         try:
             yield
-        except LabelValueError:
+        except _COUNTED:
             self.charge()
             raise
         except TableError as problem:
-            if any(isinstance(one, LabelValueError) for one in problem.problems):
+            if any(isinstance(one, _COUNTED) for one in problem.problems):
                 self.charge()
             raise
 

@@ -95,7 +95,7 @@ def releases(terms: Terms, rows: int) -> Iterator[tuple[PrivacyEvent, int]]:
     agreed, method = terms.agreement, terms.mechanism
     if method.label_flips is not None:
         yield method.label_flips.event, 1
-    if method.shares_weights:
+    if terms.shares_weights:
         # All that leaves is encrypted, but for the share that may be revealed at the end.
         if agreed.reveal:
             yield noisy_release(agreed) or price_of_share(method), 1

@@ -17,7 +17,7 @@ from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import ConfigError
 from taciturn.memmap import MEMORY, Scratch
-from taciturn.privacy.base import Mechanism
+from taciturn.privacy.base import Mechanism, Sharing
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import choice_of
 from taciturn.protocol.handshake import ANY_TABLE, PeerTable
@@ -91,7 +91,7 @@ class BobInputs(Generic[M_co]):
                 "agreed on",
                 setting="family",
             )
-        if self.labels.weights is not None and self.mechanism.shares_scores:
+        if self.labels.weights is not None and self.terms.shares_scores:
             raise ConfigError(
                 f"{self.mechanism.name} has no weights of rows: a step that is safe for both sides "
                 "would tell the largest",
@@ -100,7 +100,7 @@ class BobInputs(Generic[M_co]):
                     "leave {weights} out, or {0}",
                     choice_of(
                         self.labels.family,
-                        lambda other: "newton" in other.solvers and not other.shares_scores,
+                        lambda other: "newton" in other.solvers and other.sharing < Sharing.SCORES,
                     ),
                 ),
             )

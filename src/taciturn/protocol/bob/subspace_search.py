@@ -268,7 +268,7 @@ class _Opened:
         # Scores that travel in clear are rounded for it, so that they are no exact product. A
         # descent to a told model keeps its newest direction alone. One pass has no other to be
         # compared with.
-        exact = inputs.mechanism.shares_weights and agreed.reveal_epsilon is None
+        exact = inputs.terms.shares_weights and agreed.reveal_epsilon is None
         if not exact or agreed.rounds == 1:
             return cls(None)
         size = agreed.rounds, inputs.features.rows
