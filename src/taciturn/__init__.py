@@ -1,6 +1,6 @@
-"""Taciturn trains a logistic regression with a partner without telling them your labels.
+"""Train a logistic regression with a partner without revealing your labels.
 
-And it shows you whether they could tell anyway.
+And test whether your partner could infer them anyway.
 """
 
 from __future__ import annotations
