@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from taciturn.__main__ import dispatch
 from taciturn.errors import ConfigError
 from taciturn.extras import EXTRAS, MODULES, require_packages
 from taciturn.model.share import ModelShare
@@ -70,15 +69,6 @@ def test_a_package_of_an_extra_is_missed_before_the_work(monkeypatch):
         require_packages("jinja2", "scipy")
     assert "scipy" in raised.value.message
     assert "'.[audit]'" in (raised.value.hint or "")
-
-
-def test_a_model_report_without_its_packages_is_refused_before_the_training(monkeypatch, tmp_path):
-    table, page = str(ROOT / "examples" / "loans.csv"), str(tmp_path / "model.html")
-    monkeypatch.setattr("taciturn.extras.is_installed", lambda package: package != "scipy")
-    monkeypatch.setattr("taciturn.api.train", lambda **settings: pytest.fail("it trained"))
-    with pytest.raises(ConfigError) as raised:
-        dispatch(["train", "--data", table, "--model-report", page])
-    assert "scipy" in raised.value.message
 
 
 @pytest.mark.slow  # some seconds
