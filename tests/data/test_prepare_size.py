@@ -11,7 +11,8 @@ import pytest
 MEASURE = """
 import gc
 import numpy as np, polars as pl
-from taciturn.data import PrepareSettings, RowIds, fit, prepared_table
+from taciturn.data.ids import RowIds
+from taciturn.data.prepare import PrepareSettings, fit, prepared_table
 
 def status(name):
     lines = open("/proc/self/status").read().splitlines()

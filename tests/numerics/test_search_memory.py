@@ -18,7 +18,8 @@ import numpy as np
 
 from taciturn import memmap
 from taciturn.memmap import Scratch, over_blocks
-from taciturn.numerics import SubspaceSolver, label_likelihood, weighted_likelihood
+from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
+from taciturn.numerics.subspace import SubspaceSolver
 from taciturn.parallel import one_thread
 
 # More cores have more blocks at work.
