@@ -316,7 +316,7 @@ def test_tables_fit_the_screen(record):
 
 @pytest.mark.slow
 def test_all_of_it_quickly_on_every_dataset_that_is_here(tmp_path):
-    written = ["--cache", str(tmp_path), "--report", str(tmp_path)]
+    written = ["--cache", str(tmp_path / "cache"), "--report", str(tmp_path)]
     assert run(["reproduce", "all", "--quick", *written]) == 0
     assert (tmp_path / "reproduction.html").stat().st_size < 2_000_000
     data = json.loads((tmp_path / "reproduction" / "table2.json").read_text())

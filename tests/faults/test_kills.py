@@ -18,6 +18,7 @@ from taciturn.model.whole import whole_model
 from taciturn.numerics.table_schedule import TableSchedule
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import ScoreBudget
+from taciturn.party.consent.scored_rows import RowOpening, ScoredRows
 from taciturn.protocol.codec import decode
 from tests.faults.processes import PartyProcess, prediction, run_with_kills, training
 from tests.faults.setups import SETUPS, Setup
@@ -120,8 +121,10 @@ def scores_given(folder: Path) -> int:
     budget = ScoreBudget.from_config(PartyConfig.read(folder / "alice.toml"))
     assert budget is not None
     with budget.store.reading() as records:
-        account = budget.account(records)
-        return int(account.values(account.tags(pl.read_csv(folder / "alice.new.csv")["id"])).max())
+        tags = budget.account(records).tags(pl.read_csv(folder / "alice.new.csv")["id"])
+        scored = ScoredRows(records, budget.partner)
+        models = scored.change(tags, RowOpening()).models
+        return int((models + scored.repetitions(tags)).max())
 
 
 def scores_are_right(folder: Path, end: dict[str, Any]) -> bool:

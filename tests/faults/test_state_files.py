@@ -37,7 +37,7 @@ from tests.party.wires import Wire
 pytestmark = pytest.mark.slow
 PASSES = 4
 # Bob's events from a start to a stop: one early in the training, and one later.
-STOPS = {"sealed": (6, 5), "mutual": (3, 5)}
+STOPS = {"sealed": (6, 6), "mutual": (3, 5)}
 
 
 @dataclass(frozen=True)

@@ -137,7 +137,8 @@ def test_killed_workers_schedulers_and_parties_change_no_bit(cluster, tmp_path):
     wait_until(lambda: alice.code is not None, "Alice did not notice")
     assert alice.code == ClusterError.exit_code, alice.said()
     wait_until(lambda: bob.code is not None, "Bob was not told")
-    assert "ClusterError" in bob.said()
+    # What fails at her side is not his to know.
+    assert "ClusterError" not in bob.said()
     # Again, with another cluster; and Alice is killed.
     cluster.stop()
     cluster.start_scheduler()

@@ -238,6 +238,7 @@ UNPROTECTED = {"none": {"alice", "bob"}, "hybrid": {"alice", "bob"}, "mutual": s
 
 def test_it_says_whose_data_no_setting_protects(name, method):
     assert method.unprotected == UNPROTECTED.get(name, {"alice"})
+    # exact: what the consent is about
     assert ("reconstruct Alice's columns" in method.exposes()) == ("alice" in method.unprotected)
     if "bob" in method.unprotected:
         assert math.isinf(price(method.event).label)

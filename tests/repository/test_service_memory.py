@@ -6,6 +6,7 @@ import socket
 from contextlib import ExitStack, closing, suppress
 
 import pytest
+from ops.tests.serve.conftest import folder, model  # noqa: F401 - fixtures
 from ops.tests.serve.services import Running, furnish, started
 from ops.tests.serve.test_connections import (
     GROWTH,
@@ -23,7 +24,7 @@ from tests.waiting import wait_until
 
 
 @pytest.mark.slow  # a thousand connections for some seconds
-def test_a_thousand_callers_that_do_not_read_neither_fill_the_memory_nor_the_service(folder):
+def test_a_thousand_callers_that_do_not_read_neither_fill_the_memory_nor_the_service(folder):  # noqa: F811
     """None has a token. Each sends 256 KiB of requests, and reads nothing."""
     running = furnish(folder)
     flood = (b"GET /openapi.json HTTP/1.1\r\nHost: it\r\n\r\n" * 8000)[: 256 << 10]
@@ -49,7 +50,7 @@ def memory(running: Running) -> float:
 
 
 @pytest.mark.slow  # 7,200 connections
-def test_the_memory_of_aborted_connections_comes_back(folder):
+def test_the_memory_of_aborted_connections_comes_back(folder):  # noqa: F811
     running = furnish(folder)
     with started(running):
         seen = [memory(running)]

@@ -79,5 +79,5 @@ def on_port(path: Path, port: int) -> None:
 def change(path: Path) -> None:
     """The change that the runbook names."""
     text = path.read_text()
-    assert "\npasses = 28\n" in text
-    path.write_text(text.replace("\npasses = 28\n", "\npasses = 40\n"))
+    assert "\npasses = 56\n" in text
+    path.write_text(text.replace("\npasses = 56\n", "\npasses = 70\n"))
