@@ -35,7 +35,7 @@ from taciturn.numerics.whole_table import (
     penalised_loss,
 )
 from taciturn.privacy.solvers import resolved
-from taciturn.protocol.terms import agree
+from taciturn.protocol.agree import agree
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy, arrange, load_raw
