@@ -46,7 +46,7 @@ from taciturn.files import (
 )
 from taciturn.model.scores_file import scores_path
 from taciturn.numerics.metrics import log_odds_shift
-from taciturn.numerics.sorted_scores import Threshold, even_odds
+from taciturn.numerics.threshold import Threshold, even_odds
 from taciturn.numerics.whitening import Whitening, centring_offset
 from taciturn.results.model import ListedModel, ModelList
 from taciturn.results.serialise import read
