@@ -28,7 +28,8 @@ from taciturn.errors import (
 )
 from taciturn.jobs.train.job import JournaledTraining, TrainJob
 from taciturn.jobs.train.report import party_blocks
-from taciturn.model.share import ModelShare, listed_models
+from taciturn.model.archive import listed_models
+from taciturn.model.share import ModelShare
 from taciturn.numerics.logistic import log_loss
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import ScoreBudget

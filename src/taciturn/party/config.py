@@ -27,7 +27,7 @@ from taciturn.errors import ConfigError, ExtensionError, nearest, rendering_erro
 from taciturn.extras import JOBS_ELSEWHERE, not_installed
 from taciturn.files import read_toml
 from taciturn.job_registry import installed_sections, registry
-from taciturn.model.share import study_folder
+from taciturn.model.archive import study_folder
 from taciturn.output_paths import PathUse, UsedPath, require_no_overwrite
 from taciturn.party.agreement_file import AgreementFile
 from taciturn.party.roles import ROLES
