@@ -1,8 +1,4 @@
-"""Solution of linear equations that stays small where they hardly determine it.
-
-The time depends on the size of the matrix alone, but for what LAPACK needs: a shorter way for some
-would tell the peer by its time which they are, and they depend on labels.
-"""
+"""``damped_solve``: a symmetric system, solved so that poorly determined directions stay small."""
 
 from __future__ import annotations
 
@@ -10,11 +6,11 @@ import numpy as np
 
 from taciturn.arrays import FloatArray
 
-TINY = 1e-100
-# Larger matrices are solved by elimination: a seventh of the work.
-MOST_EIGENVECTORS = 64
 # Curvatures below this part of the largest count as that much.
 _LEAST_CURVATURE = 1e-10
+TINY = 1e-100
+MOST_EIGENVECTORS = 64
+"""Larger matrices are solved by elimination: a seventh of the work."""
 
 
 def damped_solve(
@@ -32,7 +28,8 @@ def damped_solve(
     # What has no curvature has no slope either, and stays where it is.
     scales = np.where(sizes > TINY, 1.0, 0.0) / np.sqrt(np.maximum(sizes, TINY))
     # Which of the two depends on the size alone, and each does the same work for all matrices of
-    # one size.
+    # one size: a shorter way for some would tell the peer by its time which they are, and they
+    # depend on labels.
     solve = _by_eigenvectors if len(matrix) <= most else _by_elimination
     solution: FloatArray = scales * solve(matrix * scales * scales[:, None], scales * right)
     return solution
