@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from taciturn.arrays import IndexArray
-from taciturn.numerics.logistic import batch_count, batches
+from taciturn.numerics.sgd import batch_count, batches
 from taciturn.rng import KeyedEntropy
 
 
