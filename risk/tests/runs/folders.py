@@ -75,11 +75,7 @@ def compared(name: str, attack: str | None, value: float | None, total: float) -
 
 
 COMPARISON = Comparison(
-    dataset="breast-cancer",
-    rows_train=455,
-    rows_test=114,
-    alice_columns=30,
-    bob_columns=0,
+    data=TRAINING.data,
     seed=7,
     seeds=1,
     scheme="bfv",

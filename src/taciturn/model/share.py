@@ -49,7 +49,7 @@ from taciturn.numerics.metrics import log_odds_shift
 from taciturn.numerics.sorted_scores import Threshold, even_odds
 from taciturn.numerics.whitening import Whitening, centring_offset
 from taciturn.results.model import ListedModel, ModelList
-from taciturn.results.serialise import read
+from taciturn.results.reading import read
 from taciturn.version import MODEL_VERSION, __version__
 
 FORMAT = "taciturn-model"
