@@ -8,7 +8,7 @@ import pytest
 
 import taciturn
 from taciturn.data.tables import FeatureTable
-from taciturn.engine.estimate import estimate_cost
+from taciturn.jobs.train.estimate import estimate_cost
 from taciturn.numerics.table_schedule import TableSchedule
 from taciturn.privacy.solvers import resolved
 from taciturn.protocol.messages import Role

@@ -12,9 +12,9 @@ import pytest
 
 import taciturn
 from taciturn.api import TrainResult
-from taciturn.engine.disclosure_text import disclosure_text as disclosure
-from taciturn.engine.exposure import column_exposure
 from taciturn.engine.transcript import Transcript
+from taciturn.jobs.train.disclosure_text import disclosure_text as disclosure
+from taciturn.jobs.train.exposure import column_exposure
 from taciturn.jobs.train.simulation import simulate_training
 from taciturn.privacy.solvers import resolved
 from taciturn.protocol.bob.forecast import forecast

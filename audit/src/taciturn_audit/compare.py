@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 
 from taciturn.data.prepare import RawData
 from taciturn.engine.callbacks import Callbacks
-from taciturn.engine.exposure import reconstruction
 from taciturn.errors import ConfigError
+from taciturn.jobs.train.exposure import reconstruction
 from taciturn.jobs.train.simulation import estimate, raise_if_diverged, simulate_training
 from taciturn.numerics.metrics import Metrics
 from taciturn.numerics.regression_metrics import ModelMetrics

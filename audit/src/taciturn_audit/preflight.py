@@ -24,8 +24,8 @@ from scipy.special import expit
 
 from taciturn.data.prepare import RawData
 from taciturn.engine.callbacks import Announce, noop
-from taciturn.engine.exposure import column_exposure, reconstruction, sums_alone
 from taciturn.errors import advised, counted
+from taciturn.jobs.train.exposure import column_exposure, reconstruction, sums_alone
 from taciturn.jobs.train.simulation import feature_parties
 from taciturn.parallel import one_thread
 from taciturn.privacy.base import EncryptedMechanism

@@ -30,9 +30,9 @@ import numpy as np
 
 from taciturn.arrays import IntArray
 from taciturn.crypto.base import Capacity, Scheme
+from taciturn.crypto.calibration_run import CalibrationRun, KeyPair
 from taciturn.crypto.registry import scheme
 from taciturn.data.tables import FeatureTable
-from taciturn.engine.calibration_run import CalibrationRun, KeyPair
 from taciturn.engine.callbacks import Announce, noop
 from taciturn.engine.pair import run_pair
 from taciturn.errors import ConfigError, DatasetUnavailable, nearest

@@ -29,10 +29,11 @@ from taciturn.arrays import FloatArray
 from taciturn.families.base import Family
 from taciturn.families.registry import BINOMIAL, FAMILIES
 from taciturn.memmap import over_blocks
+from taciturn.numerics.damped import damped_solve
 from taciturn.numerics.likelihood import Likelihood
 from taciturn.numerics.logistic import Penalty
 from taciturn.numerics.shared_fraction import UNIT_BITS
-from taciturn.numerics.subspace import SubspaceSolver, damped_solve
+from taciturn.numerics.subspace import SubspaceSolver
 from taciturn.numerics.table_schedule import TableSchedule
 from taciturn.numerics.whitening import Whitening, centred, centring_offset, training_means
 

@@ -3,7 +3,7 @@
 An *opening* is a kind of number that a party receives in clear and that depends on the other
 party's table: scores, noisy sums, released weights, shared ids. Programs take the width of their
 noise from here, and the ledger, the exposure text and the pages take their sentences and figures
-from the same rows. ``engine.exposure`` selects the openings of an agreement.
+from the same rows. ``jobs.train.exposure`` selects the openings of an agreement.
 
 **Noise is counted in rows.** A sum over all rows hides one row from a party that knows the others
 only if its noise is large beside what that row adds to the sum, whatever the number of rows is. A

@@ -21,9 +21,8 @@ import numpy as np
 from taciturn.arrays import IndexArray
 from taciturn.data.ids import RowIds, filled_folds
 from taciturn.data.tables import FeatureTable, LabelTable
-from taciturn.engine.disclosure_text import disclosure_text
-from taciturn.engine.exposure import OpenedScores
 from taciturn.errors import BudgetExceeded, counted, rendering_errors_as
+from taciturn.jobs.train.disclosure_text import disclosure_text
 from taciturn.jobs.train.plan import TrainingPlan
 from taciturn.memmap import MEMORY, Scratch, row_blocks
 from taciturn.numerics.subspace import MOST_RATIO
@@ -39,6 +38,7 @@ from taciturn.party.training_inputs import (
     terms_for,
 )
 from taciturn.privacy.events import Statement
+from taciturn.protocol.opened_scores import OpenedScores
 from taciturn.protocol.row_sums import RowSumPlan
 from taciturn.protocol.terms import SummedLosses, Terms
 from taciturn.results.cost_preview import Disclosure, Estimate

@@ -26,9 +26,6 @@ import numpy as np
 
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.callbacks import Announce, Publish, noop
-from taciturn.engine.disclosure_text import disclosure_text
-from taciturn.engine.exposure import OpenedScores, column_exposure
-from taciturn.engine.few_columns import few_columns_text
 from taciturn.errors import (
     BudgetExceeded,
     ColumnError,
@@ -38,6 +35,9 @@ from taciturn.errors import (
     counted,
 )
 from taciturn.jobs.resumable import BudgetCheck
+from taciturn.jobs.train.disclosure_text import disclosure_text
+from taciturn.jobs.train.exposure import column_exposure
+from taciturn.jobs.train.few_columns import few_columns_text
 from taciturn.party.config import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, PartyConfig
 from taciturn.party.consent.budget import Charge, ScoreBudget, ScoreCharge, opening_facts
 from taciturn.party.consent.scored_rows import RowOpening
@@ -46,6 +46,7 @@ from taciturn.party.tables import PartyTables, load_tables
 from taciturn.party.training_inputs import TrainingInputs, party_terms
 from taciturn.privacy.events import NonPrivate, Statement
 from taciturn.privacy.quality_release import TOLD, release_event
+from taciturn.protocol.opened_scores import OpenedScores
 from taciturn.results.cost_preview import (
     ColumnExposure,
     Disclosure,
@@ -371,7 +372,7 @@ class FeatureConsent:
     ) -> Estimate | None:
         """Duration and traffic; ``widths`` are the columns of several Alices, empty with one."""
         # Loaded here: a training measures no sample, and loads its own side only.
-        from taciturn.engine.estimate import estimate_cost
+        from taciturn.jobs.train.estimate import estimate_cost
 
         announce("measuring time and traffic")
         train, compute = self.plan.tables.train, self.config.compute

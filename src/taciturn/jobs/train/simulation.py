@@ -27,11 +27,11 @@ from taciturn.data.prepare import RawData
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.callbacks import Observer, noop
-from taciturn.engine.estimate import estimate_cost
-from taciturn.engine.exposure import OpenedScores, sums_alone
 from taciturn.engine.pair import run_star
 from taciturn.engine.transcript import Recorder, Transcript, TranscriptFile
 from taciturn.errors import DivergenceError
+from taciturn.jobs.train.estimate import estimate_cost
+from taciturn.jobs.train.exposure import sums_alone
 from taciturn.jobs.train.record import footer_of, header_of
 from taciturn.jobs.train.reference import SharedModel, compare
 from taciturn.numerics.convergence import (
@@ -66,6 +66,7 @@ from taciturn.protocol.bob.inputs import BobInputs, released_labels
 from taciturn.protocol.bob.party import bob_program
 from taciturn.protocol.events import ClusterJoined, Event, Progress, SimulatedStep
 from taciturn.protocol.messages import Role
+from taciturn.protocol.opened_scores import OpenedScores
 from taciturn.protocol.outcome import BobTrained, HeldOut
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.scores import at_scale, require_finite

@@ -9,8 +9,9 @@ what a party that deviates learns.
 
 from __future__ import annotations
 
-from taciturn.engine.exposure import OpenedScores, reconstruction, study_sums_of, sums_alone
 from taciturn.errors import counted
+from taciturn.jobs.train.exposure import reconstruction, study_sums_of, sums_alone
+from taciturn.protocol.opened_scores import OpenedScores
 from taciturn.protocol.openings import (
     Opened,
     opened_sums,
