@@ -80,8 +80,8 @@ from taciturn.results.serialise import read, record_of
 from taciturn.rng import KeyedEntropy
 
 if TYPE_CHECKING:
+    from taciturn.party.array_store import EncryptedArrayStore
     from taciturn.party.bob_inputs import BobTrainingInputs
-    from taciturn.party.state_store import EncryptedArrayStore
 
 TABLE_FILE = "study.json"
 
