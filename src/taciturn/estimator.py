@@ -73,7 +73,7 @@ class SimulatedModel(BaseEstimator):  # type: ignore[misc]
         _warn_unless_converged(outcome.result)
         self.record_ = record_of(outcome.result)
         self.ledger_ = self.record_["ledger"]
-        self.n_iter_ = outcome.result.iterations
+        self.n_iter_ = outcome.result.cost.iterations
         return outcome
 
     def _given(self, own: Collection[str]) -> dict[str, Any]:
@@ -375,7 +375,7 @@ def _warn_unless_converged(result: TrainingRun) -> None:
         raise_if_diverged(result)
         text = convergence_warning(result)
     except DivergenceError as problem:
-        rate = ", or lower the learning rate" if result.passes is None else ""
+        rate = ", or lower the learning rate" if result.by_batches else ""
         text = f"{problem.message}. Scale or clip the columns{rate}."
     if text is not None:
         warnings.warn(text, ConvergenceWarning, stacklevel=4)

@@ -15,11 +15,11 @@ from taciturn.jobs.train.evaluation import FinishedTraining
 from taciturn.jobs.train.job import TrainSide
 from taciturn.jobs.train.result import PartyRun
 from taciturn.model.share import ModelShare
+from taciturn.party.array_store import EncryptedArrayStore
 from taciturn.party.config import PartyConfig
 from taciturn.party.session import Meeting
-from taciturn.party.state_store import EncryptedArrayStore
 from taciturn.party.tables import load_tables
-from taciturn.results.serialise import read
+from taciturn.results.reading import read
 from tests.modules import module_of
 from tests.party.sides import NEWTON, run_both, write_tables
 from tests.party.sides import set_up as agree
