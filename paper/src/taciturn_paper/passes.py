@@ -31,8 +31,8 @@ from taciturn.protocol.bob.party import bob_program
 from taciturn.protocol.messages import Role
 from taciturn.protocol.slot_blocks import slot_blocks
 from taciturn.rng import KeyedEntropy
-from taciturn.settings.options import SettingsOptions
 from taciturn.settings.schema import Settings
+from taciturn.settings.signatures import SettingsOptions
 from taciturn_paper.throughput import synthetic
 
 PASSES, TURNS = 8, 3

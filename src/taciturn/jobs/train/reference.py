@@ -36,25 +36,17 @@ from taciturn.protocol.outcome import BobTrained, Trained, WeightShare
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.table_shape import model_release_of
 from taciturn.protocol.terms import Terms
-from taciturn.results.training import Optimum, ReleasedModel, SharedScores, SharedWeights
+from taciturn.results.training import (
+    Comparison,
+    Optimum,
+    ReleasedModel,
+    SharedScores,
+    SharedWeights,
+)
 
 _STACK_ENTRIES = 1 << 20
 # Larger tables are compared with the optimum only where that is asked for.
 _COMPARED_COLUMNS, _COMPARED_VALUES = 1_000, 50_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """The centralised model beside the joint one; empty where they are not compared.
-
-    ``weight_bound`` is how far fixed-point rounding alone can have moved a weight, or None where no
-    bound is known.
-    """
-
-    centralised: ModelMetrics | None = None
-    max_weight_difference: float | None = None
-    weight_bound: float | None = None
-    optimum: Optimum | None = None
 
 
 def compare(
