@@ -76,25 +76,25 @@ def slots_of(scheme: Scheme) -> SlotScheme:
     return slots
 
 
-def shares_modulo_power(sums: WordArray, modulus: int, ring: Wrapping, *, less: bool) -> IntArray:
+def shares_modulo_power(sums: WordArray, modulus: int, ring: Wrapping, *, negate: bool) -> IntArray:
     """Convert shares modulo a prime just below ``2^k`` to shares modulo ``2^k``.
 
-    The module's docstring has the error. ``less`` is true on the one side that subtracts the prime.
+    The module's docstring has the error. ``negate`` is true on the side that subtracts the prime.
     """
-    return ring.centred(sums.view(np.int64) - np.int64(modulus if less else 0))
+    return ring.centred(sums.view(np.int64) - np.int64(modulus if negate else 0))
 
 
 def shares_modulo_prime(
-    shares: IntArray, modulus: int, modulus_bits: int, *, less: bool
+    shares: IntArray, modulus: int, modulus_bits: int, *, negate: bool
 ) -> WordArray:
     """Convert shares modulo ``2^k`` of a number x to shares modulo a prime just below.
 
-    ``less`` is true on the one side that subtracts ``2^k``. With probability ``|x| / 2^k`` the sum
-    is off by the distance of the prime from ``2^k``.
+    ``negate`` is true on the side that subtracts ``2^k``. With probability ``|x| / 2^k`` the sum is
+    off by the distance of the prime from ``2^k``.
     """
     prime, whole = np.uint64(modulus), 1 << modulus_bits
     parts = lowered(np.bitwise_and(shares, np.int64(whole - 1)).view(np.uint64), prime)
-    return lowered(parts + np.uint64(-whole % modulus if less else 0), prime)
+    return lowered(parts + np.uint64(-whole % modulus if negate else 0), prime)
 
 
 @dataclass(frozen=True, slots=True)

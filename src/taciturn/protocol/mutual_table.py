@@ -119,7 +119,7 @@ from taciturn.protocol.mutual_sums import (
 from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.slot_blocks import slot_blocks
-from taciturn.protocol.state import MutualState, TrainingState
+from taciturn.protocol.state import TrainingState, mutual_of
 from taciturn.protocol.steps import Program, StepProgress, receive, require_turn, send
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
@@ -224,12 +224,12 @@ class TablePlan:
         """True if a residue is the label less the score (``gaussian``): there is no sigmoid."""
         return self.terms.agreement.kind.linear_residue
 
-    def score_scaling(self, *, raises: bool) -> Widening:
+    def score_scaling(self, raises: bool) -> Widening:
         """Scaling of shares of scores to shares of residues, where residues are linear."""
         factor = self.scales.score_unit * self.sigmoid.step
         return Widening(1 << self.scales.modulus_bits, factor, raises)
 
-    def widening(self, *, raises: bool) -> Widening:
+    def widening(self, raises: bool) -> Widening:
         """Scaling of shares of narrow residues to shares of residues."""
         narrow = usual_sigmoid(self.terms, self.scales, self.schedule)
         return Widening(self.narrow.modulus, self.sigmoid.step / narrow.step, raises)
@@ -497,11 +497,13 @@ class Tables:
     def __init__(
         self,
         plan: TablePlan,
+        role: Role,
         asking: tuple[OwnKeys, Columns] | None,
         holding: tuple[OwnTable, PeerKeys] | None,
         memory: int,
         entropy: Entropy,
     ) -> None:
+        self._is_alice, self._alice_columns = role == "alice", plan.alice.count
         self._ring, self._entropy = plan.ring(plan.alice), entropy
         self._schedule, blocks = plan.schedule, plan.schedule.blocks
         scheme, share = plan.scheme, memory // 2 if blocks else memory
@@ -533,9 +535,9 @@ class Tables:
             raise LocalProtocolError("a side without a table has no key of the peer's")
         return (yield from self._peer_keys.receive())
 
-    def shared_scores(self, number: int, own: IntArray, other: IntArray) -> Program[IntArray]:
+    def shared_scores(self, number: int, points: IntArray) -> Program[IntArray]:
         """Return this side's share of a step's scores, from its shares of both sides' points."""
-        tables = self._tables[self._schedule.block(number)]
+        tables, (own, other) = self._tables[self._schedule.block(number)], self._by_side(points)
         scores = np.zeros(tables.rows, dtype=np.int64)
         if not number:
             # Both sides know that all points are zero before the first pass.
@@ -568,11 +570,9 @@ class Tables:
             yield from self._reached(number, 0, done, len(tables.part_pairs))
         return self._ring.centred(scores)
 
-    def shared_steps(
-        self, number: int, residues: IntArray, own: IntArray, other: IntArray
-    ) -> Program[tuple[IntArray, IntArray]]:
+    def shared_steps(self, number: int, residues: IntArray, points: IntArray) -> Program[IntArray]:
         """Return this side's shares of both sides' next weights, with more digits than weights."""
-        tables = self._tables[self._schedule.block(number)]
+        tables, (own, other) = self._tables[self._schedule.block(number)], self._by_side(points)
         turn, asking, holding = 2 * number + 1, tables.asking, tables.holding
         entropy, (ours, theirs) = self._entropy.fork(f"products {turn}"), (_EMPTY, _EMPTY)
         if asking is not None:
@@ -599,7 +599,12 @@ class Tables:
         if asking is not None:
             answer = yield from _answer(turn, asking.size.columns)
             theirs = own_key.decrypt_columns(answer, asking.size)
-        return ours, theirs
+        return np.concatenate([ours, theirs] if self._is_alice else [theirs, ours])
+
+    def _by_side(self, points: IntArray) -> tuple[IntArray, IntArray]:
+        """Split the points, Alice's first, into this side's and the peer's."""
+        hers, his = points[: self._alice_columns], points[self._alice_columns :]
+        return (hers, his) if self._is_alice else (his, hers)
 
     def _reached(self, number: int, half: int, done: int, parts: int) -> Program[None]:
         """Report a step's progress: scores are its first half, products its second."""
@@ -693,16 +698,17 @@ class Point:
         return cls(zeros, zeros, zeros, zeros, zeros[:0])
 
     @classmethod
-    def from_state(cls, state: TrainingState, mutual: MutualState) -> Point:
+    def from_state(cls, state: TrainingState) -> Point:
         """Restore the shares of a stored state."""
+        mutual = mutual_of(state)
         ahead = np.concatenate([state.share, mutual.bob_share])
         return cls(ahead, mutual.products, mutual.carries, mutual.slope, mutual.sums)
 
-    def kept(self, state: TrainingState, mutual: MutualState, number: int) -> TrainingState:
+    def kept(self, state: TrainingState, number: int) -> TrainingState:
         """Return the state at the start of a pass."""
         hers = len(state.share)
         kept = replace(
-            mutual,
+            mutual_of(state),
             bob_share=self.ahead[hers:],
             products=self.products,
             carries=self.carries,

@@ -310,6 +310,16 @@ class TrainingState:
             ) from None
 
 
+def mutual_of(state: TrainingState) -> MutualState:
+    """The further state of a training that shares scores; refuse another training's state."""
+    if state.mutual is None:
+        raise StateError(
+            "the state is not that of a training that shares scores",
+            hint=Hint("start over on both sides with {fresh}", fresh=True),
+        )
+    return state.mutual
+
+
 def _hex(values: FloatArray) -> str:
     return values.astype("<f8").tobytes().hex()
 
