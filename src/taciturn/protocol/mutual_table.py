@@ -77,8 +77,6 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IndexArray, IntArray, WordArray
 from taciturn.crypto.base import (
-    EncryptedAnswer,
-    EncryptedVector,
     PublicKey,
     Scheme,
     SecretKey,
@@ -98,14 +96,14 @@ from taciturn.numerics.whitening import Whitening
 from taciturn.privacy.base import given
 from taciturn.protocol.encoded_table import EncodedTable
 from taciturn.protocol.joint_seed import block_order, key_seed
-from taciturn.protocol.keyrings import OwnKeys, PeerKeys, own_keys, peer_keys
+from taciturn.protocol.keyrings import OwnKeys, PeerKeys
 from taciturn.protocol.messages import Role, SharedProduct, SharedVector
 from taciturn.protocol.mutual import (
     LEAST_LEAK_BITS,
     MOST_WAVES,
     Columns,
-    sized_answer,
-    sized_vector,
+    receive_product,
+    receive_vector,
     slots_of,
 )
 from taciturn.protocol.mutual_sums import (
@@ -120,7 +118,7 @@ from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.slot_blocks import slot_blocks
 from taciturn.protocol.state import TrainingState, mutual_of
-from taciturn.protocol.steps import Program, StepProgress, receive, require_turn, send
+from taciturn.protocol.steps import Program, StepProgress, send
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint
@@ -166,18 +164,17 @@ class TablePlan:
 
     def own_keys(self, owner: Role, seed: bytes, *, saved_key: bytes | None = None) -> OwnKeys:
         """The owner's keys for products with the other's table; ``seed`` is the joint one."""
-        terms, ring, half = self._key_terms(owner, seed)
-        return own_keys(terms, ring, half, single_use=owner == "alice", saved_key=saved_key)
+        single_use = owner == "alice"
+        return OwnKeys(*self._key_terms(owner, seed), single_use=single_use, saved_key=saved_key)
 
     def peer_keys(self, owner: Role, seed: bytes, *, saved_key: bytes | None = None) -> PeerKeys:
         """The same keys as the other side has them."""
-        terms, ring, half = self._key_terms(owner, seed)
-        return peer_keys(terms, ring, half, single_use=owner == "alice", saved_key=saved_key)
+        single_use = owner == "alice"
+        return PeerKeys(*self._key_terms(owner, seed), single_use=single_use, saved_key=saved_key)
 
-    def _key_terms(self, owner: Role, seed: bytes) -> tuple[Terms, Wrapping, bytes]:
-        table = self.bob if owner == "alice" else self.alice
-        terms = replace(self.terms, scheme=self.scheme)
-        return terms, self.ring(table), key_seed(seed, owner)
+    def _key_terms(self, owner: Role, seed: bytes) -> tuple[Scheme, int, Wrapping, bytes]:
+        ring = self.ring(self.bob if owner == "alice" else self.alice)
+        return self.scheme, self.terms.agreement.key_bits, ring, key_seed(seed, owner)
 
     @property
     def schedule(self) -> TableSchedule:
@@ -556,13 +553,13 @@ class Tables:
             masks = key.table_masks(len(holding.whole), entropy.fork("masks"))
             scores += self._ring.product(holding.whole, own)[: tables.rows]
             scores += masks.shares[: tables.rows]
-            vector = yield from _vector(turn, table.size.columns)
+            vector = yield from receive_vector(turn, table.size.columns)
         for done, (ours, theirs) in enumerate(tables.part_pairs, 1):
             if ours is not None and holding is not None:
                 answer = table.product(vector, masks.values[ours], entropy, ours)
                 yield from send(SharedProduct(turn, answer))
             if theirs is not None and asking is not None:
-                answer = yield from _answer(turn, theirs.stop - theirs.start)
+                answer = yield from receive_product(turn, theirs.stop - theirs.start)
                 shares = own_key.decrypt_rows(answer, asking.size, theirs)
                 # The penalty is below the rows and not part of a score.
                 place = slice(theirs.start, min(theirs.stop, tables.rows))
@@ -588,7 +585,7 @@ class Tables:
                 vector = own_key.encrypt_rows(values, asking.size, coins, asked)
                 yield from send(SharedVector(turn, vector))
             if held is not None and holding is not None:
-                total.add((yield from _vector(turn, held.stop - held.start)), held)
+                total.add((yield from receive_vector(turn, held.stop - held.start)), held)
             yield from self._reached(number, 1, done, len(tables.part_pairs))
         if holding is not None:
             yield from send(SharedProduct(turn, total.result()))
@@ -597,7 +594,7 @@ class Tables:
             ours += self._ring.transposed_product(penalty, own) + masks.shares
             ours = self._ring.centred(ours)
         if asking is not None:
-            answer = yield from _answer(turn, asking.size.columns)
+            answer = yield from receive_product(turn, asking.size.columns)
             theirs = own_key.decrypt_columns(answer, asking.size)
         return np.concatenate([ours, theirs] if self._is_alice else [theirs, ours])
 
@@ -624,18 +621,6 @@ def _part_of(residues: IntArray, points: IntArray, part: slice) -> IntArray:
     above = len(residues)
     below = slice(max(0, part.start - above), max(0, part.stop - above))
     return np.concatenate([residues[part], points[below]])
-
-
-def _vector(turn: int, length: int) -> Program[EncryptedVector]:
-    message = yield from receive(SharedVector)
-    require_turn("SharedVector", message.turn, turn)
-    return sized_vector(message.vector, length)
-
-
-def _answer(turn: int, entries: int) -> Program[EncryptedAnswer]:
-    message = yield from receive(SharedProduct)
-    require_turn("SharedProduct", message.turn, turn)
-    return sized_answer(message.answer, entries)
 
 
 @dataclass(frozen=True, slots=True)

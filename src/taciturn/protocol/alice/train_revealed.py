@@ -33,7 +33,7 @@ from taciturn.protocol.messages import EncryptedResidues, MaskedGradient, Reveal
 from taciturn.protocol.observations import GradientSeen
 from taciturn.protocol.outcome import StopReason, Trained
 from taciturn.protocol.scores import scores_message
-from taciturn.protocol.steps import Program, emit, receive, require_turn, send
+from taciturn.protocol.steps import Program, emit, receive_at, send
 from taciturn.rng import Entropy
 
 
@@ -85,10 +85,8 @@ def unmasked_product(
     mask = key.draw_mask(matrix.rows, entropy.fork(f"masks {iteration}"))
     stream = entropy.fork(f"obfuscators {iteration}")
     key.stock(matrix, mask, stream)
-    sent = yield from receive(EncryptedResidues)
-    require_turn("EncryptedResidues", sent.iteration, iteration)
+    sent = yield from receive_at(EncryptedResidues, iteration)
     answer = key.masked_product(matrix, sent.residues, mask, stream)
     yield from send(MaskedGradient(iteration, answer))
-    revealed = yield from receive(RevealedGradient)
-    require_turn("RevealedGradient", revealed.iteration, iteration)
+    revealed = yield from receive_at(RevealedGradient, iteration)
     return key.unmask(revealed.gradient.value, mask)

@@ -46,7 +46,7 @@ from taciturn.protocol.messages import (
     ResidueShares,
     ShareNumbers,
 )
-from taciturn.protocol.mutual import Columns, Numbers, sized_vector
+from taciturn.protocol.mutual import Columns, Numbers
 from taciturn.protocol.mutual_sums import SharedSums
 from taciturn.protocol.mutual_table import (
     OwnTable,
@@ -61,7 +61,14 @@ from taciturn.protocol.observations import ShareRevealed
 from taciturn.protocol.outcome import Trained
 from taciturn.protocol.slot_blocks import slot_blocks
 from taciturn.protocol.state import TrainingState, mutual_of
-from taciturn.protocol.steps import Program, emit, receive, require_turn, send
+from taciturn.protocol.steps import (
+    Program,
+    emit,
+    receive,
+    receive_at,
+    require_entries,
+    send,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +98,8 @@ class SigmoidResponder(SlotSide[SlotPublicKey]):
                 tables.append(sigmoid.loss_table(scores[block.rows], loss_unit, of_table))
             totals = [key.sum_of(block.length) for _ in tables]
             for parts in zip(*map(block.vectors, tables), strict=True):
-                message = yield from receive(Phases)
-                require_turn("Phases", message.iteration, number)
-                phases = sized_vector(message.phases, block.length)
+                phases = (yield from receive_at(Phases, number)).phases
+                require_entries("vector", phases.length, block.length)
                 for total, part in zip(totals, parts, strict=True):
                     total.add(part, phases)
             answer, shares[block.rows] = masked(totals[0], block, slots, entropy)

@@ -24,7 +24,6 @@ from taciturn.crypto.base import (
     SlotScheme,
     SlotSecretKey,
 )
-from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.likelihood import response_likelihood
 from taciturn.privacy.base import EncryptedMechanism
 from taciturn.protocol.bob.inputs import BobInputs
@@ -58,7 +57,13 @@ from taciturn.protocol.mutual_training import SharedTraining, SlotSide, first_st
 from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.slot_blocks import slot_blocks
 from taciturn.protocol.state import TrainingState, mutual_of
-from taciturn.protocol.steps import Program, receive, require_turn, send
+from taciturn.protocol.steps import (
+    Program,
+    receive,
+    receive_at,
+    require_entries,
+    send,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +94,10 @@ class SigmoidRequester(SlotSide[SlotSecretKey]):
                     encrypted = key.encrypt(vector, entropy.fork(f"{at}"))
                     yield from send(Phases(number, encrypted))
             if answered is not None:
-                message = yield from receive(ResidueShares)
-                require_turn("ResidueShares", message.iteration, number)
+                message = yield from receive_at(ResidueShares, number)
                 sums[answered.rows] = decrypted_sums(key, slots, message.answer, answered)
                 if with_loss:
-                    of_loss = yield from receive(LossShares)
-                    require_turn("LossShares", of_loss.iteration, number)
+                    of_loss = yield from receive_at(LossShares, number)
                     losses[answered.rows] = decrypted_sums(key, slots, of_loss.answer, answered)
         return sums, losses
 
@@ -202,9 +205,6 @@ def _resumed(inputs: BobInputs[EncryptedMechanism], state: TrainingState) -> _Op
 def _given_share(share: IntArray) -> Program[IntArray]:
     """His weights in exact integers: Alice's share, which she reveals, and his."""
     theirs = (yield from receive(GivenShare)).share
-    if len(theirs) != len(share):
-        raise RemoteProtocolError(
-            f"the peer's weight share has {len(theirs)} entries, not {len(share)}"
-        )
+    require_entries("weight share", len(theirs), len(share))
     # 64-bit sums wrap modulo 2^64, of which t is a divisor; the scales reduce them.
     return share + theirs
