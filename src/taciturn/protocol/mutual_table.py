@@ -77,15 +77,13 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IndexArray, IntArray, WordArray
 from taciturn.crypto.base import (
-    PublicKey,
     Scheme,
-    SecretKey,
     SlotScheme,
     TableSize,
     Wrapping,
 )
 from taciturn.data.tables import FeatureTable
-from taciturn.errors import ConfigError, LocalProtocolError
+from taciturn.errors import ConfigError
 from taciturn.families.registry import FAMILIES
 from taciturn.memmap import MEMORY, Scratch, over_blocks
 from taciturn.numerics.fixedpoint import FixedPoint, magnitude_bits
@@ -449,16 +447,18 @@ class OwnTable:
 
 @dataclass(frozen=True, slots=True)
 class _Asking:
-    """The public size and parts of the peer's table."""
+    """This side's keys, and the public size and parts of the peer's table."""
 
+    keys: OwnKeys
     size: TableSize
     parts: list[slice]
 
 
 @dataclass(frozen=True, slots=True)
 class _Holding:
-    """This side's table and its parts."""
+    """The peer's keys, and this side's table and its parts."""
 
+    keys: PeerKeys
     whole: IntArray = field(repr=False)
     parts: list[slice]
     prepared: EncodedTable
@@ -504,33 +504,19 @@ class Tables:
         self._ring, self._entropy = plan.ring(plan.alice), entropy
         self._schedule, blocks = plan.schedule, plan.schedule.blocks
         scheme, share = plan.scheme, memory // 2 if blocks else memory
-        self._own_keys = None if asking is None else asking[0]
-        self._peer_keys = None if holding is None else holding[1]
         # The rows stand in a second table where they are cut into blocks.
         self._tables: dict[int | None, _RowTables] = {}
         for at, place in (None, slice(0, plan.rows)), *enumerate(blocks):
             rows, asks, holds = place.stop - place.start, None, None
             if asking is not None:
                 size = plan.size(asking[1], rows)
-                asks = _Asking(size, scheme.row_parts(size))
+                asks = _Asking(asking[0], size, scheme.row_parts(size))
             if holding is not None:
                 whole = holding[0].whole if at is None else holding[0].block(place)
                 parts = scheme.row_parts(TableSize(*whole.shape))
                 prepared = EncodedTable(whole, share if at is None else share // len(blocks))
-                holds = _Holding(whole, parts, prepared)
+                holds = _Holding(holding[1], whole, parts, prepared)
             self._tables[at] = _RowTables(rows, asks, holds)
-
-    def _own_key(self, turn: int) -> Program[SecretKey]:
-        """This side's key of a turn."""
-        if self._own_keys is None:
-            raise LocalProtocolError("a side without a peer's table needs no key")
-        return (yield from self._own_keys.offer(self._entropy.fork(f"key {turn}")))
-
-    def _peer_key(self) -> Program[PublicKey]:
-        """The peer's key of the next turn."""
-        if self._peer_keys is None:
-            raise LocalProtocolError("a side without a table has no key of the peer's")
-        return (yield from self._peer_keys.receive())
 
     def shared_scores(self, number: int, points: IntArray) -> Program[IntArray]:
         """Return this side's share of a step's scores, from its shares of both sides' points."""
@@ -543,11 +529,11 @@ class Tables:
         entropy = self._entropy.fork(f"products {turn}")
 
         if asking is not None:
-            own_key = yield from self._own_key(turn)
+            own_key = yield from asking.keys.offer(self._entropy.fork(f"key {turn}"))
             vector = own_key.encrypt_columns(other, asking.size, entropy.fork("vector"))
             yield from send(SharedVector(turn, vector))
         if holding is not None:
-            key = yield from self._peer_key()
+            key = yield from holding.keys.receive()
             # Before waiting, not after: the peer is at work meanwhile.
             table = holding.prepared.under(key)
             masks = key.table_masks(len(holding.whole), entropy.fork("masks"))
@@ -573,9 +559,9 @@ class Tables:
         turn, asking, holding = 2 * number + 1, tables.asking, tables.holding
         entropy, (ours, theirs) = self._entropy.fork(f"products {turn}"), (_EMPTY, _EMPTY)
         if asking is not None:
-            own_key = yield from self._own_key(turn)
+            own_key = yield from asking.keys.offer(self._entropy.fork(f"key {turn}"))
         if holding is not None:
-            key = yield from self._peer_key()
+            key = yield from holding.keys.receive()
             masks = key.table_masks(holding.whole.shape[1], entropy.fork("masks"))
             total = holding.prepared.under(key).sum_over_rows(masks.values, entropy)
         for done, (held, asked) in enumerate(tables.part_pairs, 1):

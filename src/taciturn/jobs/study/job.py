@@ -67,12 +67,12 @@ from taciturn.party.log import Figures, Log
 from taciturn.party.model_file import keep_scores, model_share, save_model, suspected_wraps
 from taciturn.party.state_store import SessionState
 from taciturn.party.training_inputs import TrainingInputs
+from taciturn.protocol.array_store import Load as LoadArray
 from taciturn.protocol.events import Boundary, Event, PartDone, Progress
 from taciturn.protocol.handshake import greeting, shake_hands
 from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.row_sums import OpenedLoss
-from taciturn.protocol.state import Load as LoadArray
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import ONLY, Program, gather
 from taciturn.results.parties import Stage, Stages

@@ -28,9 +28,9 @@ from taciturn.numerics.regression_metrics import (
 )
 from taciturn.numerics.symmetry import OpenedPasses
 from taciturn.party.tables import PartyTables
+from taciturn.protocol.array_store import INLINE, ArrayStore, Load, bits_of, integers_of
 from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.party import PartyResult
-from taciturn.protocol.state import INLINE, ArrayStore, Load, bits_of, integers_of
 from taciturn.protocol.terms import Terms
 from taciturn.results.reading import read
 from taciturn.results.serialise import record_of

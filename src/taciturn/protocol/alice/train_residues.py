@@ -57,13 +57,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         reply = yield from receive_at(ResidueReply, batch.iteration)
         release = _released(reply, batch, terms)
         if release is None:
-            return Trained(
-                weights,
-                batch.iteration,
-                StopReason.PEER,
-                pairwise_masks=state.pairwise_masks,
-                group_shape=state.group_shape,
-            )
+            return Trained.from_state(state, weights, batch.iteration, StopReason.PEER)
         residues, event = release
         yield from emit(
             ResiduesSeen(batch.iteration, batch.epoch, batch.rows, weights, residues, event)
@@ -71,16 +65,8 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         step = gradient(rows, residues) + penalty.gradient(weights)
         weights = weights - rate.at(batch.iteration) * step
         if plan.ends_epoch(batch) and (yield from report(inputs, weights, batch.iteration, masks)):
-            return Trained(
-                weights,
-                batch.iteration + 1,
-                StopReason.PEER,
-                pairwise_masks=state.pairwise_masks,
-                group_shape=state.group_shape,
-            )
-    return Trained(
-        weights, plan.iterations, pairwise_masks=state.pairwise_masks, group_shape=state.group_shape
-    )
+            return Trained.from_state(state, weights, batch.iteration + 1, StopReason.PEER)
+    return Trained.from_state(state, weights, plan.iterations)
 
 
 def _released(

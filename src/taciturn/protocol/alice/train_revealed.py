@@ -61,16 +61,8 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         step = gradient + penalty.gradient(weights)
         weights = weights - rate.at(batch.iteration) * step
         if plan.ends_epoch(batch) and (yield from report(inputs, weights, batch.iteration, masks)):
-            return Trained(
-                weights,
-                batch.iteration + 1,
-                StopReason.PEER,
-                pairwise_masks=state.pairwise_masks,
-                group_shape=state.group_shape,
-            )
-    return Trained(
-        weights, plan.iterations, pairwise_masks=state.pairwise_masks, group_shape=state.group_shape
-    )
+            return Trained.from_state(state, weights, batch.iteration + 1, StopReason.PEER)
+    return Trained.from_state(state, weights, plan.iterations)
 
 
 def unmasked_product(
