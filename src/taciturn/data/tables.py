@@ -489,7 +489,7 @@ def _as_values(series: pl.Series, ids: RowIds, kind: Family) -> FloatArray:
             "has no others",
             where=row_name(int(wrong.argmax()), ids),
             setting="family",
-            hint=Hint(kind.way_out, family="gaussian"),
+            hint=Hint(kind.remedy, family="gaussian"),
         )
     return np.ascontiguousarray(values)
 

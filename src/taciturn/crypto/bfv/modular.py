@@ -29,7 +29,8 @@ class Multiplier:
     """Multiplication of words modulo ``modulus``, by a constant or elementwise by several."""
 
     def __init__(self, factor: int | WordArray, modulus: int) -> None:
-        factors = [factor] if isinstance(factor, int) else factor.tolist()
+        given = [factor] if isinstance(factor, int) else factor.tolist()
+        factors = [each % modulus for each in given]
         whole = np.array([(each << 64) // modulus for each in factors], dtype=np.uint64)
         self._factor, self._modulus = np.array(factors, dtype=np.uint64), np.uint64(modulus)
         self._low, self._high = whole & _LOW, whole >> _HALF_WORD

@@ -285,10 +285,10 @@ class BfvTable:
     ) -> None:
         self.size = TableSize(*whole.shape)
         self._server_ops, self._key, self._ring = server_ops, key, ring
-        self._tiling = Tiling.for_size(self.size, server_ops.seal.degree)
-        self._parts = parts
-        tiles = [self._tiling.row_tiles(part) for part in parts]
-        count = min(engine.shares(self._tiling.tiles, LEAST_SHARED_TILES), max(map(len, tiles)))
+        self.tiling = Tiling.for_size(self.size, server_ops.seal.degree)
+        self.parts = parts
+        tiles = [self.tiling.row_tiles(part) for part in parts]
+        count = min(engine.shares(self.tiling.tiles, LEAST_SHARED_TILES), max(map(len, tiles)))
         # The same shares in every pass: what a worker keeps is of use to it again.
         self._shares = {
             part.start: [
@@ -298,16 +298,16 @@ class BfvTable:
             for part, of in zip(parts, tiles, strict=True)
         }
         memory //= count
-        held = TileRows.from_table(whole, self._tiling.rows)
+        held = TileRows.from_table(whole, self.tiling.rows)
         self._worker: TableWorker | None = TableWorker(
-            server_ops, key, ring, self._tiling, held, memory
+            server_ops, key, ring, self.tiling, held, memory
         )
         rounds = int(server_ops.seal.parameters.rounds)
         facts = {**ring_facts(ring), "rounds": rounds, **asdict(self.size), "memory": memory}
         place = ArrayLocation.from_array(whole) if engine.reads_files else None
         self._pool = engine.pool(
             [
-                partial(_setup, key, facts, whole, place, self._tiling.rows, list(shares))
+                partial(_setup, key, facts, whole, place, self.tiling.rows, list(shares))
                 for shares in zip(*self._shares.values(), strict=True)
             ]
         )
@@ -335,8 +335,8 @@ class BfvTable:
         some of the columns, which leave NTT form. ``totals`` has the sum of each column tile so
         far; None where there is none.
         """
-        side, shares = self._tiling.columns, self._shares[row_block.start]
-        worker = self._opened(vector, self._tiling.rows.part(self._tiling.row_tiles(row_block)))
+        side, shares = self.tiling.columns, self._shares[row_block.start]
+        worker = self._opened(vector, self.tiling.rows.part(self.tiling.row_tiles(row_block)))
         covered = even_shares(0 if mask is None else side.tiles, len(shares))
         masks = np.empty(0, dtype=np.int64) if mask is None else mask
         size, first = self._server_ops.piece_bytes, shares[0].start
@@ -363,22 +363,12 @@ class BfvTable:
 
     def answer(self, totals: list[Any]) -> EncryptedAnswer:
         """Write the covered sums of all column tiles."""
-        side = self._tiling.columns
+        side = self.tiling.columns
         answers = [
             self._server_ops.written(total, side.answered(tile.stop - tile.start))
             for total, tile in zip(totals, side.slices(), strict=True)
         ]
         return EncryptedAnswer(b"".join(answers), side.length)
-
-    @property
-    def tiling(self) -> Tiling:
-        """How the table is cut."""
-        return self._tiling
-
-    @property
-    def parts(self) -> list[slice]:
-        """Parts of the rows, as ``Scheme.row_parts`` cuts them."""
-        return self._parts
 
     def product(
         self,
@@ -388,8 +378,8 @@ class BfvTable:
         row_block: slice | None = None,
     ) -> EncryptedAnswer:
         """``table @ vector + mask``; covers are drawn from the operating system."""
-        row_block = named_part(row_block, self._parts)
-        side, worker = self._tiling.rows, self._opened(vector, self._tiling.columns)
+        row_block = named_part(row_block, self.parts)
+        side, worker = self.tiling.rows, self._opened(vector, self.tiling.columns)
         check_length(mask, row_block.stop - row_block.start, "mask")
         jobs = []
         for share in self._shares[row_block.start]:
