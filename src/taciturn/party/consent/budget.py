@@ -128,7 +128,8 @@ class RowBudget(Generic[A]):
 
     @staticmethod
     def _tags(account: Account, charge: Charge[A]) -> list[Tags]:
-        return [account.tags(ids.series) for ids, _ in charge.rows]
+        # In order, which every search needs: each row of a set is charged the same.
+        return [np.sort(account.tags(ids.series)) for ids, _ in charge.rows]
 
     @staticmethod
     def _is_charged(account: Account, session: str) -> bool:
@@ -270,7 +271,8 @@ class ScoreBudget(RowBudget[RowOpening]):
                 return 0
             rows = ScoredRows(records, self.partner)
             changes = (
-                rows.change(account.tags(ids.series), opening) for ids, opening in charge.rows
+                rows.change(tags, opening)
+                for tags, (_, opening) in zip(self._tags(account, charge), charge.rows, strict=True)
             )
             models = (one.before[VALUE] + one.added[VALUE] for one in changes)
             return max((int(of_rows.max(initial=0)) for of_rows in models), default=0)

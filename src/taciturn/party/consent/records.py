@@ -242,17 +242,18 @@ class Account:
     def read(self, tags: Tags, *columns: str) -> list[Values]:
         """The values of each row in some columns."""
         # A search for tags in disorder takes several times as long.
-        order, found = np.argsort(tags), []
+        order, found = np.argsort(tags, kind="stable"), []
         asked = tags[order]
         places, known = _places(self._column(_TAGS), asked)
         for column in columns:
             values = np.zeros(len(tags), np.int64)
             if column in self._record.columns:
-                values[order[known]] = self._column(column)[places[known]]
+                np.copyto(values, self._column(column)[places], where=known)
             rows, single = self._record.singles.get(column, _NO_ROWS)
             near, hit = _places(rows, asked)
-            values[order[hit]] = single[near[hit]]
-            found.append(values)
+            values[hit] = single[near[hit]]
+            found.append(np.empty_like(values))
+            found[-1][order] = values
         return found
 
     def write_values(self, tags: Tags, values: Values, column: str = VALUE) -> None:
@@ -301,25 +302,19 @@ class Account:
         return self.row_count
 
     def _rows(self) -> Tags:
-        singles = (rows for rows, _ in self._record.singles.values())
-        return np.unique(np.concatenate([self._column(_TAGS), *singles]))
+        return _union(self._column(_TAGS), *(rows for rows, _ in self._record.singles.values()))
 
     def _merge(self, changes: Mapping[str, Pairs]) -> None:
         """Write columns with new values of rows."""
-        former = self._column(_TAGS)
-        # Most changes are of the same rows.
-        changed = {id(rows): rows for rows, _ in changes.values()}
-        rows = np.unique(np.concatenate([former, *changed.values()]))
-        kept, columns = np.searchsorted(rows, former), {*changes}
+        former, columns = self._column(_TAGS), {*changes}
+        rows = _union(former, *(of for of, _ in changes.values()))
         if len(rows) > len(former):
             columns |= self._record.columns.keys() - {_TAGS}
         for name in columns:
-            values = np.zeros(len(rows), np.int64)
+            pairs = changes.get(name, _NO_ROWS)
             if name in self._record.columns:
-                values[kept] = self._column(name)
-            places, to = changes.get(name, _NO_ROWS)
-            values[np.searchsorted(rows, places)] = to
-            self._write_column(name, values)
+                pairs = _replaced((former, self._column(name)), pairs)
+            self._write_column(name, _spread(rows, pairs))
         if len(rows) > len(former):
             self._write_column(_TAGS, rows)
 
@@ -383,21 +378,38 @@ def empty_database(path: Path) -> Database:
 
 def _places(stored: Tags, asked: Tags) -> tuple[NDArray[np.intp], Flags]:
     """Where each of some tags is in an ascending array, and whether it is there."""
-    if not len(stored):
-        return np.zeros(len(asked), np.intp), np.zeros(len(asked), bool)
+    if np.array_equal(stored, asked) or not len(stored):
+        return np.arange(len(asked)), np.full(len(asked), len(stored) > 0)
     # The first that is not smaller: the one itself, or another one.
     places = np.minimum(np.searchsorted(stored, asked), len(stored) - 1)
     return places, stored[places] == asked
 
 
+def _union(*ascending: Tags) -> Tags:
+    """The rows of all, each once."""
+    longest = max(ascending, key=len)
+    joined = np.concatenate([longest, *(of for of in ascending if not np.array_equal(of, longest))])
+    # Runs that are in order are merged.
+    joined.sort(kind="stable")
+    return joined[np.append(joined[:-1] != joined[1:], True)] if len(joined) else joined
+
+
+def _spread(rows: Tags, pairs: Pairs) -> Values:
+    """The values of rows, of which some have one, and the others 0."""
+    spread = np.zeros(len(rows), np.int64)
+    spread[slice(None) if len(rows) == len(pairs[0]) else np.searchsorted(rows, pairs[0])] = pairs[
+        1
+    ]
+    return spread
+
+
 def _replaced(former: Pairs, new: Pairs) -> Pairs:
     """The values of rows after some were replaced, or added."""
-    if not len(former[0]):
+    rows = _union(former[0], new[0])
+    if len(rows) == len(new[0]):
         return new
-    rows = np.union1d(former[0], new[0])
-    values = np.zeros(len(rows), np.int64)
-    for of, to in (former, new):
-        values[np.searchsorted(rows, of)] = to
+    values = _spread(rows, former)
+    values[np.searchsorted(rows, new[0])] = new[1]
     return rows, values
 
 

@@ -103,7 +103,7 @@ class ScoredRows:
     def largest(self) -> LargestCounts:
         """The largest counts of a row."""
         models, repetitions, trainings = (
-            max(self._account.distinct_values(column), default=0)
+            int(self._account.rows(column)[1].max(initial=0))
             for column in (VALUE, REPETITIONS, TRAININGS)
         )
         return LargestCounts(self._account.row_count, models, repetitions, trainings)
