@@ -19,7 +19,7 @@ from taciturn.party.array_store import EncryptedArrayStore
 from taciturn.party.config import PartyConfig
 from taciturn.party.session import Meeting
 from taciturn.party.tables import load_tables
-from taciturn.results.serialise import read
+from taciturn.results.reading import read
 from tests.modules import module_of
 from tests.party.sides import NEWTON, run_both, write_tables
 from tests.party.sides import set_up as agree

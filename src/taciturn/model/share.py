@@ -33,9 +33,9 @@ from taciturn.files import (
     write_private,
 )
 from taciturn.numerics.metrics import log_odds_shift
-from taciturn.numerics.sorted_scores import Threshold, even_odds
+from taciturn.numerics.threshold import Threshold, even_odds
 from taciturn.numerics.whitening import Whitening, centring_offset
-from taciturn.results.serialise import read
+from taciturn.results.reading import read
 from taciturn.version import MODEL_VERSION, __version__
 
 FORMAT = "taciturn-model"

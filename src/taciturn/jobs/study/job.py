@@ -76,7 +76,8 @@ from taciturn.protocol.state import Load as LoadArray
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import ONLY, Program, gather
 from taciturn.results.parties import Stage, Stages
-from taciturn.results.serialise import read, record_of
+from taciturn.results.reading import read
+from taciturn.results.serialise import record_of
 from taciturn.rng import KeyedEntropy
 
 if TYPE_CHECKING:

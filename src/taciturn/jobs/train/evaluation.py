@@ -32,7 +32,8 @@ from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.state import INLINE, ArrayStore, Load, bits_of, integers_of
 from taciturn.protocol.terms import Terms
-from taciturn.results.serialise import read, record_of
+from taciturn.results.reading import read
+from taciturn.results.serialise import record_of
 from taciturn.rng import Entropy
 
 if TYPE_CHECKING:

@@ -33,7 +33,7 @@ from taciturn.jobs.train.result import DryRun, PartyRun, Sizes
 from taciturn.jobs.train.task import TrainingTask
 from taciturn.model.share import ModelShare
 from taciturn.numerics.logistic import sigmoid
-from taciturn.numerics.sorted_scores import Threshold, chosen, even_odds, threshold_at
+from taciturn.numerics.threshold import Threshold, chosen, even_odds, threshold_at
 from taciturn.parallel import one_thread
 from taciturn.party.agreement_check import require_begun_in_time, require_fit, require_signed
 from taciturn.party.compute import engine_of
