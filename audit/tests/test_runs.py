@@ -9,8 +9,8 @@ import pytest
 from audit.tests.report.samples import controls, findings, hybrid_run, leaking_run, score, several
 
 from taciturn.cli.console import console
-from taciturn.numerics.intervals import t_interval
 from taciturn.report.terminal import render
+from taciturn_audit.exact_intervals import t_interval
 from taciturn_audit.report.audit import audit_blocks, evidence_words
 from taciturn_audit.results.audit import AuditRun, Evidence, Membership
 from taciturn_audit.results.runs import AuditResult, mean_findings

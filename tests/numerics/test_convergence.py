@@ -22,9 +22,9 @@ from taciturn.numerics.convergence import (
     tolerance,
 )
 from taciturn.numerics.likelihood import response_likelihood, weighted_likelihood
+from taciturn.numerics.optimum import optimum
 from taciturn.numerics.subspace import SubspaceSolver
 from taciturn.numerics.whitening import Whitening
-from taciturn.numerics.whole_table import optimum
 
 
 def test_a_search_that_settles_has_converged():

@@ -15,9 +15,9 @@ from taciturn.jobs.train.evaluation import assessed_training
 from taciturn.jobs.train.finished import FinishedTraining, TrainedModel
 from taciturn.jobs.train.result import PartyRun
 from taciturn.model.share import ModelShare
+from taciturn.party.array_store import EncryptedArrayStore
 from taciturn.party.config import PartyConfig
 from taciturn.party.session import Meeting
-from taciturn.party.state_store import EncryptedArrayStore
 from taciturn.party.tables import load_tables
 from taciturn.protocol.state import INLINE
 from taciturn.results.serialise import read, record_of

@@ -28,12 +28,13 @@ from taciturn.errors import (
 )
 from taciturn.jobs.train.job import TrainJob, TrainSide
 from taciturn.jobs.train.report import party_blocks
-from taciturn.model.share import ModelShare, listed_models
+from taciturn.model.archive import listed_models
+from taciturn.model.share import ModelShare
 from taciturn.numerics.logistic import log_loss
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import ScoreBudget
 from taciturn.party.consent.label_budget import LabelBudget
-from taciturn.party.encrypted_log import KEY_BYTES, EncryptedLog
+from taciturn.party.encrypted_log import KEY_BYTES, records
 from taciturn.party.link import VERSION
 from taciturn.party.log import Log
 from taciturn.party.session import tellable
@@ -384,7 +385,7 @@ def test_a_state_key_at_its_former_place_is_used_with_a_warning(folder):
     assert [line for line in said if str(folder / "bob.state.key") in line]
     assert not default_key_file(PartyConfig.read(folder / "bob.toml")).exists()
     # The journal is that key's.
-    EncryptedLog.open(folder / "bob-state" / "journal", bytes.fromhex(key))[0].close()
+    assert list(records(folder / "bob-state" / "journal", bytes.fromhex(key)))
 
 
 @pytest.mark.parametrize("key", ["00" * KEY_BYTES, "no hex"])

@@ -14,7 +14,8 @@ from taciturn.crypto.clear import ClearScheme
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.driver import Driver
 from taciturn.numerics.fixedpoint import FixedPoint
-from taciturn.numerics.logistic import LearningRate, Penalty, train_centralised
+from taciturn.numerics.logistic import Penalty
+from taciturn.numerics.sgd import LearningRate, train_centralised
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism as mechanism_of

@@ -27,10 +27,10 @@ from taciturn.engine.progress import ProgressEstimate
 from taciturn.errors import AgreementError, ConfigError, CryptoError
 from taciturn.numerics.descent import BoundedTable, DescentSolver
 from taciturn.numerics.metrics import evaluate
+from taciturn.numerics.optimum import optimum, penalised_loss
 from taciturn.numerics.regression_metrics import class_metrics
 from taciturn.numerics.subspace import SubspaceSolver
 from taciturn.numerics.whitening import Whitening, centring_offset
-from taciturn.numerics.whole_table import optimum, penalised_loss
 from taciturn.privacy.events import NoisyModel
 from taciturn.privacy.model_release import ModelRelease
 from taciturn.protocol.alice.scoring import SealedResponder, answer_rows

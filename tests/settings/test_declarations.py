@@ -26,6 +26,7 @@ from taciturn.party.config import (
     party_file,
     section_settings,
 )
+from taciturn.privacy.openings import OPENING_ROWS
 from taciturn.privacy.registry import MECHANISMS
 from taciturn.setting_syntax import COMMAND_LINE, plain_value
 from taciturn.settings.agreement import AGREEMENT_KEYS, ALSO_SIMULATED, Agreement
@@ -33,7 +34,15 @@ from taciturn.settings.checked import declared
 from taciturn.settings.mechanism_settings import FIELD
 from taciturn.settings.options import SettingsOptions
 from taciturn.settings.schema import (
+    DEFAULT_FEW_ROWS_PASSES,
+    DEFAULT_FEW_ROWS_RANGE,
     DEFAULT_MECHANISM,
+    DEFAULT_PASSES,
+    DEFAULT_SCORE_RANGE,
+    DEFAULT_SEVERAL_PASSES,
+    DEFAULT_SHARED_PASSES,
+    DEFAULT_TOLD_PASSES,
+    MOST_PARTIES,
     OWN_DATA_DEFAULTS,
     SGD_ONLY,
     Newton,
@@ -131,6 +140,16 @@ def test_the_help_names_what_there_is():
     for name in ("impute", "scale", "max_levels", "min_frequency"):
         assert f"(default: {getattr(DEFAULTS, name)})" in SETTINGS[name].help
     assert f"(default: {DEFAULTS.winsorise['*']})" in SETTINGS["winsorise"].help
+    assert f"up to {MOST_PARTIES}" in SETTINGS["parties"].help
+    ranges = f"{DEFAULT_SCORE_RANGE:g}; {DEFAULT_FEW_ROWS_RANGE:g}"
+    assert (
+        f"(default: {ranges} below {OPENING_ROWS:,} training rows)" in SETTINGS["score_range"].help
+    )
+    passes = SETTINGS["passes"]
+    assert f"{DEFAULT_SHARED_PASSES}, or {DEFAULT_FEW_ROWS_PASSES} below" in passes.help
+    assert f"else {DEFAULT_PASSES})" in passes.help
+    assert f"default is {DEFAULT_SEVERAL_PASSES}" in passes.detail
+    assert f"`reveal-epsilon` {DEFAULT_TOLD_PASSES}." in passes.detail
 
 
 # --- the command line ----------------------------------------------------------------------------

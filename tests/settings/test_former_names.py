@@ -10,7 +10,7 @@ import pytest
 
 from taciturn.__main__ import USAGE, run
 from taciturn.errors import ConfigError, DataError
-from taciturn.numerics.sorted_scores import Threshold
+from taciturn.numerics.threshold import Threshold
 from taciturn.party.config import PartyConfig, section_settings
 from taciturn.results.folder import load
 from taciturn.results.runs import Runs

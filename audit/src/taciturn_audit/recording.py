@@ -16,7 +16,8 @@ from taciturn.data.split import VerticalData
 from taciturn.data.tables import LabelTable
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError, DataError, FileError, RowOrderError, TranscriptError
-from taciturn.model.share import ModelShare, listed_models
+from taciturn.model.archive import listed_models
+from taciturn.model.share import ModelShare
 from taciturn.party.config import PartyConfig
 from taciturn.party.tables import PartyTables, load_tables
 from taciturn.party.training_inputs import party_terms

@@ -34,11 +34,11 @@ from scipy.special import betaincinv, gammaln
 
 from taciturn.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from taciturn.data.tables import FeatureTable
-from taciturn.numerics.intervals import clopper_pearson
 from taciturn.parallel import one_thread
 from taciturn.rng import KeyedEntropy
 from taciturn_audit.column_attacks.scores import table_scores
 from taciturn_audit.distinguishing_game import FALSE_ALARM, POWER, ridge
+from taciturn_audit.exact_intervals import clopper_pearson
 from taciturn_audit.results.columns import Fault, Look, Separation
 from taciturn_audit.views.bob_view import BobView
 

@@ -32,8 +32,8 @@ from taciturn.engine.pair import run_star
 from taciturn.errors import LocalProtocolError, OutputError
 from taciturn.jobs.train.reference import SharedModel
 from taciturn.jobs.train.simulation import programs
-from taciturn.numerics.logistic import batches
 from taciturn.numerics.periodic_sigmoid import PeriodicSigmoid, half_range
+from taciturn.numerics.sgd import batches
 from taciturn.privacy.additive import Additive
 from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.batch_response import BatchDesign, acceptance, design

@@ -22,8 +22,8 @@ from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import DatasetUnavailable
 from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
-from taciturn.numerics.logistic import train_centralised
 from taciturn.numerics.metrics import Metrics, evaluate
+from taciturn.numerics.sgd import train_centralised
 from taciturn.numerics.whole_table import fit_in_clear
 from taciturn.parallel import one_thread, usable_cores
 from taciturn.privacy.solvers import resolved

@@ -24,7 +24,8 @@ from taciturn.crypto.clear import ClearScheme
 from taciturn.data.ids import RowIds
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.pair import run_pair
-from taciturn.numerics.logistic import sigmoid, train_centralised
+from taciturn.numerics.logistic import sigmoid
+from taciturn.numerics.sgd import train_centralised
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.unprotected import Unprotected
 from taciturn.protocol.alice import train_revealed as alice

@@ -23,8 +23,8 @@ import numpy as np
 from taciturn.arrays import ByteLabels, FloatArray, IndexArray
 from taciturn.data.prepare import RawData
 from taciturn.errors import ConfigError
-from taciturn.numerics.logistic import train_centralised
 from taciturn.numerics.metrics import Metrics, evaluate
+from taciturn.numerics.sgd import train_centralised
 from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.noise import LaplaceDraws
 from taciturn.privacy.registry import mechanism

@@ -33,9 +33,9 @@ def simulated_report(
     [('training', 455), ('held-out', 114)]
     """
     with explained():
-        from taciturn.numerics.sorted_scores import Costs
         from taciturn_risk.scorecard.build import ReportRequest
         from taciturn_risk.scorecard.build import simulated_report as built
+        from taciturn_risk.scorecard.gains import Costs
         from taciturn_risk.scorecard.points import Scale
 
         known, scale = None if costs is None else Costs(*costs), Scale(*points)

@@ -21,7 +21,7 @@ from taciturn.families.base import Family
 from taciturn.model.share import ModelShare
 from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.metrics import log_odds_shift
-from taciturn.numerics.sorted_scores import Threshold
+from taciturn.numerics.threshold import Threshold
 from taciturn.numerics.whitening import Whitening
 from taciturn.party.config import PartyConfig
 from taciturn.privacy.registry import mechanism_class

@@ -15,7 +15,8 @@ from taciturn.errors import (
     ConfigError,
     FileError,
 )
-from taciturn.model.share import ModelShare, listed_models
+from taciturn.model.archive import listed_models
+from taciturn.model.share import ModelShare
 from taciturn.party.applied_model import model_terms
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import ScoreBudget

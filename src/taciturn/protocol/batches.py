@@ -34,7 +34,7 @@ from functools import lru_cache
 
 from taciturn.arrays import IndexArray
 from taciturn.errors import RemoteProtocolError
-from taciturn.numerics.logistic import batch_count, batches
+from taciturn.numerics.sgd import batch_count, batches
 from taciturn.protocol.messages import PublicBytes
 from taciturn.rng import KEY_BYTES, Entropy, KeyedEntropy
 

@@ -15,8 +15,9 @@ from taciturn.crypto.base import Capacity, Scheme
 from taciturn.crypto.registry import scheme
 from taciturn.errors import BudgetExceeded, ConfigError
 from taciturn.numerics.fixedpoint import FixedPoint
-from taciturn.numerics.logistic import LearningRate, Penalty, batch_count
+from taciturn.numerics.logistic import Penalty
 from taciturn.numerics.metrics import log_odds_shift
+from taciturn.numerics.sgd import LearningRate, batch_count
 from taciturn.numerics.subspace import PASSES_PER_PENALTY
 from taciturn.numerics.whitening import training_means
 from taciturn.privacy.base import EncryptedMechanism, Mechanism, Sharing

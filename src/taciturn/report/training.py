@@ -16,8 +16,8 @@ from taciturn.numerics.regression_metrics import (
     ModelMetrics,
     RegressionMetrics,
 )
-from taciturn.numerics.sorted_scores import COST, GIVEN, YOUDEN, Threshold
 from taciturn.numerics.symmetry import Symmetry
+from taciturn.numerics.threshold import COST, GIVEN, YOUDEN, Threshold
 from taciturn.privacy.events import ExposedColumns, Statement
 from taciturn.privacy.openings import SumKind, bits_text, row_noise
 from taciturn.report.blocks import (

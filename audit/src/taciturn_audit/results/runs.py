@@ -213,7 +213,7 @@ def _mean_attack(scores: Sequence[AttackScore]) -> AttackScore:
     low, high = scores[0].accuracy_low, scores[0].accuracy_high
     if len(scores) > 1:
         # Loaded here: it needs scipy, which a training does without.
-        from taciturn.numerics.intervals import t_interval
+        from taciturn_audit.exact_intervals import t_interval
 
         low, high = t_interval([score.accuracy for score in scores])
     names = ("rows", "accuracy", "auc", "auc_low", "auc_high", "decided", "seconds")

@@ -17,16 +17,8 @@ from taciturn.model.scores_file import ScoredRows
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import ModelPart
 from taciturn.numerics.metrics import evaluate
-from taciturn.numerics.sorted_scores import (
-    Costs,
-    SortedScores,
-    Threshold,
-    cheapest,
-    cutoffs,
-    gains,
-    ks_point,
-    roc_points,
-)
+from taciturn.numerics.sorted_scores import SortedScores
+from taciturn.numerics.threshold import Threshold
 from taciturn.party.applied_model import probability_meaning
 from taciturn.protocol.terms import Terms
 from taciturn.version import __version__
@@ -45,6 +37,7 @@ from taciturn_risk.scorecard.card import (
     constant_points,
     exact_errors,
 )
+from taciturn_risk.scorecard.gains import Costs, cheapest, cutoffs, gains, ks_point, roc_points
 from taciturn_risk.scorecard.points import Scale
 from taciturn_risk.scorecard.result import (
     ComparedScores,

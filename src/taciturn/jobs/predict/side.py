@@ -16,7 +16,7 @@ from taciturn.jobs.align.pairwise import Spread
 from taciturn.jobs.base import SessionFacts, Side
 from taciturn.jobs.predict.result import PredictionResult
 from taciturn.model.share import ModelShare
-from taciturn.numerics.sorted_scores import even_odds
+from taciturn.numerics.threshold import even_odds
 from taciturn.party.applied_model import AppliedModel, scored_rows
 from taciturn.party.config import PartyConfig
 from taciturn.party.log import Log

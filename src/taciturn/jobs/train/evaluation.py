@@ -40,7 +40,7 @@ from taciturn.numerics.regression_metrics import (
     fits_worse_than_base_rate,
     most_loss,
 )
-from taciturn.numerics.sorted_scores import Threshold, chosen, even_odds, threshold_at
+from taciturn.numerics.threshold import Threshold, chosen, even_odds, threshold_at
 from taciturn.party.config import PartyConfig
 from taciturn.party.log import Log
 from taciturn.party.model_file import keep_scores

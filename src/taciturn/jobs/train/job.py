@@ -113,10 +113,12 @@ class TrainSide(ResumableSide[FinishedTraining, "PartyRun | StudyRun"]):
         self.fresh, self._record = fresh, record
         self.engine: Engine | None = None
         self.log, self.callbacks = Log.from_config(config, SILENT.announce), SILENT
-        self._signers = require_signed(config)
+        signed = config.agreement_file is not None
+        self._signers = require_signed(config) if signed else {}
         self._prepared = PreparedCache(config.path(config.state.folder) / "prepared")
         tables = load_tables(config.first, self._prepared)
-        require_fit(config, tables)
+        if signed:
+            require_fit(config, tables)
         self.plan = TrainingPlan.from_config(config, tables)
         self.plan.require_labels()
         self.plan.require_rarest_value()

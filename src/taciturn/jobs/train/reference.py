@@ -22,10 +22,11 @@ from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable
 from taciturn.numerics.convergence import RowChanges
 from taciturn.numerics.likelihood import response_likelihood, weighted_likelihood
-from taciturn.numerics.logistic import train_centralised
+from taciturn.numerics.optimum import optimum, penalised_loss
 from taciturn.numerics.regression_metrics import ModelMetrics, evaluate_labels
+from taciturn.numerics.sgd import train_centralised
 from taciturn.numerics.table_schedule import TableSchedule
-from taciturn.numerics.whole_table import fit_in_clear, fit_on_schedule, optimum, penalised_loss
+from taciturn.numerics.whole_table import fit_in_clear, fit_on_schedule
 from taciturn.privacy.base import given
 from taciturn.privacy.model_release import ModelRelease
 from taciturn.privacy.registry import mechanism

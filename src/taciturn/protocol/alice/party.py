@@ -106,7 +106,8 @@ def _loss_share(inputs: AliceInputs, trained: Trained) -> Program[int | None]:
 def _answer_scores(inputs: AliceInputs, trained: Trained, model: str) -> Program[None]:
     """Her part of the scores of a model; ``model`` keeps entropy and masks of several apart."""
     terms, held_out = inputs.terms, inputs.held_out
-    masks, key = masks_of(trained.pairwise_masks, terms.agreement.parties), inputs.noise_key
+    parties, key = terms.agreement.parties, inputs.noise_key
+    masks = None if parties is None else masks_of(trained.pairwise_masks, parties)
     share, bobs = trained.share, trained.bob_share
     if share is not None and bobs is None:
         # The size that Bob hears here is that of the held-out rows, whatever the training's was.
@@ -116,9 +117,9 @@ def _answer_scores(inputs: AliceInputs, trained: Trained, model: str) -> Program
     responder = score_responder(trained.weights, share, bobs, key, terms, entropy, offset)
     # From shares training rows are not scored: each score costs an encrypted product.
     if share is None:
-        yield from answer_rows(responder, inputs.features, masks.fork("training rows"))
+        yield from answer_rows(responder, inputs.features, masks and masks.fork("training rows"))
     if held_out is not None:
-        yield from answer_rows(responder, held_out, masks.fork(f"held-out rows{model}"))
+        yield from answer_rows(responder, held_out, masks and masks.fork(f"held-out rows{model}"))
 
 
 def dry_run(inputs: AliceInputs) -> Program[TrainingState]:

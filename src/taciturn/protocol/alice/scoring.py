@@ -284,12 +284,13 @@ def score_responder(
 
 
 def answer_rows(
-    responder: ScoreResponder, features: FeatureTable, masks: ZeroSum = NO_MASKS
+    responder: ScoreResponder, features: FeatureTable, masks: ZeroSum | None = None
 ) -> Program[None]:
     """Give Bob the scores of every row of a table, some at a time.
 
     Bob hears the size of the largest value: at least that of the training, which he knows and which
-    tells him nothing of a few rows. ``masks`` are for this table alone.
+    tells him nothing of a few rows. ``masks`` are those of one of several Alices, for this table
+    alone.
     """
     table = responder.whitened(features)
     size, rows = responder.size_of(table), min(responder.chunk_rows, table.rows)
@@ -299,7 +300,8 @@ def answer_rows(
     responder.require_hidden(size, rows, len(pieces))
     for number, piece in pieces:
         ids = table.ids.series[piece].to_list()
-        due = DueRows(number, ids, table.values[piece], masks.fork(str(number)))
+        forked = NO_MASKS if masks is None else masks.fork(str(number))
+        due = DueRows(number, ids, table.values[piece], forked)
         yield from responder.answer(due)
         yield from emit(RowsScored(piece.stop, table.rows))
 

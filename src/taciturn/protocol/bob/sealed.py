@@ -93,9 +93,11 @@ def release_share(
     """Reveals his share of Alice's weights, to each of several hers; charged before it is sent."""
     price = price_of_share(inputs.mechanism)
     inputs.ledger.charge(price, EVERY_ROW)
-    for partner in (partners or Partners.from_widths((ONLY,), (len(share),))).all:
-        revealed = Released(share[partner.place], price)
-        yield from with_peer(partner.name, send(RevealedShare(revealed)))
+    shares = {ONLY: share}
+    if partners is not None:
+        shares = {partner.name: share[partner.place] for partner in partners.all}
+    for name, numbers in shares.items():
+        yield from with_peer(name, send(RevealedShare(Released(numbers, price))))
 
 
 def release_noisy_share(
