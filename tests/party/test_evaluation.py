@@ -20,7 +20,8 @@ from taciturn.party.config import PartyConfig
 from taciturn.party.session import Meeting
 from taciturn.party.tables import load_tables
 from taciturn.protocol.state import INLINE
-from taciturn.results.serialise import read, record_of
+from taciturn.results.reading import read
+from taciturn.results.serialise import record_of
 from tests.modules import module_of
 from tests.party.sides import NEWTON, run_both, write_tables
 from tests.party.sides import set_up as agree

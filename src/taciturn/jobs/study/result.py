@@ -13,6 +13,7 @@ from taciturn.numerics.symmetry import Symmetry
 from taciturn.privacy.events import Statement
 from taciturn.results.parties import GrowingTable, Identity, PartyFigures
 from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result, Subject
+from taciturn.results.training import DataFacts
 from taciturn.settings.study import Study
 
 if TYPE_CHECKING:
@@ -277,15 +278,11 @@ class SimulatedStudy(_StudyResult):
     kind: ClassVar[str] = "study"
     known_by: ClassVar[str] = "workers"
 
-    dataset: str | None
+    data: DataFacts = field(metadata=INLINE)
     mechanism: str
     solver: str
     scheme: str
     seed: int | None
-    rows: int
-    held_out_rows: int
-    alice_columns: int
-    bob_columns: int
     study: StudyTable
     scores_per_row: int
     ledger: Statement
@@ -295,8 +292,7 @@ class SimulatedStudy(_StudyResult):
 
     def subject(self) -> Subject:
         """The rows, both sides' columns, and the mechanism."""
-        columns = {"alice": self.alice_columns, "bob": self.bob_columns}
-        return Subject(self.dataset, self.mechanism, self.rows, self.held_out_rows, columns)
+        return self.data.subject(self.mechanism)
 
     def _cost(self) -> tuple[float, int]:
         return self.seconds, 0

@@ -34,7 +34,8 @@ from taciturn.party.tables import PartyTables, PreparedCache, load_tables
 from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.terms import Terms
 from taciturn.results.parties import Setup
-from taciturn.results.serialise import Result, read, record_of
+from taciturn.results.reading import read
+from taciturn.results.serialise import Result, record_of
 from taciturn.rng import KeyedEntropy
 from taciturn.setting_syntax import Hint
 from taciturn.version import PROTOCOL_VERSION, __version__

@@ -28,7 +28,8 @@ from taciturn.protocol.party import PartyResult
 from taciturn.protocol.state import ArrayStore, TrainingState
 from taciturn.protocol.steps import Program
 from taciturn.results.parties import QUALITY_LEARNT
-from taciturn.results.serialise import read, record_of
+from taciturn.results.reading import read
+from taciturn.results.serialise import record_of
 from taciturn.setting_syntax import Hint
 from taciturn.version import __version__
 
