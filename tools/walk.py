@@ -85,9 +85,12 @@ class Function(NamedTuple):
 
 @dataclass(slots=True)
 class Walk:
-    """What one thread ran: each function in the order of its first call, and the deepest chain."""
+    """What one thread ran: each function in the order of its first call, and the deepest chain.
 
-    entered: dict[Function, None] = field(default_factory=dict)
+    ``entered`` has with each function the calls that it was first entered by, the outermost first.
+    """
+
+    entered: dict[Function, tuple[str, ...]] = field(default_factory=dict)
     deepest: tuple[str, ...] = ()
     calls: int = 0
 
@@ -104,7 +107,7 @@ def record_call(frame: FrameType, event: str, _: Any) -> None:  # noqa: ANN401 -
     walk.calls += 1
     function = Function(code.co_filename, code_name(code), code.co_firstlineno)
     if function not in walk.entered and not is_importing(frame):
-        walk.entered[function] = None
+        walk.entered[function] = call_chain(frame)
     if walk.calls % _SAMPLED == 0:
         chain = call_chain(frame)
         if len(chain) > len(walk.deepest):

@@ -63,7 +63,7 @@ def test_means_are_of_what_has_a_mean_and_the_interval_is_that_of_the_mean():
     record = several().to_dict()
     assert (record["seed"], record["seeds"], len(record["runs"])) == (7, 3, 3)
     assert record["seconds"] == fmean(3.4 + seed for seed in (7, 8, 9))
-    assert record["bytes_to_alice"] == TRAINING.bytes_to_alice
+    assert record["bytes_to_alice"] == TRAINING.cost.bytes_to_alice
     assert "calibration" not in record["test"]
     assert record["test"]["rows"] == 114.0
     assert "verdict" not in record

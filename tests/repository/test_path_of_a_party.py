@@ -129,6 +129,17 @@ def test_what_a_party_does_use_is_seen(walked):
         assert {"engine/driver.py", "party/journal.py", "data/prepare.py"} <= files
 
 
+def test_the_page_for_a_reviewer_is_current():
+    """Line numbers apart: else ``make review``."""
+    checked = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "review.py"), "--check"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert checked.stdout == ""
+    assert checked.returncode == 0
+
+
 @pytest.mark.slow  # a second walk
 def test_a_call_that_does_not_belong_there_is_noticed(tmp_path):
     files = entered(tmp_path / "path.txt", "-c", PLANTED, str(ROOT))

@@ -13,8 +13,8 @@ from taciturn.errors import ConfigError, DataError
 from taciturn.numerics.threshold import Threshold
 from taciturn.party.config import PartyConfig, section_settings
 from taciturn.results.folder import load
+from taciturn.results.reading import read
 from taciturn.results.runs import Runs
-from taciturn.results.serialise import read
 from taciturn.setting_syntax import Hint
 from taciturn.settings import removed
 from taciturn.settings.agreement import Agreement

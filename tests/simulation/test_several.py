@@ -125,7 +125,7 @@ def test_traffic_is_that_of_all_links():
 )
 def test_the_forecast_of_the_ledger_is_the_ledger(solver, options):
     outcome = trained(2, solver=solver, **options).outcomes[0]
-    ledger = forecast(outcome.terms, outcome.result.rows_train, outcome.result.bob_columns)
+    ledger = forecast(outcome.terms, outcome.result.data.rows, outcome.result.data.bob_columns)
     expected = replace(outcome.result.ledger, columns=None)
     assert ledger.statement() == expected
 

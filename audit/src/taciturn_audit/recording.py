@@ -25,7 +25,7 @@ from taciturn.privacy.events import Statement
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.messages import Role
 from taciturn.protocol.outcome import HeldOut
-from taciturn.results.serialise import read
+from taciturn.results.reading import read
 from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement, differences
 from taciturn_audit.results.session import Judgement, Recording

@@ -420,7 +420,7 @@ def conclude(audit: AuditResult) -> Conclusion:
     )
     totals = [training.ledger.label_epsilon_total for training in audit.trainings]
     conclusion = replace(conclusion, unprotected=any(map(math.isinf, totals)))
-    encrypted = audit.first.encrypted or audit.first.noise is not None
+    encrypted = audit.first.encrypted or audit.first.agreement.noise is not None
     return _beside_ciphertexts(conclusion, looks, encrypted=encrypted)
 
 

@@ -35,7 +35,7 @@ from taciturn.files import (
 from taciturn.numerics.metrics import log_odds_shift
 from taciturn.numerics.threshold import Threshold, even_odds
 from taciturn.numerics.whitening import Whitening, centring_offset
-from taciturn.results.serialise import read
+from taciturn.results.reading import read
 from taciturn.version import MODEL_VERSION, __version__
 
 FORMAT = "taciturn-model"

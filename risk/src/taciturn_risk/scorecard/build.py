@@ -262,16 +262,16 @@ def simulated_report(outcome: Outcome, request: ReportRequest) -> ModelReport:
     if not terms.agreement.kind.has_classes:
         from taciturn_risk.scorecard.means import means_report
 
-        named, sides = f"simulation of {result.dataset}", map(SideWeights, parts)
+        named, sides = f"simulation of {result.data.dataset}", map(SideWeights, parts)
         return means_report(terms, sides, parts[0].model, named, sets=sets)
     scores = sets[TRAINING].scores
-    notes = {NOT_CONVERGED: result.converged is False, L1_PENALTY: terms.penalty.l1 > 0}
+    notes = {NOT_CONVERGED: result.convergence.converged is False, L1_PENALTY: terms.penalty.l1 > 0}
     return model_report(
         terms,
         request,
         joint_coefficients(terms, parts, tables, scores, labels),
         parts[0].model,
-        f"simulation of {result.dataset}",
+        f"simulation of {result.data.dataset}",
         sets=sets,
         notes=(note for note, holds in notes.items() if holds),
     )

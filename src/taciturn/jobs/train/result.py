@@ -138,7 +138,7 @@ class PartyRun(Result):
 class Sizes:
     """The sizes of the tables, as [agreement] may hold them."""
 
-    alice_columns: int = field(metadata=key("alice-columns"))
+    columns: int = field(metadata=key("alice-columns"))
     rows: int
 
 
