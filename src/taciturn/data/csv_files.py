@@ -42,7 +42,8 @@ from taciturn.data.parquet import (
 )
 from taciturn.data.recognition import are_codes, may_be_thousands
 from taciturn.errors import FileError
-from taciturn.files import file_kind, private_folder, reporting_write_errors
+from taciturn.file_kinds import file_kind
+from taciturn.files import private_folder, reporting_write_errors
 from taciturn.setting_syntax import Hint
 
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "?")

@@ -24,7 +24,7 @@ from typing import Protocol, Self, TypeAlias
 import polars as pl
 
 from taciturn.errors import ColumnError, FileError
-from taciturn.files import file_kind
+from taciturn.file_kinds import file_kind
 
 Fingerprint: TypeAlias = tuple[str, int, int]
 """A file's name, its bytes, and when it was last changed, in nanoseconds."""
