@@ -31,12 +31,14 @@ import polars as pl
 from taciturn.data import csv_files
 from taciturn.data.csv_files import Dialect
 from taciturn.data.database import Connection
-from taciturn.data.fitting import PrepareSettings
-from taciturn.data.ids import Normalisation, describe_spellings, held_out_rows, spellings
+from taciturn.data.ids import Normalisation, held_out_rows
+from taciturn.data.label_encoding import LabelEncoding
 from taciturn.data.prepare import ChosenRows, Preparation, fit, fit_and_prepare
+from taciturn.data.prepare_settings import PrepareSettings
 from taciturn.data.source import TableSource
-from taciturn.data.tables import label_name_notes, leakage_notes, width_notes
-from taciturn.data.user_table import DEFAULTS, LabelEncoding, UserTable, user_data, user_rows
+from taciturn.data.spellings import describe_spellings, spellings
+from taciturn.data.target_leakage import label_name_notes, leakage_notes, width_notes
+from taciturn.data.user_table import DEFAULTS, UserTable, user_data, user_rows
 from taciturn.errors import TableError, TaciturnError
 
 TABLES = 600
@@ -158,8 +160,10 @@ def _dates(draw: Draw, rows: int) -> Words:
         moment = _moment(draw, low, high)
         if early:
             moment = moment.replace(day=1 + moment.day % 12)
-        text = moment.strftime(form if draw.random() < 0.8 else other)
-        words.append(re.sub(r"\b0(\d)\b", r"\1", text) if plain else text)
+        chosen = form if draw.random() < 0.8 else other
+        if plain:
+            chosen = chosen.replace("%d", "%-d").replace("%m", "%-m")
+        words.append(moment.strftime(chosen))
     return words
 
 
