@@ -23,7 +23,7 @@ TENTH ?= $(shell echo $$((0x$$(git rev-parse --short=7 HEAD 2>/dev/null || echo 
 COVERAGE := --cov --cov-report term:skip-covered
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check quick test test-core check-core test-all proofs coverage docs mlflow system format bench clean
+.PHONY: help setup demo check quick test test-core check-core test-all proofs coverage docs review mlflow system format bench clean
 
 help:  ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -86,6 +86,9 @@ coverage: $(READY)  ## how much of the code `make test` runs, and whether that i
 docs: $(READY)  ## the documentation as a site, in site/; a warning is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "site/index.html; with search: $(BIN)/python -m http.server --directory site"
+
+review: $(READY)  ## docs/review.md, what a partner's reviewer reads, from a recorded training
+	$(BIN)/python tools/review.py
 
 mlflow: $(MLFLOW)  ## a local MLflow server for the tests, in .mlflow: 850 MB
 

@@ -29,7 +29,8 @@ import taciturn
 from taciturn.errors import ColumnError, ConfigError
 from taciturn.estimator import VerticalLogisticRegression
 from taciturn.jobs.train.simulation import simulate_training
-from taciturn.numerics.logistic import LearningRate, Penalty, train_centralised
+from taciturn.numerics.logistic import Penalty
+from taciturn.numerics.sgd import LearningRate, train_centralised
 from taciturn.protocol.events import Progress
 from tests.expected import refused
 

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from importlib.metadata import EntryPoint
 from types import ModuleType, SimpleNamespace
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -25,7 +25,7 @@ from taciturn.job_registry import (
 from taciturn.party.config import PartyConfig
 from taciturn.protocol.codec import decode, encode, kind_of, messages, messages_digest
 from taciturn.protocol.messages import Hello
-from taciturn.settings.checked import Checked, Setting
+from taciturn.settings.checked import Checked, setting
 from tests.expected import refused
 from tests.modules import module_of
 from tests.party.sides import write_config
@@ -256,7 +256,8 @@ class MySection(Checked):
 
     section: ClassVar = "mine"
 
-    most_things: Annotated[int, Setting("Maximum number of things.", "mine")] = 3
+    most_things: int = setting(3)
+    """Maximum number of things."""
 
 
 def test_a_section_that_the_file_lacks_has_its_defaults_and_its_settings_are_known(

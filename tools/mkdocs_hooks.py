@@ -54,6 +54,8 @@ COMMANDS = "<!-- commands -->"
 ERRORS = "<!-- errors -->"
 FORMER = "<!-- former names -->"
 _LINK = re.compile(r"(?<=\]\()([^)#:\s]+)(?=[#)])")
+# A file of the site has no lines to point at, as the repository's viewers have.
+_LINE = re.compile(r"(?<=\.py)#L\d+(?=\))")
 # A block of one party's commands, which superfences would not recognise as a block.
 _TERMINAL = re.compile(r"^```sh (\S+)$", flags=re.MULTILINE)
 _FENCED = re.compile(r"(```.*?```)", flags=re.DOTALL)
@@ -61,9 +63,15 @@ _FENCED = re.compile(r"(```.*?```)", flags=re.DOTALL)
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Adds the files of ``OUTSIDE`` and the pages of the distributions."""
-    for path in (*OUTSIDE, *distribution_files()):
+    for path in (*OUTSIDE, *distribution_files(), *reviewed_files()):
         files.append(File.generated(config, site_path(path), abs_src_path=str(ROOT / path)))
     return files
+
+
+def reviewed_files() -> list[str]:
+    """The source files that ``docs/review.md`` links to."""
+    page = (ROOT / "docs" / "review.md").read_text(encoding="utf-8")
+    return sorted(set(re.findall(r"\]\(\.\./([^)#]+\.py)[)#]", page)))
 
 
 def distribution_files() -> Iterator[str]:
@@ -85,7 +93,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         markdown = markdown.replace(ERRORS, errors())
     if FORMER in markdown:
         markdown = markdown.replace(FORMER, former_names())
-    return relinked(with_terminals(markdown), page.file.src_uri)
+    return relinked(with_terminals(_LINE.sub("", markdown)), page.file.src_uri)
 
 
 def with_terminals(markdown: str) -> str:

@@ -20,6 +20,8 @@ from __future__ import annotations
 import argparse
 import ast
 import csv
+import functools
+import inspect
 import sys
 import tempfile
 import threading
@@ -27,18 +29,50 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from tests.party import sides  # noqa: E402 - of this checkout, which the line above names
+
+def cache_of_each_party(function: Any, cached: Any = functools.cache) -> Any:  # noqa: ANN401
+    """A cache for each thread: the two parties, here in one process, share no result.
+
+    Else a function would count for the party alone that calls it first.
+    """
+    if not str(getattr(function, "__module__", "")).startswith("taciturn"):
+        return cached(function)
+    caches = threading.local()
+
+    @functools.wraps(function)
+    def called(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - the function's
+        if not hasattr(caches, "function"):
+            caches.function = cached(function)
+        return caches.function(*arguments, **named)
+
+    return called
+
+
+def limited_cache_of_each_party(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+    """``functools.lru_cache`` likewise, which is given a function or the cache's size."""
+    if arguments and callable(arguments[0]):
+        return cache_of_each_party(arguments[0], _LIMITED)
+    return lambda function: cache_of_each_party(function, _LIMITED(*arguments, **named))
+
+
+def in_project(file: str) -> bool:
+    """Whether a file belongs to a package ``taciturn*`` of this checkout."""
+    return file.startswith(f"{ROOT}/") and "/src/taciturn" in file
+
+
+_LIMITED = functools.lru_cache
+functools.cache, functools.lru_cache = cache_of_each_party, limited_cache_of_each_party
+
+from tests.party import sides  # noqa: E402 - of this checkout, with caches as the line above has it
 
 # Chains of calls are compared at one call in so many: walking the stack costs most of the time.
 _SAMPLED = 50
-# Threads with fewer calls, such as those of a pool, are no party.
-_LEAST_CALLS = 500
 
 
 class Function(NamedTuple):
@@ -51,19 +85,17 @@ class Function(NamedTuple):
 
 @dataclass(slots=True)
 class Walk:
-    """What one thread ran: each function in the order of its first call, and the deepest chain."""
+    """What one thread ran: each function in the order of its first call, and the deepest chain.
 
-    entered: dict[Function, None] = field(default_factory=dict)
+    ``entered`` has with each function the calls that it was first entered by, the outermost first.
+    """
+
+    entered: dict[Function, tuple[str, ...]] = field(default_factory=dict)
     deepest: tuple[str, ...] = ()
     calls: int = 0
 
 
 walks: dict[str, Walk] = {}
-
-
-def in_project(file: str) -> bool:
-    """Whether a file belongs to a package ``taciturn*`` of this checkout."""
-    return file.startswith(f"{ROOT}/") and "/src/taciturn" in file
 
 
 def record_call(frame: FrameType, event: str, _: Any) -> None:  # noqa: ANN401 - sys.setprofile's
@@ -73,14 +105,28 @@ def record_call(frame: FrameType, event: str, _: Any) -> None:  # noqa: ANN401 -
         return
     walk = walks.setdefault(threading.current_thread().name, Walk())
     walk.calls += 1
-    if code.co_name == "<module>":
-        return
-    name = getattr(code, "co_qualname", code.co_name)
-    walk.entered.setdefault(Function(code.co_filename, name, code.co_firstlineno))
+    function = Function(code.co_filename, code_name(code), code.co_firstlineno)
+    if function not in walk.entered and not is_importing(frame):
+        walk.entered[function] = call_chain(frame)
     if walk.calls % _SAMPLED == 0:
         chain = call_chain(frame)
         if len(chain) > len(walk.deepest):
             walk.deepest = chain
+
+
+def code_name(code: CodeType) -> str:
+    """Qualified name of a function; Python 3.10 and older have none."""
+    return str(getattr(code, "co_qualname", code.co_name))
+
+
+def is_importing(frame: FrameType | None) -> bool:
+    """Whether a frame runs while a module is imported: its body, a class's, or what they call."""
+    while frame is not None:
+        if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
+            # Only functions have fast locals; the interpreter's own start is no module.
+            return in_project(frame.f_code.co_filename)
+        frame = frame.f_back
+    return False
 
 
 def call_chain(frame: FrameType | None) -> tuple[str, ...]:
@@ -89,8 +135,7 @@ def call_chain(frame: FrameType | None) -> tuple[str, ...]:
     while frame is not None:
         code = frame.f_code
         if in_project(code.co_filename):
-            name = getattr(code, "co_qualname", code.co_name)
-            chain.append(f"{Path(code.co_filename).stem}.{name}")
+            chain.append(f"{Path(code.co_filename).stem}.{code_name(code)}")
         frame = frame.f_back
     return tuple(reversed(chain))
 
@@ -112,6 +157,8 @@ def write_files(folder: Path, mechanism: str) -> None:
     agreement = dict(sides.MECHANISMS[mechanism])
     if mechanism == "mutual":
         agreement |= {"reveal": True, "reveal-bob": True}
+    # A file of metrics is for a party that is monitored.
+    output = {"metrics": None}
     sides.write_tables(folder)
     for role in ("alice", "bob"):
         table = folder / f"{role}.csv"
@@ -124,7 +171,8 @@ def write_files(folder: Path, mechanism: str) -> None:
         with table.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file).writerows([header, *rows])
     sides.write_certificates(folder / "certs")
-    sides.set_up(folder, **agreement)
+    for role in sides.ROLES:
+        sides.write_config(folder, role, agreement=agreement, output=output)
 
 
 def train(mechanism: str) -> None:
@@ -140,16 +188,20 @@ def train(mechanism: str) -> None:
             threading.setprofile(None)
 
 
-def show(walk: Walk) -> list[str]:
-    """Print a party's figures; returns its path to read, one function a line."""
-    party = party_of(walk)
-    files = {entry.file: len(Path(entry.file).read_text().splitlines()) for entry in walk.entered}
+def lengths(walk: Walk) -> dict[Function, int]:
+    """The functions that a party entered, in order, each with its lines."""
     # Comprehensions and lambdas are lines of the function around them.
-    functions = {
+    return {
         entry: function_lengths(entry.file).get(entry.line, 0)
         for entry in walk.entered
         if "<" not in entry.name.rpartition(".")[2]
     }
+
+
+def show(party: str, walk: Walk) -> list[str]:
+    """Print a party's figures; returns its path to read, one function a line."""
+    files = {entry.file: len(Path(entry.file).read_text().splitlines()) for entry in walk.entered}
+    functions = lengths(walk)
     print(
         f"{party}: {len(files)} files crossed, {sum(files.values()):,} lines; "
         f"{len(functions):,} functions entered, {sum(functions.values()):,} lines"
@@ -166,10 +218,14 @@ def show(walk: Walk) -> list[str]:
     ]
 
 
-def party_of(walk: Walk) -> str:
-    """Name of the party that a thread ran: Alice's programs never import Bob's, nor his hers."""
-    bob = any("/protocol/bob/" in entry.file for entry in walk.entered)
-    return "Bob" if bob else "Alice"
+def parties() -> dict[str, Walk]:
+    """What each party ran: the thread that entered its programs, which the other never imports."""
+    return {
+        party: walk
+        for party in ("Alice", "Bob")
+        for walk in walks.values()
+        if any(f"/protocol/{party.lower()}/" in entry.file for entry in walk.entered)
+    }
 
 
 def package_of(file: str) -> str:
@@ -186,9 +242,8 @@ def main() -> None:
     arguments = parser.parse_args()
     train(arguments.mechanism)
     lines: list[str] = []
-    for walk in sorted(walks.values(), key=party_of):
-        if walk.calls >= _LEAST_CALLS:
-            lines += show(walk)
+    for party, walk in parties().items():
+        lines += show(party, walk)
     if arguments.path is not None:
         arguments.path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         print(f"path to read: {arguments.path}")

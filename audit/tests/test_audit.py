@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import ReportProgress
 from taciturn.errors import RowOrderError, ShapeError
-from taciturn.numerics.intervals import auc_interval, clopper_pearson
+from taciturn.numerics.intervals import auc_interval
 from taciturn.privacy.unprotected import Unprotected
 from taciturn.protocol.observations import Signal
 from taciturn_audit.attacks.base import Attack, LabelGuess
 from taciturn_audit.attacks.membership import MembershipGuess
 from taciturn_audit.attacks.registry import ATTACKS
+from taciturn_audit.exact_intervals import clopper_pearson
 from taciturn_audit.judge import commoner_label, judge, judge_membership, prior
 from taciturn_audit.results.audit import AttackScore, Control
 from taciturn_audit.runner import examine

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 
 import taciturn
 from taciturn.data.tables import FeatureTable, LabelTable
-from taciturn.numerics.intervals import t_interval
 from taciturn.results.folder import from_record
 from taciturn.rng import KeyedEntropy
 from taciturn.simulation import RunEntropy
@@ -20,6 +19,7 @@ from taciturn_audit.column_attacks.registry import COLUMN_ATTACKS
 from taciturn_audit.column_attacks.regression import PredictionAttack
 from taciturn_audit.column_audit import bob_view, examine_columns
 from taciturn_audit.columns import Truth, controls, judge_columns
+from taciturn_audit.exact_intervals import t_interval
 from taciturn_audit.results.check import CLEAR
 
 SMALL: dict[str, Any] = {

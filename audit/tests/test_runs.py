@@ -9,8 +9,8 @@ import pytest
 from audit.tests.report.samples import controls, findings, hybrid_run, leaking_run, score, several
 
 from taciturn.cli.console import console
-from taciturn.numerics.intervals import t_interval
 from taciturn.report.terminal import render
+from taciturn_audit.exact_intervals import t_interval
 from taciturn_audit.report.audit import audit_blocks, evidence_words
 from taciturn_audit.results.audit import AuditRun, Evidence, Membership
 from taciturn_audit.results.runs import AuditResult, mean_findings
@@ -63,7 +63,7 @@ def test_means_are_of_what_has_a_mean_and_the_interval_is_that_of_the_mean():
     record = several().to_dict()
     assert (record["seed"], record["seeds"], len(record["runs"])) == (7, 3, 3)
     assert record["seconds"] == fmean(3.4 + seed for seed in (7, 8, 9))
-    assert record["bytes_to_alice"] == TRAINING.bytes_to_alice
+    assert record["bytes_to_alice"] == TRAINING.cost.bytes_to_alice
     assert "calibration" not in record["test"]
     assert record["test"]["rows"] == 114.0
     assert "verdict" not in record

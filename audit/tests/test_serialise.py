@@ -10,8 +10,9 @@ from audit.tests.report.samples import AUDITS, leaking_run, several
 from taciturn.errors import DataError
 from taciturn.files import to_json
 from taciturn.results.folder import from_record, load
+from taciturn.results.reading import read
 from taciturn.results.runs import Runs
-from taciturn.results.serialise import read, record_of
+from taciturn.results.serialise import record_of
 from taciturn.results.training import TrainingRun
 from taciturn_audit.results.audit import AttackScore, Control, Evidence
 from taciturn_audit.results.runs import AuditResult

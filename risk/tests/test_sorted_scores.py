@@ -8,17 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from risk.tests.scorecard.test_gains import arrays, drawn, rows
 
 from taciturn.errors import ConfigError
 from taciturn.numerics.logistic import sigmoid
-from taciturn.numerics.sorted_scores import (
-    Costs,
-    SortedScores,
-    gains,
-)
+from taciturn.numerics.sorted_scores import SortedScores
 from taciturn_risk.scorecard.bands import Bands
+from taciturn_risk.scorecard.gains import Costs, gains
 from tests.expected import refused
-from tests.numerics.test_sorted_scores import arrays, drawn, rows
 
 
 @given(rows, st.integers(1, 12))

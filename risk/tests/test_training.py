@@ -15,7 +15,7 @@ import pytest
 from taciturn.errors import ConfigError
 from taciturn.model.whole import own_part
 from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
-from taciturn.numerics.whole_table import optimum, penalised_loss
+from taciturn.numerics.optimum import optimum, penalised_loss
 from taciturn_risk.onnx import own_to_onnx, whole_to_onnx
 from taciturn_risk.sklearn import to_sklearn
 from tests.expected import refused

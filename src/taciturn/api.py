@@ -26,12 +26,12 @@ from taciturn.results.cost_preview import Estimate
 from taciturn.results.runs import Runs
 from taciturn.results.training import TrainingRun
 from taciturn.settings.options import (
-    SettingsOptions,
     given_options,
     per_seed,
     record_target,
     refusing_former_keywords,
 )
+from taciturn.settings.signatures import SettingsOptions
 from taciturn.settings.table import Duplicates
 from taciturn.simulation import in_cell, load_raw, settings_of
 
@@ -91,9 +91,9 @@ class TrainResult:
     def __repr__(self) -> str:
         first, test = self.runs.first, self.runs.means.test
         figures = f"held-out AUC {test.get('auc', math.nan):.4f}, log loss {test['loss']:.4f}"
-        if first.family is not None:
-            figures = f"{first.family}, held-out deviance {test['deviance']:.4g}"
-        return f"TrainResult({first.dataset}, {first.mechanism}: {figures})"
+        if not first.agreement.kind.has_classes:
+            figures = f"{first.agreement.family}, held-out deviance {test['deviance']:.4g}"
+        return f"TrainResult({first.data.dataset}, {first.agreement.mechanism}: {figures})"
 
     def to_pandas(self) -> pd.DataFrame:
         """The figures as a pandas frame; ConfigError where pandas is not installed."""

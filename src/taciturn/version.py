@@ -12,7 +12,7 @@ __version__ = version("taciturn")
 
 PROTOCOL_VERSION = 8
 """Of the messages between parties, and of what they mean."""
-JOURNAL_VERSION = 8
+JOURNAL_VERSION = 9
 """Of a session's journal."""
 TRANSCRIPT_VERSION = 8
 """Of the file that ``--record`` writes."""

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from taciturn.errors import FileError, OutputError
-from taciturn.model.share import ModelShare, archive_model, listed_models
+from taciturn.model.archive import archive_model, listed_models
+from taciturn.model.share import ModelShare
 from tests.expected import refused
 from tests.model.test_share import share
 

@@ -10,8 +10,8 @@ import pytest
 from taciturn.data.prepare import fit
 from taciturn.data.user_table import DEFAULTS
 from taciturn.errors import FileError
+from taciturn.model.archive import archive_model
 from taciturn.model.scores_file import ScoredRows, StoredScores, scores_path
-from taciturn.model.share import archive_model
 from tests.model.models import people, share_of
 
 

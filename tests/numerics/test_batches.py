@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.errors import ConfigError, ShapeError
-from taciturn.numerics.logistic import batch_count, batches
+from taciturn.numerics.sgd import batch_count, batches
 from tests.expected import refused
 
 

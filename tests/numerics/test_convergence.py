@@ -22,9 +22,9 @@ from taciturn.numerics.convergence import (
     tolerance,
 )
 from taciturn.numerics.likelihood import response_likelihood, weighted_likelihood
+from taciturn.numerics.optimum import optimum
 from taciturn.numerics.subspace import SubspaceSolver
 from taciturn.numerics.whitening import Whitening
-from taciturn.numerics.whole_table import optimum
 
 
 def test_a_search_that_settles_has_converged():
@@ -112,13 +112,13 @@ def test_a_rare_category_that_the_loss_does_not_feel_is_seen(passes, converged):
         rare_categories(8000, 4, 4), label="late", alice_columns="city,x0",
         mechanism="sealed", scheme="clear", passes=passes, min_frequency=0.0, seed=1,
     ).runs.first  # fmt: skip
-    assert run.optimum is not None
-    assert run.optimum.gap <= tolerance(run.optimum.loss)
-    assert run.last_row_change is not None
-    assert (run.last_row_change <= MOST_ROW_CHANGE) is converged
-    assert run.optimum.row_gap is not None
-    assert (run.optimum.row_gap <= MOST_ROW_CHANGE) is converged
-    assert run.converged is converged
+    assert run.comparison.optimum is not None
+    assert run.comparison.optimum.gap <= tolerance(run.comparison.optimum.loss)
+    assert run.convergence.row_change is not None
+    assert (run.convergence.row_change <= MOST_ROW_CHANGE) is converged
+    assert run.comparison.optimum.row_gap is not None
+    assert (run.comparison.optimum.row_gap <= MOST_ROW_CHANGE) is converged
+    assert run.convergence.converged is converged
 
 
 def test_one_pass_says_nothing():
@@ -138,10 +138,11 @@ def test_what_settles_by_its_last_pass_is_near_the_optimum(dataset, alice):
             dataset=dataset, alice_columns=alice, solver="newton", passes=passes,
             mechanism="none", scheme="clear", intercept=True, seed=1,
         ).runs.first  # fmt: skip
-        assert run.optimum is not None
-        near = run.optimum.gap <= tolerance(run.optimum.loss)
-        assert run.converged == near
-        losses = [run.train.loss + (run.last_change or 0.0), run.train.loss]
+        assert run.comparison.optimum is not None
+        near = run.comparison.optimum.gap <= tolerance(run.comparison.optimum.loss)
+        assert run.convergence.converged == near
+        end = run.metrics.train.loss
+        losses = [end + (run.convergence.last_change or 0.0), end]
         assert near or not assess_convergence(losses).converged
         assert near == (passes == 12)
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from taciturn.errors import ConfigError
 from taciturn.numerics.descent import BoundedTable, DescentSolver, parties_with_columns, row_bound
 from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
-from taciturn.numerics.whole_table import optimum, penalised_loss
+from taciturn.numerics.optimum import optimum, penalised_loss
 from tests.expected import refused
 
 L2 = 0.05

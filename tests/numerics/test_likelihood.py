@@ -11,13 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from taciturn.errors import ShapeError
-from taciturn.numerics.likelihood import (
-    clip_scores,
-    corrected_likelihood,
-    corrected_loss,
-    corrected_residue,
-    weighted_likelihood,
-)
+from taciturn.numerics.label_noise import corrected_likelihood, corrected_residue
+from taciturn.numerics.likelihood import clip_scores, weighted_likelihood
 from taciturn.numerics.logistic import log_loss, weighted_residue
 
 KINDS = {
@@ -49,7 +44,11 @@ def test_value_and_slope_are_the_loss_and_the_residue_that_sgd_uses(dtype):
     weighted = weighted_likelihood(scores, labels, (1.0, 0.5))
     np.testing.assert_array_equal(weighted.slope, weighted_residue(scores, labels, (1.0, 0.5)))
     flipped = corrected_likelihood(scores, labels, 0.7)
-    assert -np.mean(flipped.value) == pytest.approx(corrected_loss(scores, labels, 0.7), rel=1e-13)
+    # The flipped label is 1 with the probability p f + (1 - p) (1 - f).
+    keep, chances = 1 / (1 + np.exp(-0.7)), 1 / (1 + np.exp(-scores))
+    ones = keep * chances + (1 - keep) * (1 - chances)
+    loss = -np.log(np.where(labels, ones, 1 - ones))
+    assert -np.mean(flipped.value) == pytest.approx(loss.mean(), rel=1e-13)
     np.testing.assert_array_equal(flipped.slope, corrected_residue(scores, labels, 0.7))
 
 

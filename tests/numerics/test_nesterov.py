@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
+from taciturn.numerics.optimum import optimum, penalised_loss
 from taciturn.numerics.shared_fraction import UNIT_BITS, momentum
 from taciturn.numerics.whitening import Whitening
-from taciturn.numerics.whole_table import fit_on_schedule, optimum, penalised_loss
+from taciturn.numerics.whole_table import fit_on_schedule
 
 ROWS = 60
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.errors import ConfigError
-from taciturn.numerics.logistic import SCHEDULES, LearningRate
+from taciturn.numerics.sgd import SCHEDULES, LearningRate
 from tests.expected import refused
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from taciturn.arrays import FloatArray
 from taciturn.errors import ShapeError
-from taciturn.numerics.logistic import LearningRate, Penalty, batches, log_loss, train_centralised
+from taciturn.numerics.logistic import Penalty, log_loss
+from taciturn.numerics.sgd import LearningRate, batches, train_centralised
 from tests.expected import refused
 
 ROWS, COLUMNS = 200, 4

@@ -14,16 +14,16 @@ from taciturn.errors import OutputError
 from taciturn.families.registry import FAMILIES
 from taciturn.memmap import BLOCK_ROWS, MEMORY, Scratch
 from taciturn.numerics.descent import DescentSolver
+from taciturn.numerics.label_noise import corrected_likelihood
 from taciturn.numerics.likelihood import (
     Likelihood,
     RowLikelihood,
-    corrected_likelihood,
     label_likelihood,
     weighted_likelihood,
 )
+from taciturn.numerics.optimum import optimum, penalised_loss
 from taciturn.numerics.subspace import ITERATIONS, OUTER_ITERATIONS, SAFE_STEPS, SubspaceSolver
 from taciturn.numerics.whitening import Whitening
-from taciturn.numerics.whole_table import optimum, penalised_loss
 from taciturn.parallel import one_thread
 from tests.expected import refused
 

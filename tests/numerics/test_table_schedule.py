@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
+from taciturn.numerics.optimum import optimum, penalised_loss
 from taciturn.numerics.table_schedule import TableSchedule
 from taciturn.numerics.whitening import Whitening, training_means
-from taciturn.numerics.whole_table import fit_on_schedule, optimum, penalised_loss
+from taciturn.numerics.whole_table import fit_on_schedule
 
 
 @given(st.integers(1, 3_000_000), st.integers(0, 200), st.integers(1, 60))

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.errors import ShapeError
-from taciturn.numerics.metrics import ks
-from taciturn.numerics.sorted_scores import chosen, even_odds, threshold_at
+from taciturn.numerics.sorted_scores import SortedScores
+from taciturn.numerics.threshold import chosen, even_odds, threshold_at
 
 rows = st.lists(
     st.tuples(st.floats(-30, 30, allow_subnormal=False), st.integers(0, 1)), min_size=2, max_size=30
@@ -30,7 +30,7 @@ def test_youdens_threshold_reaches_the_distance_of_the_two_classes(pairs):
     candidates = [*scores, *np.nextafter(scores, -np.inf)]
     most = max(sum(counts(scores, labels, at)) - 1 for at in candidates)
     assert sum(counts(scores, labels, best.score)) - 1 == pytest.approx(max(most, 0.0))
-    if most > 0 and ks(scores, labels) == pytest.approx(most):
+    if most > 0 and SortedScores.from_scores(scores, labels).ks() == pytest.approx(most):
         assert best.rows == len(labels)
 
 

@@ -10,16 +10,17 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 
 from taciturn.arrays import EVERY_ROW, FloatArray, LabelArray
+from taciturn.numerics.label_noise import corrected_likelihood
 from taciturn.numerics.likelihood import (
     Likelihood,
     RowLikelihood,
     clip_scores,
-    corrected_likelihood,
     label_likelihood,
     weighted_likelihood,
 )
 from taciturn.numerics.logistic import log_loss
-from taciturn.numerics.whole_table import Fit, fit_in_clear, optimum, penalised_loss
+from taciturn.numerics.optimum import optimum, penalised_loss
+from taciturn.numerics.whole_table import Fit, fit_in_clear
 
 PASSES = 12
 

@@ -13,8 +13,9 @@ import pytest
 
 from taciturn.errors import StateError
 from taciturn.memmap import BLOCK_ROWS, Scratch
+from taciturn.party.array_store import EncryptedArrayStore
 from taciturn.party.journal import Journal
-from taciturn.party.state_store import EncryptedArrayStore, state_key
+from taciturn.party.state_store import state_key
 from tests.expected import refused
 from tests.modules import module_of
 from tests.party.sides import (

@@ -21,6 +21,8 @@ from tests.system import small_disk
 KEY, OTHER = bytes(range(32)), bytes(32)
 # Its magic, version and salt.
 HEAD = len(MAGIC) + 1 + 32
+# A record's count, salt and tag.
+OVERHEAD = 4 + 32 + 16
 
 
 def written(path: Path, records: list[bytes]) -> None:
@@ -32,9 +34,14 @@ def written(path: Path, records: list[bytes]) -> None:
 
 
 def reread(path: Path, key: bytes = KEY) -> list[bytes]:
-    encrypted_log, records = EncryptedLog.open(path, key)
+    encrypted_log, records = opened(path, key)
     encrypted_log.close()
     return records
+
+
+def opened(path: Path, key: bytes = KEY) -> tuple[EncryptedLog, list[bytes]]:
+    records: list[bytes] = []
+    return EncryptedLog.open(path, key, lambda _, record: records.append(record)), records
 
 
 @given(st.lists(st.binary(max_size=200), min_size=1, max_size=8))
@@ -50,7 +57,7 @@ def test_nothing_of_a_record_is_readable_and_only_its_owner_may_try(tmp_path):
     data = path.read_bytes()
     assert b"secret" not in data
     assert path.stat().st_mode & 0o777 == 0o600
-    boxes = data[-2 * (120 + 16 + 4) :]
+    boxes = data[-2 * (120 + OVERHEAD) :]
     assert boxes[: len(boxes) // 2] != boxes[len(boxes) // 2 :]
 
 
@@ -60,34 +67,88 @@ def test_cut_anywhere_the_whole_records_remain_and_writing_goes_on(tmp_path):
     data = path.read_bytes()
     ends = [HEAD]
     for record in (b"first", b"second", b"third"):
-        ends.append(ends[-1] + 4 + len(record) + 16)
+        ends.append(ends[-1] + len(record) + OVERHEAD)
     for size in range(ends[1], len(data)):
         path.write_bytes(data[:size])
-        encrypted_log, records = EncryptedLog.open(path, KEY)
+        encrypted_log, records = opened(path)
         assert records == [b"first", b"second", b"third"][: sum(end <= size for end in ends[1:])]
         encrypted_log.append(b"again")
         encrypted_log.close()
         assert reread(path) == [*records, b"again"]
 
 
-def test_no_nonce_is_used_twice(tmp_path):
-    """A cut record and the one that takes its place are sealed under different keys.
+def boxes_of(data: bytes) -> list[bytes]:
+    """The records of a file, each with its salt."""
+    boxes, at = [], HEAD
+    while at < len(data):
+        end = at + 4 + int.from_bytes(data[at : at + 4], "little")
+        boxes.append(data[at + 4 : end])
+        at = end
+    return boxes
 
-    Whoever has a copy of the file from before and one from after could else add the two boxes up.
+
+def continued(path: Path, before: bytes, record: bytes) -> bytes:
+    """The file after a copy of it was put back, and a record added."""
+    path.write_bytes(before)
+    encrypted_log, _ = opened(path)
+    encrypted_log.append(record)
+    encrypted_log.close()
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("cut", [0, 3, 25])
+def test_two_continuations_of_one_copy_never_use_one_key(tmp_path, cut):
+    """Neither does a record that was cut and the one in its place.
+
+    Whoever has both files could else add the two boxes up.
     """
     path = tmp_path / "journal"
     written(path, [b"first", b"second"])
+    whole = path.read_bytes()
+    files = [whole, *(continued(path, whole[: len(whole) - cut], b"SECOND") for _ in range(3))]
+    last = [boxes_of(data)[-1] for data in files]
+    assert len({box[:32] for box in last}) == len(files)
+    streams = {
+        bytes(one ^ two for one, two in zip(box[32:38], text, strict=True))
+        for box, text in zip(last, [b"second", *[b"SECOND"] * 3], strict=True)
+    }
+    assert len(streams) == len(files)
+
+
+def test_a_record_of_another_continuation_is_refused(tmp_path):
+    path = tmp_path / "journal"
+    written(path, [b"first"])
     before = path.read_bytes()
-    path.write_bytes(before[:-3])
-    encrypted_log, _ = EncryptedLog.open(path, KEY)
-    encrypted_log.append(b"SECOND")
+    one, two = (continued(path, before, b"second") for _ in range(2))
+    one, two = (continued(path, data, b"third") for data in (one, two))
+    end = len(before) + 6 + OVERHEAD
+    path.write_bytes(one[:end] + two[end:] + two[end:])
+    with refused(StateError, names=path):
+        opened(path)
+
+
+def test_a_record_that_was_erased_is_gone_and_the_others_stay(tmp_path):
+    path = tmp_path / "journal"
+    written(path, [b"first", b"a seed", b"third"])
+    box = boxes_of(path.read_bytes())[1][32:]
+    encrypted_log, _ = opened(path)
+    encrypted_log.erase(1)
+    assert box not in path.read_bytes()
+    encrypted_log.append(b"fourth")
     encrypted_log.close()
-    after = path.read_bytes()
-    salts = [data[len(MAGIC) + 1 : len(MAGIC) + 33] for data in (before, after)]
-    assert salts[0] != salts[1]
-    streams = [data[-22:-16] for data in (before, after)]
-    mixed = bytes(one ^ two for one, two in zip(*streams, strict=True))
-    assert mixed != bytes(one ^ two for one, two in zip(b"second", b"SECOND", strict=True))
+    assert reread(path) == [b"first", b"", b"third", b"fourth"]
+
+
+def test_what_a_full_disk_took_of_a_record_hides_none_after_it(tmp_path):
+    with small_disk(tmp_path, 4 << 20) as disk:
+        path = disk / "journal"
+        written(path, [b"first"])
+        encrypted_log, _ = opened(path)
+        with refused(OutputError, names=os.strerror(errno.ENOSPC)):
+            encrypted_log.append(bytes(5 << 20))
+        encrypted_log.append(b"second")
+        encrypted_log.close()
+        assert reread(path) == [b"first", b"second"]
 
 
 def test_a_last_record_of_garbage_was_never_acted_upon(tmp_path):
@@ -101,13 +162,13 @@ def test_a_last_record_of_garbage_was_never_acted_upon(tmp_path):
 
 def altered(data: bytes) -> bytes:
     """One bit of the first record."""
-    place = HEAD + 4 + 3
+    place = HEAD + 4 + 32 + 3
     return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
 
 
 def swapped(data: bytes) -> bytes:
     """The last two records change places."""
-    size = 4 + 5 + 16
+    size = 5 + OVERHEAD
     one, two, three = (data[HEAD + n * size : HEAD + (n + 1) * size] for n in range(3))
     return data[:HEAD] + one + three + two
 
@@ -119,8 +180,8 @@ def swapped(data: bytes) -> bytes:
         swapped,
         lambda data: b"",
         lambda data: MAGIC.lower() + data[len(MAGIC) :],
-        lambda data: MAGIC + b"\x09" + data[len(MAGIC) + 1 :],
-        lambda data: data[: HEAD + 25] + b"\xff" * 4 + data[HEAD + 29 :],
+        lambda data: MAGIC + b"\x08" + data[len(MAGIC) + 1 :],
+        lambda data: data[: HEAD + 5 + OVERHEAD] + b"\xff" * 4 + data[HEAD + 9 + OVERHEAD :],
         lambda data: None,
     ],
     ids=["altered", "swapped", "empty", "another file", "another version", "length", "absent"],
@@ -133,14 +194,14 @@ def test_what_is_not_as_it_was_written_is_refused(tmp_path, damage):
     if data is not None:
         path.write_bytes(data)
     with refused(StateError, names=path):
-        EncryptedLog.open(path, KEY)
+        opened(path)
 
 
 @pytest.mark.parametrize("records", [[b"one"], [b"one", b"two"]])
 def test_another_key_is_refused(tmp_path, records):
     written(tmp_path / "journal", records)
     with refused(StateError):
-        EncryptedLog.open(tmp_path / "journal", OTHER)
+        opened(tmp_path / "journal", OTHER)
 
 
 @pytest.mark.parametrize("when", ["create", "append", "sync"])
@@ -178,19 +239,16 @@ def test_a_replacement_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
     assert reread(path) == [b"old"]
 
 
-def test_resuming_says_how_much_room_it_takes(tmp_path):
-    """The journal takes more than half of the disk; one that takes less is resumed."""
+def test_a_file_that_fills_the_disk_is_continued_in_place(tmp_path):
     with small_disk(tmp_path, 8 << 20) as disk:
         path = disk / "journal"
-        written(path, [bytes(1 << 20)] * 5)
-        before = path.read_bytes()
-        with refused(OutputError, names=("5.0 MiB", "3.0 MiB")):
-            reread(path)
-        assert path.read_bytes() == before
+        written(path, [bytes(1 << 20)] * 6)
+        encrypted_log, records = opened(path)
+        encrypted_log.append(b"another")
+        encrypted_log.close()
+        assert len(records) == 6
+        assert len(reread(path)) == 7
         assert os.listdir(disk) == ["journal"]
-        path.unlink()
-        written(path, [bytes(1 << 20)] * 3)
-        assert len(reread(path)) == 3
 
 
 def test_a_copy_that_finds_no_room_is_taken_away_again(tmp_path):

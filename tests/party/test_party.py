@@ -26,14 +26,15 @@ from taciturn.errors import (
     StateError,
     TaciturnError,
 )
-from taciturn.jobs.train.job import JournaledTraining, TrainJob
+from taciturn.jobs.train.job import TrainJob, TrainSide
 from taciturn.jobs.train.report import party_blocks
-from taciturn.model.share import ModelShare, listed_models
+from taciturn.model.archive import listed_models
+from taciturn.model.share import ModelShare
 from taciturn.numerics.logistic import log_loss
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import ScoreBudget
 from taciturn.party.consent.label_budget import LabelBudget
-from taciturn.party.encrypted_log import KEY_BYTES, EncryptedLog
+from taciturn.party.encrypted_log import KEY_BYTES, records
 from taciturn.party.link import VERSION
 from taciturn.party.log import Log
 from taciturn.party.session import tellable
@@ -214,7 +215,7 @@ def test_a_session_does_not_resume_on_other_labels_or_after_the_machine(
         table = pl.read_csv(folder / "bob.csv")
         table.with_columns(sick=1 - table["sick"]).write_csv(folder / "bob.csv")
     else:
-        monkeypatch.setattr(module_of(JournaledTraining), "boot", lambda: "another start")
+        monkeypatch.setattr(module_of(TrainSide), "boot", lambda: "another start")
     write_config(folder, "bob", agreement=MECHANISMS["add"], link={"connect-seconds": 0.1})
     with refused(StateError, names=named):
         alone(folder, "bob").run()
@@ -384,7 +385,7 @@ def test_a_state_key_at_its_former_place_is_used_with_a_warning(folder):
     assert [line for line in said if str(folder / "bob.state.key") in line]
     assert not default_key_file(PartyConfig.read(folder / "bob.toml")).exists()
     # The journal is that key's.
-    EncryptedLog.open(folder / "bob-state" / "journal", bytes.fromhex(key))[0].close()
+    assert list(records(folder / "bob-state" / "journal", bytes.fromhex(key)))
 
 
 @pytest.mark.parametrize("key", ["00" * KEY_BYTES, "no hex"])

@@ -11,7 +11,8 @@ import pytest
 from taciturn.errors import PeerAbsent, StateError, TaciturnError
 from taciturn.jobs.base import run_party
 from taciturn.jobs.predict.job import PredictJob
-from taciturn.model.share import ModelShare, listed_models
+from taciturn.model.archive import listed_models
+from taciturn.model.share import ModelShare
 from taciturn.party.config import PartyConfig
 from tests.party.sides import (
     MECHANISMS,

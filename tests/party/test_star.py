@@ -31,7 +31,6 @@ from taciturn.errors import (
 )
 from taciturn.jobs.align.declaration import ALIGNMENT
 from taciturn.party.config import PartyConfig
-from taciturn.party.encrypted_log import EncryptedLog
 from taciturn.party.journal import NONCE_BYTES, Checkpoint, Journal, Meta, Past
 from taciturn.party.link import Patience
 from taciturn.party.resume import CheckpointPolicy, RunHooks, run_program
@@ -67,7 +66,7 @@ class FrailJournal(Journal):
 
     at, after, appended = -1, False, 0
 
-    def _append(self, kind: int, body: bytes, link: int = 0) -> None:
+    def _append(self, kind: bytes, body: bytes, link: int = 0) -> None:
         self.appended += 1
         if self.appended == self.at and not self.after:
             raise Killed
@@ -295,11 +294,11 @@ def test_a_checkpoint_holds_what_two_links_have_not_confirmed(tmp_path):
     journal.met(A, drawn)
     journal.met(C, drawn, 1)
     for place, frames in enumerate(([b"one", b"two"], [b"eins"])):
-        for number, frame in enumerate(frames, start=1):
-            journal.sent(number, frame, place)
-    journal.received(1, b"uno", 1)
+        for frame in frames:
+            journal.sent(frame, place)
+    journal.received(b"uno", 1)
     journal.checkpoint(Checkpoint(2, 0, b"state"), {2: b"two"}, [(Checkpoint(1, 1), {1: b"eins"})])
-    journal.sent(2, b"zwei", 1)
+    journal.sent(b"zwei", 1)
     journal.persisted(b"kept")
     journal.close()
     again = Journal(tmp_path / "journal", KEY)
@@ -341,61 +340,6 @@ def test_a_checkpoint_holds_what_two_links_have_not_confirmed(tmp_path):
         training_link(endpoint, None, resumed.link(place), patience=PATIENT, place=place).connect()
         thread.join(HANG)
     assert ends == [[b"two"], [b"eins", b"zwei"]]
-
-
-def former_records(meta: Meta) -> list[bytes]:
-    """A journal with one link as it always was, byte for byte."""
-    return [
-        b"\x01" + meta.to_bytes(),
-        b"\x02" + A + C,
-        b"\x03" + struct.pack("<QQ", 5, 4) + b"state",
-        b"\x04" + struct.pack("<Q", 5) + b"five",
-        b"\x06" + struct.pack("<Q", 5) + b"cinque",
-        b"\x08" + b"kept",
-        b"\x05" + struct.pack("<Q", 6) + b"six",
-        b"\x07" + b"done",
-    ]
-
-
-def test_a_journal_of_two_parties_is_read_and_written_as_it_always_was(tmp_path):
-    meta = Meta({"role": "bob"}, b"coins", B)
-    EncryptedLog.create(tmp_path / "former", KEY, former_records(meta)).close()
-    former = Journal(tmp_path / "former", KEY)
-    past = former.resume()
-    former.close()
-    assert past == Past(
-        meta,
-        A,
-        Checkpoint(5, 4, b"state"),
-        {5: b"five"},
-        [b"six"],
-        [b"cinque"],
-        [b"kept"],
-        b"done",
-        peer_drawn=C,
-    )
-    journal = Journal(tmp_path / "journal", KEY, sync=False)
-    journal.begin(meta)
-    journal.met(A, C)
-    journal.checkpoint(Checkpoint(5, 4, b"state"), {5: b"five"})
-    journal.received(5, b"cinque")
-    journal.persisted(b"kept")
-    journal.sent(6, b"six")
-    journal.done(b"done")
-    journal.close()
-    encrypted_log, records = EncryptedLog.open(tmp_path / "journal", KEY)
-    encrypted_log.close()
-    assert records == former_records(meta)
-
-
-@pytest.mark.parametrize("record", [b"\x09", b"\x09\x01", b"\x09\x01\x07done", b"\x0a"])
-def test_a_record_of_no_known_kind_is_refused(tmp_path, record):
-    records = [b"\x01" + Meta({}, b"", B).to_bytes(), record]
-    EncryptedLog.create(tmp_path / "journal", KEY, records).close()
-    journal = Journal(tmp_path / "journal", KEY)
-    with refused(StateError):
-        journal.resume()
-    journal.close()
 
 
 def test_a_journal_of_another_order_is_refused_before_a_word_is_sent():

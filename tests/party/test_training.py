@@ -27,7 +27,7 @@ from taciturn.jobs.resumable import ResumableSide
 from taciturn.jobs.train.job import TrainJob, TrainSide
 from taciturn.numerics.likelihood import label_likelihood
 from taciturn.numerics.metrics import auc
-from taciturn.numerics.whole_table import optimum, penalised_loss
+from taciturn.numerics.optimum import optimum, penalised_loss
 from taciturn.party.config import PartyConfig
 from taciturn.party.resume import CheckpointPolicy
 from taciturn.privacy.base import EncryptedMechanism

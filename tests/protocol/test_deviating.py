@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.engine.exposure import OpenedScores, column_exposure
 from taciturn.engine.pair import run_pair
 from taciturn.errors import CryptoError
+from taciturn.jobs.train.exposure import column_exposure
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.party import alice_program
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.party import bob_program
 from taciturn.protocol.codec import decode
 from taciturn.protocol.messages import PartialScores, Role, SealedScores
+from taciturn.protocol.opened_scores import OpenedScores
 from taciturn.protocol.outcome import HeldOut
 from taciturn.results.cost_preview import ColumnExposure
 from tests.deviating import (

@@ -13,10 +13,11 @@ from taciturn.crypto.base import Scheme
 from taciturn.crypto.bfv.keys import BfvScheme
 from taciturn.crypto.clear import ClearScheme
 from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
+from taciturn.numerics.optimum import optimum, penalised_loss
 from taciturn.numerics.table_schedule import TableSchedule
-from taciturn.numerics.whole_table import fit_on_schedule, optimum, penalised_loss
-from taciturn.protocol.batches import block_order, seed_of
+from taciturn.numerics.whole_table import fit_on_schedule
 from taciturn.protocol.events import Progress
+from taciturn.protocol.joint_seed import block_order, seed_of
 from taciturn.protocol.messages import SharedVector
 from tests.protocol.parties import BOB, Tables
 from tests.protocol.stars import Star, StarTalk, converse, entropy_of

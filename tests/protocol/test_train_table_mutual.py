@@ -21,8 +21,9 @@ from taciturn.crypto.clear import ClearScheme
 from taciturn.engine.pair import run_pair
 from taciturn.errors import ConfigError, CryptoError, RemoteProtocolError
 from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
+from taciturn.numerics.optimum import optimum, penalised_loss
 from taciturn.numerics.whitening import centring_offset
-from taciturn.numerics.whole_table import fit_on_schedule, optimum, penalised_loss
+from taciturn.numerics.whole_table import fit_on_schedule
 from taciturn.protocol.bob.train_table_mutual import SigmoidRequester
 from taciturn.protocol.events import PartDone
 from taciturn.protocol.messages import (

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 
+from taciturn.numerics.convergence import Convergence
 from taciturn.numerics.metrics import AddedAuc, CalibrationBin, Metrics
 from taciturn.privacy.events import Statement
+from taciturn.results.cost_preview import Cost
 from taciturn.results.parties import Identity, PartyFigures
-from taciturn.results.training import TrainingRun
+from taciturn.results.training import Comparison, DataFacts, RunMetrics, TrainingRun
+from taciturn.settings.agreement import Agreement
+from taciturn.settings.schema import Sgd
 
 
 def metrics(accuracy: float, auc: float) -> Metrics:
@@ -78,50 +82,38 @@ FIGURES = PartyFigures(
 
 
 TRAINING = TrainingRun(
-    dataset="breast-cancer",
-    mechanism="none",
-    epsilon=None,
-    noise=None,
-    variant=None,
-    b1=None,
-    b2=None,
-    bob_update=None,
-    base_mechanism=None,
+    data=DataFacts(
+        dataset="breast-cancer", rows=455, held_out_rows=114, alice_columns=30, bob_columns=0
+    ),
+    agreement=Agreement(
+        mechanism="none",
+        scheme="bfv",
+        key_bits=128,
+        solver=Sgd(epochs=10, batch_size=16, learning_rate=0.1),
+        l2=0.0,
+        feature_bits=16,
+        residue_bits=16,
+    ),
     budget=None,
-    scheme="bfv",
-    key_bits=128,
     encrypted=True,
     seed=7,
     permute_labels=False,
-    solver="sgd",
-    passes=None,
-    epochs=10,
-    batch_size=16,
-    learning_rate=0.1,
-    l2=0.0,
-    class_weight=None,
-    iterations=290,
     stopped=None,
     hidden_batches=None,
     sealed=None,
-    alice_columns=30,
-    bob_columns=0,
-    intercept=False,
-    rows_train=455,
-    rows_test=114,
-    train=metrics(0.9868, 0.9981),
-    test=metrics(0.9561, 0.98997),
-    centralised=metrics(0.9561, 0.98997),
-    bob_alone=metrics(0.6403, 0.5),
-    partner_adds=AddedAuc(0.48997, 0.471, 0.5),
-    converged=False,
-    last_change=0.0004,
-    optimum=None,
-    max_weight_difference=2.04e-06,
-    weight_bound=0.00214,
-    seconds=3.4,
-    bytes_to_alice=57735471,
-    bytes_to_bob=23948893,
+    metrics=RunMetrics(
+        train=metrics(0.9868, 0.9981),
+        test=metrics(0.9561, 0.98997),
+        bob_alone=metrics(0.6403, 0.5),
+        partner_adds=AddedAuc(0.48997, 0.471, 0.5),
+    ),
+    comparison=Comparison(
+        centralised=metrics(0.9561, 0.98997),
+        max_weight_difference=2.04e-06,
+        weight_bound=0.00214,
+    ),
+    cost=Cost(290, 3.4, bytes_to_alice=57735471, bytes_to_bob=23948893),
+    convergence=Convergence(converged=False, diverged=False, last_change=0.0004),
     ledger=ledger(
         math.inf, math.inf, math.inf, 10, "no protection: Alice sees the gradient of every batch"
     ),

@@ -13,8 +13,8 @@ from taciturn.jobs.align.result import AlignmentResult, SharedIds
 from taciturn.jobs.predict.result import PredictionResult
 from taciturn.jobs.train.report import party_blocks
 from taciturn.jobs.train.result import DryRun, PartyMetrics, PartyRun, Sizes
-from taciturn.numerics.sorted_scores import Threshold
 from taciturn.numerics.symmetry import Symmetry
+from taciturn.numerics.threshold import Threshold
 from taciturn.report.blocks import (
     Badge,
     Block,

@@ -21,7 +21,7 @@ from taciturn.__main__ import run
 from taciturn.errors import AgreementError, ConfigError, ExtensionError, PeerStopped, PrivacyError
 from taciturn.party.config import PartyConfig
 from taciturn.party.templates import Trial, template
-from taciturn.privacy.events import Price, price
+from taciturn.privacy.prices import Price, price
 from taciturn.privacy.registry import MECHANISMS, OURS, mechanism_class
 from taciturn.settings.agreement import differences
 from taciturn.settings.schema import Settings
@@ -210,7 +210,7 @@ WHOLE = """
 from dataclasses import dataclass
 from taciturn.privacy.base import ResidueMechanism, Released
 from taciturn.privacy.events import PrivacyEvent
-from taciturn.privacy.events import Price, Priced
+from taciturn.privacy.prices import Price, Priced
 
 @dataclass(frozen=True, slots=True)
 class Told(PrivacyEvent):
@@ -322,13 +322,13 @@ OWN = (
         """from typing import Annotated
 from pydantic import Field
 from taciturn.errors import ConfigError
-from taciturn.settings.checked import Checked, Scope, Setting
+from taciturn.settings.checked import Checked, setting
 
 class ThingSettings(Checked):
-    grain_size: Annotated[
-        int, Field(ge=1, le=64), Setting("Grain of a thing.", Scope.AGREEMENT, example=4)
-    ]
-    sifted: Annotated[bool, Setting("Sift the grains.", Scope.AGREEMENT)] = False
+    grain_size: Annotated[int, Field(ge=1, le=64)] = setting(..., example=4)
+    '''Grain of a thing.'''
+    sifted: bool = setting(False)
+    '''Sift the grains.'''
 
 class Thing(""",
     )
@@ -443,7 +443,8 @@ def test_a_difference_of_an_own_setting_is_named_alone():
     ("text", "names"),
     [
         (OWN.replace("(Checked)", ""), "Checked"),
-        (OWN.replace(', Setting("Sift the grains.", Scope.AGREEMENT)', ', "sift"'), "sifted"),
+        (OWN.replace("setting(False)", "False"), "sifted"),
+        (OWN.replace("'''Sift the grains.'''", ""), "sifted"),
     ],
 )
 def test_settings_that_are_not_declared_as_such_are_the_packages_fault(install, text, names):

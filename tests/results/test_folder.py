@@ -24,10 +24,10 @@ from taciturn.files import to_json
 from taciturn.results.folder import (
     MANIFEST,
     RESULT,
-    DataFacts,
     Destination,
     HostFacts,
     Manifest,
+    ManifestData,
     ResultFolder,
     digest_of,
     run_folders,
@@ -51,7 +51,7 @@ PLAN = Manifest(
     ended="2026-11-17T10:11:13+00:00",
     seconds=1.0,
     settings={"mechanism": "none", "seed": 7},
-    data=DataFacts(
+    data=ManifestData(
         name="breast-cancer", rows=455, held_out_rows=114, columns={"alice": 30}, digests={}
     ),
     host=HostFacts("3.11.7", "Linux", 2),
@@ -148,7 +148,7 @@ STOPPED = """
 import json, os, sys
 from taciturn.results import folder
 from taciturn.results.folder import Manifest
-from taciturn.results.serialise import read
+from taciturn.results.reading import read
 
 def stop(path, content, **options):
     if path.name == "manifest.json":

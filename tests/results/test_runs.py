@@ -14,7 +14,11 @@ from tests.report.samples import TRAINING, metrics
 
 
 def test_a_figure_that_one_run_has_not_has_no_mean():
-    lame = replace(TRAINING, seed=8, test=replace(metrics(0.5, 0.5), auc=float("nan")))
+    lame = replace(
+        TRAINING,
+        seed=8,
+        metrics=replace(TRAINING.metrics, test=replace(metrics(0.5, 0.5), auc=float("nan"))),
+    )
     runs = Runs((TRAINING, lame))
     assert runs.means.test.get("auc") is None
     assert "auc" not in runs.to_dict()["test"]
@@ -22,14 +26,17 @@ def test_a_figure_that_one_run_has_not_has_no_mean():
 
 
 def test_a_bound_that_one_run_has_not_is_none_of_all():
-    runs = Runs((TRAINING, replace(TRAINING, weight_bound=None, max_weight_difference=3.0)))
+    apart = replace(TRAINING.comparison, weight_bound=None, max_weight_difference=3.0)
+    runs = Runs((TRAINING, replace(TRAINING, comparison=apart)))
     assert runs.means.weight_bound is None
     assert runs.means.max_weight_difference == 3.0
 
 
 def test_what_the_runs_do_not_share_is_the_first_runs_and_says_so():
     """Seeds split the rows anew, so that each prepares its columns in its own way."""
-    other = replace(TRAINING, seed=8, preparation=("age: numeric",), iterations=12)
+    other = replace(
+        TRAINING, seed=8, preparation=("age: numeric",), cost=replace(TRAINING.cost, iterations=12)
+    )
     first = replace(TRAINING, preparation=("age: text",))
     runs = Runs((first, other))
     assert "preparation" not in runs.to_dict()

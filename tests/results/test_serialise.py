@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from taciturn.errors import DataError
 from taciturn.files import to_json
 from taciturn.results.folder import from_record
-from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result, key, read, record_of
+from taciturn.results.reading import read
+from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result, key, record_of
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ import pytest
 
 from taciturn.__main__ import USAGE, run
 from taciturn.errors import ConfigError, DataError
-from taciturn.numerics.sorted_scores import Threshold
+from taciturn.numerics.threshold import Threshold
 from taciturn.party.config import PartyConfig, section_settings
 from taciturn.results.folder import load
+from taciturn.results.reading import read
 from taciturn.results.runs import Runs
-from taciturn.results.serialise import read
 from taciturn.setting_syntax import Hint
 from taciturn.settings import removed
 from taciturn.settings.agreement import Agreement

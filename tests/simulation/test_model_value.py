@@ -16,7 +16,7 @@ from taciturn.errors import DivergenceError
 from taciturn.numerics.convergence import SEEN_ONCE
 from taciturn.numerics.metrics import AddedAuc, Metrics
 from taciturn.numerics.regression_metrics import class_metrics
-from taciturn.privacy.openings import OPENING_ROWS
+from taciturn.privacy.row_noise import OPENING_ROWS
 from taciturn.report.training import worth_facts
 from taciturn.results.folder import from_record
 from taciturn.results.training import TrainingRun
@@ -37,8 +37,8 @@ def train(**options: Any) -> TrainResult:
 
 def worth(result: TrainResult) -> tuple[TrainingRun, Metrics, AddedAuc]:
     run = result.runs.first
-    assert isinstance(run.partner_adds, AddedAuc)
-    return run, class_metrics(run.bob_alone), run.partner_adds
+    assert isinstance(run.metrics.partner_adds, AddedAuc)
+    return run, class_metrics(run.metrics.bob_alone), run.metrics.partner_adds
 
 
 @pytest.fixture(scope="module")
@@ -56,18 +56,20 @@ def test_bob_alone_is_scikit_learns_model_of_his_columns(newton):
     assert alone.auc == pytest.approx(roc_auc_score(truth, scores), abs=1e-9)
     assert alone.loss == pytest.approx(log_loss(truth, chances), abs=1e-5)
     assert alone.accuracy == np.mean((scores > 0) == truth)
-    assert added.auc == pytest.approx(class_metrics(run.test).auc - alone.auc, abs=1e-12)
+    assert added.auc == pytest.approx(class_metrics(run.metrics.test).auc - alone.auc, abs=1e-12)
     assert added.low <= added.auc <= added.high
-    assert run.converged
-    assert run.last_change == pytest.approx(0, abs=1e-3)
+    assert run.convergence.converged
+    assert run.convergence.last_change == pytest.approx(0, abs=1e-3)
 
 
 @pytest.mark.parametrize("solver", ["sgd", "newton"])
 def test_without_columns_bob_alone_is_the_base_rate(solver):
     run, alone, added = worth(train(solver=solver))
-    assert (run.bob_columns, run.intercept) == (0, False)
+    assert (run.data.bob_columns, run.agreement.intercept) == (0, False)
     assert (alone.auc, alone.ks) == (0.5, 0.0)
-    rate, held_out = (class_metrics(part).base_rate for part in (run.train, run.test))
+    rate, held_out = (
+        class_metrics(part).base_rate for part in (run.metrics.train, run.metrics.test)
+    )
     entropy = -held_out * math.log(rate) - (1 - held_out) * math.log(1 - rate)
     assert alone.loss == pytest.approx(entropy, abs=1e-3)
     assert added.low > 0.4
@@ -88,8 +90,12 @@ def test_columns_of_noise_add_nothing():
 def test_a_model_is_compared_with_the_optimum_only_where_that_is_wanted(newton):
     plain = train(**CONVERGED, compare_optimum=False)
     run, record = plain.runs.first, plain.to_dict()
-    assert (run.centralised, run.optimum, run.max_weight_difference) == (None, None, None)
-    assert run.converged
+    assert (
+        run.comparison.centralised,
+        run.comparison.optimum,
+        run.comparison.max_weight_difference,
+    ) == (None, None, None)
+    assert run.convergence.converged
     assert from_record(record).to_dict() == record
     assert len(plain.runs.blocks()) == len(newton.runs.blocks())
     assert plain.weights["bob"].tolist() == newton.weights["bob"].tolist()
@@ -103,8 +109,8 @@ def test_a_wide_table_is_compared_with_the_optimum_only_where_that_is_asked_for(
         taciturn.train(values[:, :columns], labels, **options).runs.first
         for columns in (1001, 1000)
     )
-    assert wide.optimum is None
-    assert narrow.optimum is not None
+    assert wide.comparison.optimum is None
+    assert narrow.comparison.optimum is not None
 
 
 def test_where_nobody_sees_a_score_the_change_of_the_loss_is_opened_from_enough_rows_on():
@@ -121,22 +127,26 @@ def test_where_nobody_sees_a_score_the_change_of_the_loss_is_opened_from_enough_
         for rows in (1_000, 10_300)
     )
     run = many.first
-    assert run.rows_train >= OPENING_ROWS
-    assert run.last_change == run.opened_change is not None
-    assert (run.diverged, run.scores_beyond_range) == (False, 0)
+    assert run.data.rows >= OPENING_ROWS
+    assert run.convergence.last_change == run.opened_change is not None
+    assert (run.convergence.diverged, run.scores_beyond_range) == (False, 0)
     assert worth_facts(many)["converged"]
     assert run.ledger.columns is not None
     # Of held-out rows one score each, and two sums.
-    assert run.ledger.columns.opened_values == run.rows_test + 2
+    assert run.ledger.columns.opened_values == run.data.held_out_rows + 2
     run = few.first
-    assert (run.opened_change, run.scores_beyond_range, run.last_change) == (None, None, None)
+    assert (run.opened_change, run.scores_beyond_range, run.convergence.last_change) == (
+        None,
+        None,
+        None,
+    )
     assert run.ledger.columns is not None
-    assert run.ledger.columns.opened_values == run.rows_test
+    assert run.ledger.columns.opened_values == run.data.held_out_rows
 
 
 def test_the_reason_why_convergence_is_not_known_says_who_sees_which_losses():
-    assert train(epochs=1).runs.first.converged_reason == SEEN_ONCE
-    assert train(epochs=2).runs.first.converged_reason is None
+    assert train(epochs=1).runs.first.convergence.reason == SEEN_ONCE
+    assert train(epochs=2).runs.first.convergence.reason is None
 
 
 def test_a_training_that_diverged_is_an_error_with_a_way_out():
@@ -150,11 +160,11 @@ def test_a_training_that_diverged_is_an_error_with_a_way_out():
     assert raised.value.exit_code == 11
     assert 'solver="newton"' in str(raised.value)
     arrived = taciturn.train(table, labels, alice_columns="1", **options).runs.first
-    assert arrived.converged
-    assert not arrived.diverged
+    assert arrived.convergence.converged
+    assert not arrived.convergence.diverged
 
 
 def test_noise_that_spoils_a_model_is_a_result():
     run = train(mechanism="add", epsilon=0.01, epochs=2).runs.first
-    assert run.diverged
-    assert run.test.loss > 1.4
+    assert run.convergence.diverged
+    assert run.metrics.test.loss > 1.4

@@ -12,9 +12,9 @@ import pytest
 
 import taciturn
 from taciturn.api import TrainResult
-from taciturn.engine.disclosure_text import disclosure_text as disclosure
-from taciturn.engine.exposure import column_exposure
 from taciturn.engine.transcript import Transcript
+from taciturn.jobs.train.disclosure_text import disclosure_text as disclosure
+from taciturn.jobs.train.exposure import column_exposure
 from taciturn.jobs.train.simulation import simulate_training
 from taciturn.privacy.solvers import resolved
 from taciturn.protocol.bob.forecast import forecast
@@ -125,7 +125,7 @@ def test_traffic_is_that_of_all_links():
 )
 def test_the_forecast_of_the_ledger_is_the_ledger(solver, options):
     outcome = trained(2, solver=solver, **options).outcomes[0]
-    ledger = forecast(outcome.terms, outcome.result.rows_train, outcome.result.bob_columns)
+    ledger = forecast(outcome.terms, outcome.result.data.rows, outcome.result.data.bob_columns)
     expected = replace(outcome.result.ledger, columns=None)
     assert ledger.statement() == expected
 

@@ -36,10 +36,10 @@ from scipy.sparse.linalg import LinearOperator, lsqr
 
 from taciturn.arrays import BoolArray, FloatArray, IndexArray
 from taciturn.data.tables import FeatureTable, LabelTable
-from taciturn.numerics.intervals import clopper_pearson
 from taciturn.parallel import one_thread
 from taciturn_audit.column_attacks.base import Ambiguity, ColumnEstimate, KnownRows
 from taciturn_audit.column_attacks.scores import Batches, table_scores, whitened
+from taciturn_audit.exact_intervals import clopper_pearson
 from taciturn_audit.results.columns import ColumnControl, ColumnScore
 from taciturn_audit.views.bob_view import BobView
 

@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 
 from taciturn.data.prepare import RawData
 from taciturn.engine.callbacks import Callbacks
-from taciturn.engine.exposure import reconstruction
 from taciturn.errors import ConfigError
+from taciturn.jobs.train.exposure import reconstruction
 from taciturn.jobs.train.simulation import estimate, raise_if_diverged, simulate_training
 from taciturn.numerics.metrics import Metrics
 from taciturn.numerics.regression_metrics import ModelMetrics
-from taciturn.protocol.terms import agree
+from taciturn.protocol.agree import agree
 from taciturn.results.runs import Runs
 from taciturn.results.training import TrainingRun
 from taciturn.settings.schema import Settings
@@ -118,26 +118,21 @@ def _comparison(
 ) -> Comparison:
     lead = audits[0]
     training = lead.runs.first
-    agreed = agree(lead.settings, training.alice_columns, training.rows_train)
+    agreed = agree(lead.settings, training.data.alice_columns, training.data.rows)
     by = ranking_figure(lead.shuffled.findings.controls)
     compared = []
     for audit in audits:
         callbacks.announce(f"what {audit.settings.mechanism} will cost")
         compared.append(_compared(audit, by, raw))
     return Comparison(
-        dataset=training.dataset,
-        rows_train=training.rows_train,
-        rows_test=training.rows_test,
-        alice_columns=training.alice_columns,
-        parties=training.parties,
-        bob_columns=training.bob_columns,
+        data=training.data,
         seed=training.seed or 0,
         seeds=len(lead.runs.runs),
         scheme=lead.settings.scheme,
         key_bits=agreed.agreement.key_bits,
         ranked_by=by,
         centralised_auc=lead.runs.means.centralised.get("auc"),
-        bob_alone_auc=_mean_auc([run.bob_alone for run in lead.runs.trainings]),
+        bob_alone_auc=_mean_auc([run.metrics.bob_alone for run in lead.runs.trainings]),
         compared=tuple(compared),
         refused=refused,
     )
@@ -148,11 +143,11 @@ def _compared(audit: _Audited, by: Measure, raw: RawData) -> ComparedMechanism:
     dearest = max(
         (run.ledger for run in audit.runs.trainings), key=lambda ledger: ledger.label_epsilon_total
     )
-    terms = agree(audit.settings, training.alice_columns, training.rows_train)
+    terms = agree(audit.settings, training.data.alice_columns, training.data.rows)
     return ComparedMechanism(
-        mechanism=training.mechanism,
-        epsilon=training.epsilon,
-        solver=training.solver,
+        mechanism=training.agreement.mechanism,
+        epsilon=training.agreement.epsilon,
+        solver=training.agreement.solver.name,
         accuracy=means.test.get("accuracy"),
         auc=means.test.get("auc"),
         label_epsilon_total=dearest.label_epsilon_total,

@@ -43,7 +43,6 @@ from taciturn.crypto.registry import scheme
 from taciturn.data.ids import RowIds
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.pair import run_pair
-from taciturn.numerics.intervals import clopper_pearson
 from taciturn.parallel import one_thread
 from taciturn.privacy.base import Sharing
 from taciturn.privacy.ledger import Ledger
@@ -64,6 +63,7 @@ from taciturn.protocol.messages import (
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Newton
+from taciturn_audit.exact_intervals import clopper_pearson
 from taciturn_audit.results.audit import REUSED_SEED, UNENCRYPTED, Distinguisher, Fault, Look
 from taciturn_audit.views.alice_view import AliceView
 

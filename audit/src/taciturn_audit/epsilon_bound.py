@@ -41,8 +41,8 @@ from scipy.special import ndtri
 
 from taciturn.arrays import BoolArray, FloatArray, IntArray
 from taciturn.errors import ConfigError, DataError, ShapeError
-from taciturn.numerics.intervals import clopper_pearson
 from taciturn.rng import Entropy
+from taciturn_audit.exact_intervals import clopper_pearson
 
 # Draws n outputs of the mechanism on one fixed secret, with the entropy that it is handed.
 Sampler: TypeAlias = Callable[[int, Entropy], FloatArray | IntArray]

@@ -26,7 +26,8 @@ import numpy as np
 from taciturn.arrays import BoolArray, FloatArray
 from taciturn.errors import DataError, FileError
 from taciturn.files import canonical_json, write_private
-from taciturn.results.serialise import OMITTED, read, record_of
+from taciturn.results.reading import read
+from taciturn.results.serialise import OMITTED, record_of
 from taciturn_audit.attacks.base import LabelGuess
 from taciturn_audit.results.audit import Distinguisher, MessageSeen, Skipped
 from taciturn_audit.results.session import Recording

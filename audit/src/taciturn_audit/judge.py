@@ -23,10 +23,11 @@ import numpy as np
 from taciturn.arrays import BoolArray, FloatArray, IndexArray
 from taciturn.data.tables import LabelTable
 from taciturn.errors import ShapeError
-from taciturn.numerics.intervals import auc_interval, clopper_pearson
+from taciturn.numerics.intervals import auc_interval
 from taciturn.numerics.metrics import auc
 from taciturn_audit.attacks.base import LabelGuess
 from taciturn_audit.attacks.membership import MembershipGuess
+from taciturn_audit.exact_intervals import clopper_pearson
 from taciturn_audit.results.audit import AttackScore, Control, Membership
 
 _SHARE_OF_DEVIATION = 0.01

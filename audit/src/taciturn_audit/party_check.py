@@ -22,9 +22,9 @@ from taciturn.data.prepare import RawData
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.data.user_table import DEFAULTS
 from taciturn.engine.callbacks import Announce, noop
-from taciturn.engine.exposure import column_exposure
 from taciturn.errors import ConfigError, counted, rendering_errors_as
 from taciturn.jobs.study.plan import StudyPlan
+from taciturn.jobs.train.exposure import column_exposure
 from taciturn.jobs.train.plan import TrainingPlan
 from taciturn.party.config import PartyConfig
 from taciturn.setting_syntax import Hint

@@ -16,7 +16,8 @@ from taciturn.data.split import VerticalData
 from taciturn.data.tables import LabelTable
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError, DataError, FileError, RowOrderError, TranscriptError
-from taciturn.model.share import ModelShare, listed_models
+from taciturn.model.archive import listed_models
+from taciturn.model.share import ModelShare
 from taciturn.party.config import PartyConfig
 from taciturn.party.tables import PartyTables, load_tables
 from taciturn.party.training_inputs import party_terms
@@ -24,7 +25,7 @@ from taciturn.privacy.events import Statement
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.messages import Role
 from taciturn.protocol.outcome import HeldOut
-from taciturn.results.serialise import read
+from taciturn.results.reading import read
 from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement, differences
 from taciturn_audit.results.session import Judgement, Recording

@@ -1,6 +1,6 @@
 """Test whether Bob can separate one Alice's scores from the sum of several.
 
-Several Alices answer under masks that cancel in their sum (``taciturn.protocol.party_group``). From
+Several Alices answer under masks that cancel in their sum (``taciturn.protocol.masks``). From
 all that he has, decrypted with his own keys, this takes the numbers that each Alice answered and
 asks of each whether they say anything of her scores. A ridge regression learns on the first half of
 the training which numbers go with high scores, and says which half of the rest are the higher ones:
@@ -34,11 +34,11 @@ from scipy.special import betaincinv, gammaln
 
 from taciturn.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from taciturn.data.tables import FeatureTable
-from taciturn.numerics.intervals import clopper_pearson
 from taciturn.parallel import one_thread
 from taciturn.rng import KeyedEntropy
 from taciturn_audit.column_attacks.scores import table_scores
 from taciturn_audit.distinguishing_game import FALSE_ALARM, POWER, ridge
+from taciturn_audit.exact_intervals import clopper_pearson
 from taciturn_audit.results.columns import Fault, Look, Separation
 from taciturn_audit.views.bob_view import BobView
 

@@ -33,9 +33,10 @@ import numpy as np
 
 from taciturn.data.tables import LabelTable
 from taciturn.errors import counted
-from taciturn.numerics.intervals import auc_interval, clopper_pearson
+from taciturn.numerics.intervals import auc_interval
 from taciturn.results.run_entry import Leakage
 from taciturn_audit.attacks.base import LabelGuess, ModelOnlyControl
+from taciturn_audit.exact_intervals import clopper_pearson
 from taciturn_audit.results.audit import (
     REUSED_SEED,
     UNENCRYPTED,
@@ -419,7 +420,7 @@ def conclude(audit: AuditResult) -> Conclusion:
     )
     totals = [training.ledger.label_epsilon_total for training in audit.trainings]
     conclusion = replace(conclusion, unprotected=any(map(math.isinf, totals)))
-    encrypted = audit.first.encrypted or audit.first.noise is not None
+    encrypted = audit.first.encrypted or audit.first.agreement.noise is not None
     return _beside_ciphertexts(conclusion, looks, encrypted=encrypted)
 
 

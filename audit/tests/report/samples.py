@@ -84,7 +84,7 @@ def leaking_run(seed: int = 7) -> AuditRun:
         Skipped("sparse-recovery", "no batch has more rows than columns"),
     )
     return AuditRun(
-        training=replace(TRAINING, seed=seed, seconds=3.4 + seed),
+        training=replace(TRAINING, seed=seed, cost=replace(TRAINING.cost, seconds=3.4 + seed)),
         shuffle_truth=False,
         findings=findings(controls(0.6242, 0.9868, 0.9981), *TOLD, skipped=skipped),
         canary=findings(controls(0.6242, 0.5912, 0.6123), *TOLD),
@@ -125,12 +125,16 @@ def quiet_run() -> AuditRun:
     names = ("exact-solve", "least-squares", "stacked", "sparse-recovery")
     training = replace(
         TRAINING,
-        mechanism="add",
-        epsilon=0.01,
-        noise="discrete",
-        bob_update="released",
-        scheme="clear",
-        key_bits=0,
+        agreement=TRAINING.agreement.model_copy(
+            update={
+                "mechanism": "add",
+                "epsilon": 0.01,
+                "noise": "discrete",
+                "bob_update": "released",
+                "scheme": "clear",
+                "key_bits": 0,
+            }
+        ),
         encrypted=False,
         ledger=ledger(
             0.01,
@@ -139,9 +143,8 @@ def quiet_run() -> AuditRun:
             10,
             "each release alone is protected, and releases add up: basic composition",
         ),
-        weight_bound=None,
-        max_weight_difference=1.508,
-        test=metrics(0.8737, 0.9183),
+        comparison=replace(TRAINING.comparison, weight_bound=None, max_weight_difference=1.508),
+        metrics=replace(TRAINING.metrics, test=metrics(0.8737, 0.9183)),
         notes=(),
     )
     return replace(
@@ -185,10 +188,11 @@ REFUTING = Evidence(0.05, 1.25, "likelihood", 455, 401, 455, 0.05, True)
 
 def hybrid_run() -> AuditRun:
     """The paper's hybrid mechanism, with the membership guesses."""
+    hybrid = TRAINING.agreement.model_copy(update={"mechanism": "hybrid", "epsilon": 1.0})
     batches = HiddenBatches(1.0, 111, 22, 40.02, 16.1, 16.3, 0, 0.019, 3, 0.02)
     return replace(
         leaking_run(),
-        training=replace(TRAINING, mechanism="hybrid", epsilon=1.0, hidden_batches=batches),
+        training=replace(TRAINING, agreement=hybrid, hidden_batches=batches),
         membership=Membership(0.981, 0.967, 0.71, 290, 0.4012, 0.5),
         findings=findings(
             controls(0.6242, 0.9868, 0.9981),
@@ -281,7 +285,7 @@ def hostile() -> AuditResult:
     run = hybrid_run()
     training = replace(
         run.training,
-        dataset=evil,
+        data=replace(run.training.data, dataset=evil),
         notes=(evil, "<img src=x onerror=alert(1)>"),
         preparation=(evil,),
         ledger=replace(run.training.ledger, assumption=evil),

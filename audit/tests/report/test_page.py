@@ -123,7 +123,9 @@ def test_what_an_audit_comes_to_is_its_badge_and_its_title(audit, status):
 
 def test_an_unencrypted_run_says_so_first_and_is_never_green():
     run = with_findings(bare_run())
-    training = replace(run.runs[0].training, scheme="clear", encrypted=False, noise=None)
+    training = run.runs[0].training
+    agreement = training.agreement.model_copy(update={"scheme": "clear", "noise": None})
+    training = replace(training, agreement=agreement, encrypted=False)
     page = drawn(AuditResult((replace(run.runs[0], training=training),)))
     assert page.blocks[0] == NOT_ENCRYPTED
     first = page.blocks[1]

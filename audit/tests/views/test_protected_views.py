@@ -63,7 +63,9 @@ def test_observations_and_weights_are_those_of_the_live_run(name):
     kinds: tuple[type[Observation], ...] = (ResiduesSeen,)
     if "GRADIENTS" in {signal.name for signal in view.signals}:
         kinds = (HiddenBatchSeen, GradientSeen) if "hybrid" in name else (GradientSeen,)
-    assert [type(event) for event in observations.events] == [*kinds] * outcome.result.iterations
+    assert [type(event) for event in observations.events] == [
+        *kinds
+    ] * outcome.result.cost.iterations
     assert all(same(now, then) for now, then in zip(observations.events, live, strict=True))
     assert same(observations.weights, outcome.alice_weights)
     assert view.signals == SIGNALS.get(name.partition("-")[0], OF_RESIDUES)
@@ -87,7 +89,7 @@ def test_the_fast_replay_equals_the_full_one(name):
 
 def test_a_run_that_ended_early_replays_to_its_end():
     outcome, _, view = run("add-with-a-budget")
-    assert outcome.result.iterations == 29
+    assert outcome.result.cost.iterations == 29
     assert outcome.result.stopped
     seen = view.observations.of_kind(ResiduesSeen)
     assert len(seen) == 29

@@ -39,7 +39,6 @@ from taciturn_ops.doctor.machine import (
 from taciturn_ops.doctor.party import check_party
 from taciturn_ops.doctor.result import Finding, Level
 from tests.party.sides import write_config, write_tables
-from tests.system import small_disk
 from tests.transport.parties import Authority
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -305,17 +304,6 @@ def test_a_consent_store_is_read_whole(bob):
     with closing(sqlite3.connect(store.path)) as database, database:
         database.execute("update buckets set sum = sum + 1")
     assert said(check_party(bob), "consent")
-
-
-def test_a_session_that_has_no_room_to_be_resumed(bob, tmp_path):
-    with small_disk(tmp_path, 80 << 20) as disk:
-        write_config(bob.parent, "bob", state={"folder": str(disk)})
-        (disk / "journal").write_bytes(bytes(41 << 20))
-        findings = check_party(bob)
-        text = said(findings, "state")
-        assert re.findall(r"[0-9.]+ MiB", text)[:2] == ["41.0 MiB", "39.0 MiB"]
-        (disk / "journal").write_bytes(bytes(39 << 20))
-        assert len(problems(check_party(bob))) == len(problems(findings)) - 1
 
 
 def test_the_packages_are_those_of_the_project():

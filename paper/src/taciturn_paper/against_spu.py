@@ -30,15 +30,17 @@ from taciturn.data.split import VerticalData
 from taciturn.engine.callbacks import Announce
 from taciturn.errors import ConfigError
 from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
-from taciturn.numerics.logistic import sigmoid, train_centralised
+from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.metrics import Metrics, evaluate
-from taciturn.numerics.whole_table import optimum
+from taciturn.numerics.optimum import optimum
+from taciturn.numerics.sgd import train_centralised
 from taciturn.parallel import usable_cores
 from taciturn.privacy.solvers import resolved
-from taciturn.protocol.batches import seed_of
+from taciturn.protocol.agree import agree
+from taciturn.protocol.joint_seed import seed_of
 from taciturn.protocol.mutual_table import shared_sigmoid
 from taciturn.protocol.scales import Scales
-from taciturn.protocol.terms import Terms, agree
+from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.setting_syntax import Hint
 from taciturn.settings.schema import Settings

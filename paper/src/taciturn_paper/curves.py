@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from statistics import fmean
 
-from taciturn.numerics.intervals import t_interval
+from taciturn_audit.exact_intervals import t_interval
 from taciturn_paper import paper
 from taciturn_paper.tasks import (
     Record,

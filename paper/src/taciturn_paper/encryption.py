@@ -30,21 +30,21 @@ import numpy as np
 
 from taciturn.arrays import IntArray
 from taciturn.crypto.base import Capacity, Scheme
+from taciturn.crypto.calibration_run import CalibrationRun, KeyPair
 from taciturn.crypto.registry import scheme
 from taciturn.data.tables import FeatureTable
-from taciturn.engine.calibration_run import CalibrationRun, KeyPair
 from taciturn.engine.callbacks import Announce, noop
 from taciturn.engine.pair import run_pair
 from taciturn.errors import ConfigError, DatasetUnavailable, nearest
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.solvers import resolved
 from taciturn.privacy.unprotected import Unprotected
+from taciturn.protocol.agree import agree
 from taciturn.protocol.alice import train_revealed as alice
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.bob import train_revealed as bob
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.messages import Role
-from taciturn.protocol.terms import agree
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy, arrange, load_raw

@@ -26,7 +26,7 @@ from taciturn.jobs.train.simulation import Outcome, simulate_training
 from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
 from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.metrics import auc
-from taciturn.numerics.whole_table import optimum, penalised_loss
+from taciturn.numerics.optimum import optimum, penalised_loss
 from taciturn.privacy.solvers import resolved
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings

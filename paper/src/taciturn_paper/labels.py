@@ -29,13 +29,7 @@ from scipy.special import expit
 
 from taciturn.arrays import ByteLabels, FloatArray
 from taciturn.data.tables import LabelTable
-from taciturn.numerics.intervals import t_interval
-from taciturn.numerics.likelihood import (
-    corrected_loss,
-    corrected_residue,
-    debiased_loss,
-    debiased_residue,
-)
+from taciturn.numerics.label_noise import corrected_residue
 from taciturn.numerics.logistic import gradient
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.privacy.additive import Additive
@@ -43,10 +37,13 @@ from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.label_response import FlippedLabels
 from taciturn.privacy.noise import LaplaceDraws, draw
 from taciturn.privacy.registry import mechanism
-from taciturn.protocol.terms import Terms, agree
+from taciturn.protocol.agree import agree
+from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
+from taciturn_audit.exact_intervals import t_interval
 from taciturn_paper.cleartext import train_with_gradients, train_with_noise
 from taciturn_paper.datasets import NAMES
+from taciturn_paper.debiased_loss import corrected_loss, debiased_loss, debiased_residue
 from taciturn_paper.tasks import Record, Request, available
 from taciturn_paper.utility import Part, Rows, noiseless
 

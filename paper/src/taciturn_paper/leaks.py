@@ -90,9 +90,9 @@ def _attacked(options: Record, raw: RawData, attacks: tuple[Attack, ...]) -> Rec
     findings = examine(outcome_view(outcome), outcome.data.labels_train, attacks=attacks).findings
     run = outcome.result
     return {
-        "epsilon": run.epsilon,
+        "epsilon": run.agreement.epsilon,
         "epochs": settings.epochs,
-        "iterations": run.iterations,
+        "iterations": run.cost.iterations,
         "columns": len(outcome.data.alice_train.columns),
         "commoner_label": findings.controls[0].accuracy,
         "ledger": record_of(run.ledger),
@@ -105,11 +105,11 @@ def _attacked(options: Record, raw: RawData, attacks: tuple[Attack, ...]) -> Rec
 def _trained(options: Record, raw: RawData) -> Record:
     run = simulate_training(resolved(Settings.from_mapping(options)), raw).result
     return {
-        "max_weight_difference": run.max_weight_difference,
-        "weight_bound": run.weight_bound,
-        "epochs": run.epochs,
-        "test": _figures(run.test),
-        "centralised": _figures(run.centralised),
+        "max_weight_difference": run.comparison.max_weight_difference,
+        "weight_bound": run.comparison.weight_bound,
+        "epochs": run.agreement.rounds if run.by_batches else None,
+        "test": _figures(run.metrics.test),
+        "centralised": _figures(run.comparison.centralised),
     }
 
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from itertools import product
 from statistics import fmean
 
-from taciturn.numerics.intervals import t_interval
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.privacy.registry import mechanism
-from taciturn.protocol.terms import agree
+from taciturn.protocol.agree import agree
 from taciturn.results.serialise import record_of
 from taciturn.rng import KeyedEntropy
+from taciturn_audit.exact_intervals import t_interval
 from taciturn_paper.cleartext import train_with_noise
 from taciturn_paper.tasks import Record, Request
 from taciturn_paper.utility import VARIANTS, Part, Rows, noiseless

@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.table import Table
 
 from taciturn.crypto.base import Capacity
+from taciturn.crypto.calibration_run import KeyPair
 from taciturn.crypto.registry import scheme
-from taciturn.engine.calibration_run import KeyPair
 from taciturn.rng import KeyedEntropy
 from taciturn_paper.encryption import random_integers
 

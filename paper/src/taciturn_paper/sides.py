@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -463,6 +463,8 @@ class _Log:
         self._channel = channel
         self._start = time.perf_counter()
         self._processor = self.started = processor_seconds()
+        # Helpers seen at the first step. Looking for them at each frame costs more than a frame.
+        self._helpers: list[str] | None = None
         self._wire = traffic()
         self.bytes_sent = self.bytes_received = self.received = self.round_trips = 0
         self.waiting = 0.0
@@ -475,7 +477,7 @@ class _Log:
         self._channel.send(frame)
         self.bytes_sent += len(frame)
         self._asked = True
-        self.spent.append(processor_seconds() - self._processor)
+        self.spent.append(processor_seconds(self._helpers or ()) - self._processor)
 
     def receive(self) -> bytes:
         start = time.perf_counter()
@@ -489,18 +491,24 @@ class _Log:
 
     def observe(self, event: Event) -> None:
         if isinstance(event, Progress):
-            self.steps.append(self.now())
+            if self._helpers is None:
+                self._helpers = children()
+            self.steps.append(self._so_far(processor_seconds(self._helpers)))
 
     def wire(self) -> tuple[int, int]:
         """Bytes sent and received since then, with all that carries them."""
         sent, received = traffic()
         return sent - self._wire[0], received - self._wire[1]
 
-    def now(self) -> dict[str, float]:
-        self.peak = max(self.peak, peak_bytes())
+    def end(self) -> dict[str, float]:
+        """Totals of the training; the most memory is a high-water mark, read once."""
+        self.peak = sum(peaks_of_processes().values())
+        return self._so_far(processor_seconds())
+
+    def _so_far(self, processor: float) -> dict[str, float]:
         return {
             "seconds": time.perf_counter() - self._start,
-            "processor": processor_seconds() - self._processor,
+            "processor": processor - self._processor,
             "bytes_sent": self.bytes_sent,
             "bytes_received": self.bytes_received,
             "received": self.received,
@@ -508,21 +516,16 @@ class _Log:
         }
 
 
-def processor_seconds() -> float:
-    """Processor seconds of this process and its workers, running ones included."""
+def processor_seconds(helpers: Sequence[str] | None = None) -> float:
+    """Processor seconds of this process and its helpers; None looks for those that run."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     total = time.process_time() + ended.ru_utime + ended.ru_stime
     tick = os.sysconf("SC_CLK_TCK")
-    for child in children():
+    for child in children() if helpers is None else helpers:
         with suppress(OSError):
             fields = Path(f"/proc/{child}/stat").read_text(encoding="ascii").rsplit(")", 1)[1]
             total += sum(map(int, fields.split()[11:13])) / tick
     return total
-
-
-def peak_bytes() -> int:
-    """The most memory of this process and of each of its helpers, in sum."""
-    return sum(peaks_of_processes().values())
 
 
 def peaks_of_processes() -> dict[str, int]:
@@ -564,7 +567,7 @@ def run_side(role: Role, folder: Path, port: int) -> dict[str, Any]:
             driver.start()
             while not driver.finished:
                 driver.feed(log.receive())
-        end, wire = log.now(), log.wire()
+        end, wire = log.end(), log.wire()
         channel.close()
     finally:
         endpoint.close()

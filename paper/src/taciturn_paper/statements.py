@@ -19,8 +19,8 @@ from typing import Literal
 import numpy as np
 import scipy
 
-from taciturn.numerics.intervals import t_interval
 from taciturn.version import __version__
+from taciturn_audit.exact_intervals import t_interval
 from taciturn_paper import claims, curves, leaks, mult, paper, table2, table3
 from taciturn_paper.mult import WITHOUT
 from taciturn_paper.tasks import Record, Request

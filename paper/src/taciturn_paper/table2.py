@@ -14,8 +14,8 @@ from statistics import fmean, stdev
 
 from scipy.special import stdtrit
 
-from taciturn.numerics.intervals import t_interval
 from taciturn.settings.schema import dataset_defaults
+from taciturn_audit.exact_intervals import t_interval
 from taciturn_paper import paper
 from taciturn_paper.tasks import (
     Record,

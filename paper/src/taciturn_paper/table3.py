@@ -21,15 +21,16 @@ from taciturn.data.split import VerticalData
 from taciturn.engine.pair import run_star
 from taciturn.errors import ConfigError
 from taciturn.jobs.train.simulation import programs
-from taciturn.numerics.intervals import t_interval
 from taciturn.parallel import one_thread
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.solvers import resolved
+from taciturn.protocol.agree import agree
 from taciturn.protocol.events import Event, Progress
-from taciturn.protocol.terms import Terms, agree
+from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy, arrange, load_raw
+from taciturn_audit.exact_intervals import t_interval
 from taciturn_paper import paper
 from taciturn_paper.encryption import MATRIX_BITS, VECTOR_BITS, PythonPaillier, random_integers
 from taciturn_paper.tasks import Record, Request, available

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Unpack
 
 from taciturn.engine.callbacks import Callbacks, Observer, noop
 from taciturn.extras import explained
-from taciturn.settings.options import SettingsOptions, given_options
+from taciturn.settings.options import given_options
+from taciturn.settings.signatures import SettingsOptions
 from taciturn.simulation import in_cell, load_raw, settings_of
 from taciturn_risk.runs.collection import RunFilter, collect
 from taciturn_risk.runs.result import RunList
@@ -33,9 +34,9 @@ def simulated_report(
     [('training', 455), ('held-out', 114)]
     """
     with explained():
-        from taciturn.numerics.sorted_scores import Costs
         from taciturn_risk.scorecard.build import ReportRequest
         from taciturn_risk.scorecard.build import simulated_report as built
+        from taciturn_risk.scorecard.gains import Costs
         from taciturn_risk.scorecard.points import Scale
 
         known, scale = None if costs is None else Costs(*costs), Scale(*points)

@@ -75,11 +75,7 @@ def compared(name: str, attack: str | None, value: float | None, total: float) -
 
 
 COMPARISON = Comparison(
-    dataset="breast-cancer",
-    rows_train=455,
-    rows_test=114,
-    alice_columns=30,
-    bob_columns=0,
+    data=TRAINING.data,
     seed=7,
     seeds=1,
     scheme="bfv",
@@ -106,9 +102,9 @@ RESULTS: dict[str, Result] = {
 
 def settings_of(result: Result) -> dict[str, object]:
     if isinstance(result, Runs | AuditResult):
-        first = result.first
+        record = result.first.to_dict()
         names = ("mechanism", "epsilon", "solver", "scheme", "seed", "epochs", "permute_labels")
-        return {name: getattr(first, name) for name in names} | {"test_fraction": 0.2}
+        return {name: record[name] for name in names} | {"test_fraction": 0.2}
     return {"mechanism": result.subject().mechanism}
 
 

@@ -99,7 +99,7 @@ def test_filters_leave_what_is_wanted(folder, wanted, expected):
 
 def test_runs_are_sorted_and_what_has_no_figure_comes_last(tmp_path):
     for name, auc, day in (("a", 0.7, 3), ("b", 0.9, 1), ("c", math.nan, 2)):
-        run = replace(TRAINING, test=metrics(0.5, auc))
+        run = replace(TRAINING, metrics=replace(TRAINING.metrics, test=metrics(0.5, auc)))
         place(tmp_path, name, Runs((run,)), started=f"2026-11-0{day}T00:00:00+00:00")
     assert names(collect(tmp_path).list) == ["b", "c", "a"]
     orders = {sort: names(collect(tmp_path, RunFilter(sort=sort)).list) for sort in ORDERS}
@@ -139,7 +139,7 @@ def test_python_has_the_same_as_a_frame(folder):
     frame = runs.to_pandas()
     assert list(frame["name"]) == ["audit", "quiet"]
     assert list(frame["leak_attack"]) == ["exact-solve", "likelihood"]
-    assert frame["auc"][0] == class_metrics(TRAINING.test).auc
+    assert frame["auc"][0] == class_metrics(TRAINING.metrics.test).auc
     assert "exact-solve" in (runs._repr_html_() or "")
     with pytest.raises(TypeError):
         runs.plot()

@@ -56,7 +56,7 @@ def test_an_audit_gives_its_attacks_curves_ledger_and_settings(folder):
     (part,) = parts_of(ResultFolder.read(folder / "audit"))
     record = record_of_part(part)
     values = {(point.name, point.step): point.value for point in record.points}
-    assert values["model/auc_held_out", 0] == class_metrics(TRAINING.test).auc
+    assert values["model/auc_held_out", 0] == class_metrics(TRAINING.metrics.test).auc
     assert values["attack/exact_solve/shuffled/accuracy", 0] == 1.0
     assert values["curve/best_attack_on_shuffled_labels", 10] == 1.0
     assert record.parameters["mechanism"] == "none"

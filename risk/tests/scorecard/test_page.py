@@ -12,11 +12,11 @@ import pytest
 
 from taciturn.model.scores_file import ScoredRows
 from taciturn.numerics.logistic import sigmoid
-from taciturn.numerics.sorted_scores import Costs
 from taciturn.report.blocks import Page
 from taciturn.report.html import render
 from taciturn_risk.scorecard.bands import Bands
 from taciturn_risk.scorecard.build import judged_rows
+from taciturn_risk.scorecard.gains import Costs
 from taciturn_risk.scorecard.page import model_page
 from taciturn_risk.scorecard.result import (
     CoefficientTest,

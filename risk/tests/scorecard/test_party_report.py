@@ -21,13 +21,13 @@ from taciturn.jobs.study.use import use_model
 from taciturn.model.scores_file import StoredScores, scores_path
 from taciturn.model.share import ModelShare
 from taciturn.numerics.logistic import sigmoid
-from taciturn.numerics.sorted_scores import Costs
 from taciturn.party.config import PartyConfig
 from taciturn.party.observers import remarks_after
 from taciturn.party.tables import load_tables
 from taciturn.report.terminal import render
 from taciturn.results.folder import from_record
 from taciturn_risk.scorecard.build import ReportRequest as Question
+from taciturn_risk.scorecard.gains import Costs
 from taciturn_risk.scorecard.party import party_report as model_report
 from taciturn_risk.scorecard.points import Scale
 from taciturn_risk.scorecard.result import CoefficientTest, ModelReport

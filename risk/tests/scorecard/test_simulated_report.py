@@ -32,7 +32,7 @@ def test_errors_are_those_of_the_joined_table(result):
     assert [known[name] for name in names] == pytest.approx(errors.tolist(), rel=2.0**-12)
     assert report.errors == "exact"
     held_out = report.judged[-1]
-    assert held_out.metrics == result.runs.first.test
+    assert held_out.metrics == result.runs.first.metrics.test
     assert held_out.cheapest is not None
     # Raw units come from the preparation.
     assert all(

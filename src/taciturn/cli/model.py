@@ -38,7 +38,7 @@ def list_models(
 
     taciturn model list bob.model.json --json
     """
-    from taciturn.model.share import listed_models
+    from taciturn.model.archive import listed_models
 
     print_result(listed_models(file), json)
 

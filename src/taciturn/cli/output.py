@@ -122,7 +122,7 @@ def write_result(
 def _manifest(plan: OutputPlan, result: Result, came: Provenance) -> tuple[Any, tuple[str, ...]]:
     """Manifest of a result, and the words of its folder's name."""
     from taciturn.parallel import usable_cores
-    from taciturn.results.folder import FORMAT, DataFacts, HostFacts, Manifest
+    from taciturn.results.folder import FORMAT, HostFacts, Manifest, ManifestData
     from taciturn.results.serialise import data_name
 
     subject = result.subject()
@@ -138,7 +138,7 @@ def _manifest(plan: OutputPlan, result: Result, came: Provenance) -> tuple[Any, 
         ended=datetime.now(UTC).isoformat(timespec="seconds"),
         seconds=time.perf_counter() - plan.clock,
         settings=came.settings,
-        data=DataFacts(
+        data=ManifestData(
             name=name,
             rows=subject.rows,
             held_out_rows=subject.held_out_rows,

@@ -1,1 +1,1 @@
-"""Drives programs: in pairs, from a recording."""
+"""Drives any conversation, whatever protects the labels: in pairs, from a recording."""

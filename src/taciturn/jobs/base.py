@@ -241,7 +241,7 @@ def run_party(
         sessions: list[PeerSession] = []
         with _refusing(job, config, callbacks, opened, sessions):
             job.check_files(config)
-            if job.needs_signatures:
+            if job.needs_signatures and config.agreement_file is not None:
                 keys |= peer_fingerprints(config)
             if job.opens_first:
                 opened()

@@ -1,1 +1,1 @@
-"""A trained model for other programs: two shares put together, ONNX, scikit-learn."""
+"""Files of a trained model: a side's share, its scores, earlier models; and the whole model."""

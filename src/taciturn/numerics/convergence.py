@@ -77,9 +77,9 @@ class Convergence:
     None where no scores were seen.
     """
 
-    converged: bool | None
-    diverged: bool | None
-    last_change: float | None
+    converged: bool | None = None
+    diverged: bool | None = None
+    last_change: float | None = None
     reason: str | None = None
     row_change: float | None = None
 

@@ -1,12 +1,4 @@
-"""Intervals: exact or Wilson's for a share, approximate ones of a model's figures, of a mean.
-
-The Clopper-Pearson interval [ClopperPearson34] holds every share ``p`` under which neither
-tail of the observed successes is rarer than ``(1 - confidence)/2``::
-
-    low  = Beta^-1((1-c)/2; k, n-k+1)        0 if k = 0
-    high = Beta^-1((1+c)/2; k+1, n-k)        1 if k = n
-
-It covers the true share at least as often as it says, whatever the share and the number of trials.
+"""Confidence intervals of a share and of a model's figures, in closed form.
 
 For an AUC the interval holds every area ``A`` from which the observed one lies no further than the
 normal quantile times the standard error that A would give [HanleyMcNeil82]::
@@ -17,8 +9,8 @@ with P ones and N zeros, or P zeros and N ones if that is larger, since which cl
 scattered one is not known. Taking the error at A rather than at the observed area keeps the ends in
 [0, 1] and the interval open at an area of 1, where the observed error is 0 however few the rows.
 
-Those that a party itself needs are in closed form, without SciPy: Wilson's of a share [Wilson27],
-the logit interval of an average precision [BoydEP13], the normal one of a mean, and ::
+The others are Wilson's of a share [Wilson27], the logit interval of an average precision
+[BoydEP13], the normal one of a mean, and ::
 
     KS      +- sqrt(log(2/(1-c)) / 2 (1/P + 1/N))                                   [Smirnov48]
     O/E     SE(log O/E)^2 = (1 - O/n)/O                                             [DebrayEtAl17]
@@ -30,29 +22,12 @@ much the rows' number alone leaves open.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from statistics import NormalDist, fmean, stdev
+from statistics import NormalDist
 
 from taciturn.errors import ConfigError, DataError
 
 Interval = tuple[float, float]
 UNKNOWN: Interval = (math.nan, math.nan)
-
-
-def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Clopper-Pearson interval of a share; (0, 1) of no trials."""
-    # Loaded here: a party computes no such interval, and does without SciPy. Not scipy.stats, which
-    # has the same functions behind a second of imports.
-    from scipy.special import betainccinv, betaincinv
-
-    _check_confidence(confidence)
-    if not 0 <= successes <= trials:
-        raise DataError(f"{successes} successes in {trials} trials")
-    tail = (1 - confidence) / 2
-    failures = trials - successes
-    low = float(betaincinv(successes, failures + 1, tail)) if successes else 0.0
-    high = float(betainccinv(successes + 1, failures, tail)) if failures else 1.0
-    return low, high
 
 
 def auc_interval(
@@ -64,7 +39,7 @@ def auc_interval(
     95 %, simulations of few and of many rows, even and uneven, find the true area within it at
     least 92 % of the time, and below its lower end at most 3.5 % (``tests/numerics``).
     """
-    _check_confidence(confidence)
+    check_confidence(confidence)
     if math.isnan(auc):
         return UNKNOWN
     if not 0 <= auc <= 1 or min(positives, negatives) < 1:
@@ -123,7 +98,7 @@ def distance_interval(
     >>> tuple(round(end, 4) for end in distance_interval(0.5, positives=100, negatives=400))
     (0.3482, 0.6518)
     """
-    _check_confidence(confidence)
+    check_confidence(confidence)
     if math.isnan(distance):
         return UNKNOWN
     reach = math.sqrt(-math.log((1 - confidence) / 2) / 2 * (1 / positives + 1 / negatives))
@@ -152,16 +127,6 @@ def ratio_interval(observed: int, expected: float, rows: int, confidence: float 
     return observed / expected * math.exp(-reach), observed / expected * math.exp(reach)
 
 
-def t_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
-    """Student's interval of a mean."""
-    # Loaded here, as above.
-    from scipy.special import stdtrit
-
-    _check_confidence(confidence)
-    reach = stdtrit(len(values) - 1, (1 + confidence) / 2) * stdev(values) / math.sqrt(len(values))
-    return fmean(values) - float(reach), fmean(values) + float(reach)
-
-
 def _auc_error(area: float, positives: int, negatives: int) -> float:
     """Standard error of an area, the larger of the two assignments of classes."""
     gap_1 = area / (2 - area) - area**2
@@ -174,11 +139,12 @@ def _auc_error(area: float, positives: int, negatives: int) -> float:
 
 
 def _quantile(confidence: float) -> float:
-    _check_confidence(confidence)
+    check_confidence(confidence)
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
-def _check_confidence(confidence: float) -> None:
+def check_confidence(confidence: float) -> None:
+    """Refuse a confidence that is not between 0 and 1."""
     if not 0 < confidence < 1:
         raise ConfigError(
             f"invalid confidence {confidence}", where="confidence", hint="use 0.95, for example"

@@ -1,18 +1,13 @@
 """Metrics of scores that are common in credit risk and advertising.
 
-Scores are logits: above 0 means 1. With ``TP`` and ``FP`` counted at each distinct score used as a
-threshold, ``P`` ones and ``N`` zeros::
+Scores are logits: above 0 means 1. ``sorted_scores`` has AUC, PR-AUC and KS; besides::
 
-    AUC    = share of (one, zero) pairs in the right order, ties count half
-    PR-AUC = sum (recall_i - recall_(i-1)) precision_i, the average precision of scikit-learn
-    KS     = max |TP/P - FP/N|
     Brier  = mean (p - y)^2
     ECE    = sum over bins (count/n) |mean p - share of ones|                 [Guo17]
     O/E    = ones / sum p: above 1 the model says too few, below 1 too many
 
-AUC and KS are computed in integers and divided once, hence exact to the last rounding. Figures that
-compare the two classes are NaN where one is absent: there is nothing to compare, and no number
-would be true. Intervals are of 95 % (``taciturn.numerics.intervals``).
+Figures that compare the two classes are NaN where one is absent: there is nothing to compare, and
+no number would be true. Intervals are of 95 % (``taciturn.numerics.intervals``).
 
 **Class weights** w0, w1 move the log-odds of a fitted model by ``log(w1/w0)``: the odds of a one
 are w1/w0 times what they are among the rows [KingZeng01]. A score keeps what training made of it,
@@ -36,8 +31,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taciturn.arrays import FloatArray, IntArray, LabelArray
-from taciturn.errors import ConfigError, DataError, LabelValueError, MissingValueError, ShapeError
+from taciturn.arrays import FloatArray, LabelArray
 from taciturn.memmap import over_blocks
 from taciturn.numerics.intervals import (
     UNKNOWN,
@@ -49,40 +43,14 @@ from taciturn.numerics.intervals import (
     wilson,
 )
 from taciturn.numerics.logistic import row_losses, sigmoid
+from taciturn.numerics.sorted_scores import SortedScores, Truth, truth_of
 
-_Truth = NDArray[np.bool]
-
-
-def accuracy(scores: FloatArray, labels: LabelArray) -> float:
-    """Accuracy at a threshold of 0; a score of exactly 0 means 0."""
-    return float(np.mean((scores > 0) == truth_of(scores, labels)))
-
-
-def balanced_accuracy(scores: FloatArray, labels: LabelArray) -> float:
-    """Mean of the accuracy on ones and the accuracy on zeros; NaN if a class is absent."""
-    return _balanced(scores > 0, truth_of(scores, labels))
+_BINS = 10
 
 
 def auc(scores: FloatArray, labels: LabelArray) -> float:
     """Area under the ROC curve, ties counting half; NaN if a class is absent."""
-    return _curve(scores, truth_of(scores, labels)).auc()
-
-
-def pr_auc(scores: FloatArray, labels: LabelArray) -> float:
-    """Average precision; NaN if there is no one."""
-    return _curve(scores, truth_of(scores, labels)).pr_auc()
-
-
-def ks(scores: FloatArray, labels: LabelArray) -> float:
-    """Kolmogorov-Smirnov distance between ones and zeros; NaN if a class is absent."""
-    return _curve(scores, truth_of(scores, labels)).ks()
-
-
-def brier(probabilities: FloatArray, labels: LabelArray) -> float:
-    """Brier score: mean squared distance between probability and label."""
-    truth = truth_of(probabilities, labels)
-    _check_probabilities(probabilities)
-    return float(np.mean(np.square(probabilities - truth)))
+    return SortedScores.from_scores(scores, labels).auc()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,29 +60,6 @@ class CalibrationBin:
     predicted: float
     observed: float
     count: int
-
-
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """Calibration table; ``error`` is the expected calibration error."""
-
-    error: float
-    bins: tuple[CalibrationBin, ...]
-
-
-def calibration(probabilities: FloatArray, labels: LabelArray, bins: int = 10) -> Calibration:
-    """Predicted probabilities and observed shares, in bins of equal width.
-
-    A bin includes its upper end and not its lower, save that the first includes 0; bins without a
-    row are left out.
-    """
-    if bins < 1:
-        raise ConfigError(
-            f"a calibration curve cannot have {bins} bins", where="bins", hint="use 1 or more"
-        )
-    truth = truth_of(probabilities, labels)
-    _check_probabilities(probabilities)
-    return _calibrated(*_bins(probabilities, truth, bins))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,32 +103,34 @@ def evaluate(scores: FloatArray, labels: LabelArray, shift: float = 0.0) -> Metr
     ended = _Fit.from_scores(scores, truth, shift)
     loss, expected = ended.loss, ended.expected
     guesses = scores > 0
-    right = int(np.count_nonzero(guesses == truth))
-    curve = _curve(scores, truth)
-    area, average, distance = curve.auc(), curve.pr_auc(), curve.ks()
+    right, right_ones = (
+        int(np.count_nonzero(some)) for some in (guesses == truth, guesses & truth)
+    )
+    ranked = SortedScores.from_truth(scores, truth)
+    area, average, distance = ranked.auc(), ranked.pr_auc(), ranked.ks()
+    ones, zeros = ranked.total_ones, ranked.total_zeros
     ends = (
         wilson(right, len(truth)),
-        auc_interval(area, curve.ones, curve.zeros),
-        precision_interval(average, curve.ones),
-        distance_interval(distance, curve.ones, curve.zeros),
+        auc_interval(area, ones, zeros),
+        precision_interval(average, ones),
+        distance_interval(distance, ones, zeros),
         mean_interval(loss, ended.deviation, len(truth))
         if math.isfinite(ended.deviation)
         else UNKNOWN,
-        ratio_interval(curve.ones, expected, len(truth)),
+        ratio_interval(ones, expected, len(truth)),
     )
     return Metrics(
         len(truth),
         right / len(truth),
-        _balanced(guesses, truth),
+        (right_ones / ones + (right - right_ones) / zeros) / 2 if ones and zeros else math.nan,
         area,
         average,
         distance,
         ended.brier,
         loss,
-        ended.calibration.error,
-        ended.calibration.bins,
-        curve.ones / len(truth),
-        curve.ones / expected if expected > 0 else math.nan,
+        *ended.calibration,
+        ones / len(truth),
+        ones / expected if expected > 0 else math.nan,
         *(end for interval in ends for end in interval),
     )
 
@@ -214,16 +161,16 @@ def added_auc(scores: FloatArray, others: FloatArray, labels: LabelArray) -> Add
     both models' intervals allow.
     """
     truth, same = truth_of(scores, labels), truth_of(others, labels)
-    areas = _curve(scores, truth).auc(), _curve(others, same).auc()
-    difference = areas[0] - areas[1]
-    ones, zeros = int(np.count_nonzero(truth)), int(np.count_nonzero(~truth))
-    if not (ones and zeros):
+    ranked = SortedScores.from_truth(scores, truth)
+    areas = ranked.auc(), SortedScores.from_truth(others, same).auc()
+    difference, ones, zeros = areas[0] - areas[1], ranked.total_ones, ranked.total_zeros
+    if not ranked.both_classes:
         return AddedAuc(math.nan, math.nan, math.nan)
     if min(ones, zeros) < 2 or not all(0 < area < 1 for area in areas):
         first, second = (
             # A constant ranks nothing: its area is known.
-            (area, area) if np.ptp(ranked) == 0 else auc_interval(area, ones, zeros)
-            for area, ranked in zip(areas, (scores, others), strict=True)
+            (area, area) if np.ptp(values) == 0 else auc_interval(area, ones, zeros)
+            for area, values in zip(areas, (scores, others), strict=True)
         )
         return AddedAuc(difference, first[0] - second[1], first[1] - second[0])
     moved = _placements(scores, truth) - _placements(others, truth)
@@ -245,10 +192,10 @@ class _Fit:
     deviation: float
     expected: float
     brier: float
-    calibration: Calibration
+    calibration: tuple[float, tuple[CalibrationBin, ...]]
 
     @classmethod
-    def from_scores(cls, scores: FloatArray, truth: _Truth, shift: float) -> _Fit:
+    def from_scores(cls, scores: FloatArray, truth: Truth, shift: float) -> _Fit:
         rows, losses = len(scores), np.empty(len(scores))
 
         def sums(place: slice) -> tuple[Any, ...]:
@@ -256,7 +203,7 @@ class _Fit:
             probabilities = sigmoid(moved)
             losses[place] = row_losses(moved, ones)
             squares = np.square(probabilities - ones)
-            bins = _bins(probabilities, ones, 10)
+            bins = _bins(probabilities, ones)
             return (np.sum(losses[place]), np.sum(squares), np.sum(probabilities), *bins)
 
         parts = zip(*over_blocks(sums, rows, scores), strict=True)
@@ -270,75 +217,7 @@ class _Fit:
         return cls(mean, deviation, float(expected), float(brier / rows), _calibrated(*bins))
 
 
-@dataclass(frozen=True, slots=True)
-class _Curve:
-    """True and false positives at each distinct threshold, from the highest down to all rows."""
-
-    true: IntArray
-    false: IntArray
-
-    @property
-    def ones(self) -> int:
-        return int(self.true[-1])
-
-    @property
-    def zeros(self) -> int:
-        return int(self.false[-1])
-
-    def auc(self) -> float:
-        if not (self.ones and self.zeros):
-            return math.nan
-
-        def twice(place: slice) -> int:
-            # A zero is in the right order with the ones above it and half so with the ones it ties
-            # with; counting both thresholds around it gives twice that, in integers.
-            true, above = self._from_before(self.true, place)
-            false, before = self._from_before(self.false, place)
-            return int(np.sum((false - before) * (true + above)))
-
-        return sum(over_blocks(twice, len(self.true))) / (2 * self.ones * self.zeros)
-
-    def pr_auc(self) -> float:
-        if not self.ones:
-            return math.nan
-
-        def precise(place: slice) -> float:
-            true, before = self._from_before(self.true, place)
-            return float(np.sum((true - before) * (true / (true + self.false[place]))))
-
-        return sum(over_blocks(precise, len(self.true))) / self.ones
-
-    def ks(self) -> float:
-        if not (self.ones and self.zeros):
-            return math.nan
-
-        def most(place: slice) -> int:
-            gaps = self.true[place] * self.zeros - self.false[place] * self.ones
-            return int(np.abs(gaps).max())
-
-        return max(over_blocks(most, len(self.true))) / (self.ones * self.zeros)
-
-    @staticmethod
-    def _from_before(counts: IntArray, place: slice) -> tuple[IntArray, IntArray]:
-        """Counts at some thresholds, and those at the threshold before each."""
-        first = counts[place.start - 1] if place.start else 0
-        return counts[place], np.concatenate(([first], counts[place.start : place.stop - 1]))
-
-
-def _curve(scores: FloatArray, truth: _Truth) -> _Curve:
-    order = np.argsort(scores)[::-1]
-    ordered = scores[order]
-    # Rows of equal score pass a threshold together, so only the last of each run counts.
-    ends = ordered[1:] != ordered[:-1]
-    del ordered
-    counts = np.cumsum(truth[order], dtype=np.int64)
-    del order
-    last = np.append(np.flatnonzero(ends), len(counts) - 1)
-    true = counts[last]
-    return _Curve(true=true, false=last + 1 - true)
-
-
-def _placements(scores: FloatArray, truth: _Truth) -> FloatArray:
+def _placements(scores: FloatArray, truth: Truth) -> FloatArray:
     """Share of the other class that each row is on the right side of; ties count half."""
     ones, zeros = np.sort(scores[truth]), np.sort(scores[~truth])
     placements = np.empty(len(scores))
@@ -355,55 +234,25 @@ def _placements(scores: FloatArray, truth: _Truth) -> FloatArray:
     return placements
 
 
-def _balanced(guesses: NDArray[np.bool], truth: _Truth) -> float:
-    ones = int(np.count_nonzero(truth))
-    zeros = len(truth) - ones
-    if not (ones and zeros):
-        return math.nan
-    right_ones = int(np.count_nonzero(guesses & truth))
-    right_zeros = int(np.count_nonzero(~(guesses | truth)))
-    return (right_ones / ones + right_zeros / zeros) / 2
+def _bins(probabilities: FloatArray, truth: Truth) -> tuple[NDArray[Any], ...]:
+    """Per bin of equal width: number of rows, sum of their probabilities, sum of their labels.
 
-
-def _bins(
-    probabilities: FloatArray, truth: _Truth, bins: int
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Per bin: number of rows, sum of their probabilities, sum of their labels."""
-    edges = np.linspace(0.0, 1.0, bins + 1)[1:-1]
-    place = np.searchsorted(edges, probabilities)
-    counts = np.bincount(place, minlength=bins)
-    predicted = np.bincount(place, weights=probabilities, minlength=bins)
-    return counts, predicted, np.bincount(place, weights=truth, minlength=bins)
+    A bin includes its upper end and not its lower, save that the first includes 0.
+    """
+    place = np.searchsorted(np.linspace(0.0, 1.0, _BINS + 1)[1:-1], probabilities)
+    counts = np.bincount(place, minlength=_BINS)
+    predicted = np.bincount(place, weights=probabilities, minlength=_BINS)
+    return counts, predicted, np.bincount(place, weights=truth, minlength=_BINS)
 
 
 def _calibrated(
     counts: NDArray[Any], predicted: NDArray[Any], observed: NDArray[Any]
-) -> Calibration:
+) -> tuple[float, tuple[CalibrationBin, ...]]:
+    """Expected calibration error, and the bins that have rows."""
     table = tuple(
         CalibrationBin(
             float(predicted[i] / counts[i]), float(observed[i] / counts[i]), int(counts[i])
         )
         for i in np.flatnonzero(counts)
     )
-    return Calibration(float(np.abs(predicted - observed).sum() / counts.sum()), table)
-
-
-def truth_of(values: FloatArray, labels: LabelArray) -> NDArray[np.bool]:
-    """The labels as booleans; raises ``DataError`` unless scores and labels are fit for use."""
-    if values.ndim != 1 or values.shape != labels.shape:
-        raise ShapeError(f"scores of shape {values.shape}, labels of {labels.shape}")
-    if not len(values):
-        raise ShapeError("no rows to score")
-    if np.isnan(values).any():
-        raise MissingValueError("a score is NaN", hint="did training diverge?")
-    truth = np.equal(labels, 1)
-    if not np.all(truth | np.equal(labels, 0)):
-        raise LabelValueError("a label is neither 0 nor 1")
-    return truth
-
-
-def _check_probabilities(values: FloatArray) -> None:
-    if values.min() < 0 or values.max() > 1:
-        raise DataError(
-            "a probability lies outside [0, 1]", hint="scores become probabilities by sigmoid"
-        )
+    return float(np.abs(predicted - observed).sum() / counts.sum()), table

@@ -1,38 +1,37 @@
-"""Rows sorted by score, and what is counted along them: gains, lift, ROC, KS, thresholds and costs.
+"""Rows sorted by score, and the metrics that are counted along them.
 
-Rows of equal score have no order among them. The first ``r`` of a run of ``k`` equal rows hold
-``r/k`` of its ones, which is what a random order gives on average: no order of the file decides
-anything. With ``P`` ones and ``N`` zeros in ``n`` rows::
+With ``TP`` and ``FP`` counted at each distinct score used as a threshold, ``P`` ones and ``N``
+zeros::
 
-    gains      gain_k = P_k / P, where the first k parts of equal size hold P_k ones in n_k rows
-               lift of a part = its rate of ones / (P/n);  up to part k: (P_k / n_k) / (P/n)
-    ROC        TP/P against FP/N at each distinct score used as a threshold
-    KS         max |TP/P - FP/N|                                                        [Smirnov48]
-    cost       of a row = (a FP + b FN) / n: a of a false alarm, b of a miss
-               if probabilities are true, least above p = a / (a + b)                     [Elkan01]
-    threshold  Youden: max TP/P - FP/N, where KS is reached                              [Youden50]
-               cost c: min c (P - TP) + FP, a missed one costs c false alarms
+    AUC    = share of (one, zero) pairs in the right order, ties count half
+    PR-AUC = sum (recall_i - recall_(i-1)) precision_i, the average precision of scikit-learn
+    KS     = max |TP/P - FP/N|                                                          [Smirnov48]
 
-A row is called a one where its score lies above the threshold, which stands midway between two
-scores. Of several that do as well the highest is taken.
+AUC and KS are computed in integers and divided once, hence exact to the last rounding.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from taciturn.arrays import FloatArray, IntArray, LabelArray
-from taciturn.errors import ConfigError
-from taciturn.numerics.logistic import sigmoid
-from taciturn.numerics.metrics import truth_of
+from taciturn.errors import LabelValueError, MissingValueError, ShapeError
+from taciturn.memmap import over_blocks
+
+Truth: TypeAlias = NDArray[np.bool]
 
 
 @dataclass(frozen=True, slots=True)
 class SortedScores:
-    """Number of rows and of ones at or above each distinct score, the highest first."""
+    """Number of rows and of ones at or above each distinct score, the highest first.
+
+    Metrics that compare the two classes are NaN where one is absent.
+    """
 
     levels: FloatArray
     rows: IntArray
@@ -40,12 +39,17 @@ class SortedScores:
 
     @classmethod
     def from_scores(cls, scores: FloatArray, labels: LabelArray) -> SortedScores:
-        """Sort rows by score."""
-        truth = truth_of(scores, labels)
+        """Sort rows by score; raises ``DataError`` unless both are fit for use."""
+        return cls.from_truth(scores, truth_of(scores, labels))
+
+    @classmethod
+    def from_truth(cls, scores: FloatArray, truth: Truth) -> SortedScores:
+        """Sort rows by score, with labels that ``truth_of`` has checked."""
         order = np.argsort(scores)[::-1]
         ordered, counts = scores[order], np.cumsum(truth[order], dtype=np.int64)
         # Of long tables each array takes much memory.
         del order
+        # Rows of equal score pass a threshold together, so only the last of each run counts.
         last = np.append(np.flatnonzero(ordered[1:] != ordered[:-1]), len(ordered) - 1)
         return cls(ordered[last], last + 1, counts[last])
 
@@ -60,293 +64,68 @@ class SortedScores:
         return int(self.ones[-1])
 
     @property
+    def total_zeros(self) -> int:
+        """Number of zeros."""
+        return self.total - self.total_ones
+
+    @property
     def both_classes(self) -> bool:
         """Whether there are ones and zeros."""
         return 0 < self.total_ones < self.total
 
-    def ones_among(self, first: FloatArray) -> FloatArray:
-        """Number of ones among the first rows; rows of equal score share their ones.
+    def auc(self) -> float:
+        """Area under the ROC curve, ties counting half."""
+        if not self.both_classes:
+            return math.nan
 
-        >>> rows = SortedScores.from_scores(np.zeros(4), np.array([0, 1, 0, 1]))
-        >>> rows.ones_among(np.array([1.0])).tolist()
-        [0.5]
-        """
-        held: FloatArray = np.interp(first, np.append(0, self.rows), np.append(0, self.ones))
-        return held
+        def twice(place: slice) -> int:
+            # A zero is in the right order with the ones above it and half so with the ones it ties
+            # with; counting both thresholds around it gives twice that, in integers.
+            true, above = _from_before(self.ones, place)
+            rows, before = _from_before(self.rows, place)
+            return int(np.sum((rows - true - before + above) * (true + above)))
 
-    def above(self, score: float) -> tuple[int, int]:
-        """Number of rows, and of ones, above a score."""
-        # The levels fall: those above the score are the first.
-        place = int(np.searchsorted(-self.levels, -score, side="left"))
-        return (0, 0) if place == 0 else (int(self.rows[place - 1]), int(self.ones[place - 1]))
+        return sum(over_blocks(twice, len(self.rows))) / (2 * self.total_ones * self.total_zeros)
 
+    def pr_auc(self) -> float:
+        """Average precision; NaN if there is no one."""
+        if not self.total_ones:
+            return math.nan
 
-@dataclass(frozen=True, slots=True)
-class GainsRow:
-    """One part of the rows, and all rows up to it.
+        def precise(place: slice) -> float:
+            true, before = _from_before(self.ones, place)
+            return float(np.sum((true - before) * (true / self.rows[place])))
 
-    ``part`` 1 scores highest. ``ones`` is a fraction where rows of equal score are shared. Lifts
-    and ``ones_so_far`` are NaN where there is no one.
-    """
+        return sum(over_blocks(precise, len(self.rows))) / self.total_ones
 
-    part: int
-    rows: int
-    lowest: float
-    ones: float
-    rate: float
-    lift: float
-    rows_so_far: float
-    ones_so_far: float
-    lift_so_far: float
+    def ks(self) -> float:
+        """Kolmogorov-Smirnov distance between ones and zeros."""
+        if not self.both_classes:
+            return math.nan
+        ones, zeros = self.total_ones, self.total_zeros
 
+        def most(place: slice) -> int:
+            true = self.ones[place]
+            return int(np.abs(true * zeros - (self.rows[place] - true) * ones).max())
 
-def gains(ranked: SortedScores, parts: int = 10) -> tuple[GainsRow, ...]:
-    """Gains table of at most ``parts`` parts, the riskiest first."""
-    if parts < 1:
-        raise ConfigError(
-            f"a gains table cannot have {parts} groups", where="parts", hint="use 10, for example"
-        )
-    rows, total_ones = ranked.total, ranked.total_ones
-    ends = np.linspace(0, rows, min(parts, rows) + 1).round().astype(np.int64)
-    held = ranked.ones_among(ends.astype(np.float64))
-    lowest = ranked.levels[np.searchsorted(ranked.rows, ends[1:], side="left")]
-    base = total_ones / rows
-    table = []
-    for number in range(1, len(ends)):
-        count, ones = int(ends[number] - ends[number - 1]), float(held[number] - held[number - 1])
-        so_far = float(held[number])
-        table.append(
-            GainsRow(
-                part=number,
-                rows=count,
-                lowest=float(lowest[number - 1]),
-                ones=ones,
-                rate=ones / count,
-                lift=ones / count / base if base else float("nan"),
-                rows_so_far=int(ends[number]) / rows,
-                ones_so_far=so_far / total_ones if total_ones else float("nan"),
-                lift_so_far=so_far / int(ends[number]) / base if base else float("nan"),
-            )
-        )
-    return tuple(table)
+        return max(over_blocks(most, len(self.rows))) / (ones * zeros)
 
 
-@dataclass(frozen=True, slots=True)
-class RocPoint:
-    """A threshold, and the fractions of zeros and of ones at or above it."""
-
-    score: float
-    zeros: float
-    ones: float
+def _from_before(counts: IntArray, place: slice) -> tuple[IntArray, IntArray]:
+    """Counts at some thresholds, and those at the threshold before each."""
+    first = counts[place.start - 1] if place.start else 0
+    return counts[place], np.concatenate(([first], counts[place.start : place.stop - 1]))
 
 
-@dataclass(frozen=True, slots=True)
-class KsPoint:
-    """The threshold at which the distributions of the two classes differ most.
-
-    ``score`` is the lowest score that counts as above; ``ones`` and ``zeros`` are fractions at or
-    above it.
-    """
-
-    distance: float
-    score: float
-    ones: float
-    zeros: float
-
-
-def roc_points(ranked: SortedScores, most: int = 200) -> tuple[RocPoint, ...]:
-    """ROC curve from (0, 0) to (1, 1) in about ``most`` points; empty where a class is absent."""
-    if not ranked.both_classes:
-        return ()
-    ones = np.append(0, ranked.ones) / ranked.total_ones
-    zeros = np.append(0, ranked.rows - ranked.ones) / (ranked.total - ranked.total_ones)
-    levels = np.append(np.inf, ranked.levels)
-    places = np.arange(len(ones))
-    if len(places) > most:
-        # Along the curve, which rises and goes right by two in all; the point of KS stays.
-        along = np.searchsorted(ones + zeros, np.linspace(0.0, 2.0, most))
-        ends = (0, len(ones) - 1, int(np.argmax(np.abs(ones - zeros))))
-        places = np.unique(np.append(np.minimum(along, len(ones) - 1), ends))
-    parts = (values[places].tolist() for values in (levels, zeros, ones))
-    return tuple(RocPoint(*point) for point in zip(*parts, strict=True))
-
-
-def ks_point(ranked: SortedScores) -> KsPoint | None:
-    """Threshold at which KS is reached, the highest of several; None where a class is absent."""
-    if not ranked.both_classes:
-        return None
-    zeros_in_all = ranked.total - ranked.total_ones
-    # In integers: equal distances must be seen to be equal.
-    gaps = ranked.ones * zeros_in_all - (ranked.rows - ranked.ones) * ranked.total_ones
-    place = int(np.argmax(np.abs(gaps)))
-    ones = int(ranked.ones[place])
-    return KsPoint(
-        distance=int(abs(gaps[place])) / (ranked.total_ones * zeros_in_all),
-        score=float(ranked.levels[place]),
-        ones=ones / ranked.total_ones,
-        zeros=(int(ranked.rows[place]) - ones) / zeros_in_all,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Costs:
-    """Cost of a false alarm and of a miss, both positive, in any one unit."""
-
-    false_alarm: float
-    miss: float
-
-    def __post_init__(self) -> None:
-        for cost in (self.false_alarm, self.miss):
-            if not (math.isfinite(cost) and cost > 0):
-                raise ConfigError(
-                    f"a cost must be positive, not {cost:g}", hint="use 1 and 10, say"
-                )
-
-
-@dataclass(frozen=True, slots=True)
-class Cutoff:
-    """Confusion matrix at a threshold, with the rates made of it.
-
-    Rows above ``score`` are called ones; ``probability`` is the same threshold, corrected for class
-    weights. Fractions are NaN where they would divide by zero; ``cost`` is per row.
-    """
-
-    score: float
-    probability: float
-    called: float
-    true_ones: int
-    false_ones: int
-    missed_ones: int
-    true_zeros: int
-    sensitivity: float
-    specificity: float
-    precision: float
-    cost: float | None = None
-
-
-def cutoff(
-    ranked: SortedScores, score: float, shift: float = 0.0, costs: Costs | None = None
-) -> Cutoff:
-    """Confusion matrix at one threshold; ``shift`` is the ``log_odds_shift`` of class weights."""
-    called, true = ranked.above(score)
-    rows, ones = ranked.total, ranked.total_ones
-    false, missed = called - true, ones - true
-    zeros = rows - ones
-    return Cutoff(
-        score=score,
-        probability=_probability(score - shift),
-        called=called / rows,
-        true_ones=true,
-        false_ones=false,
-        missed_ones=missed,
-        true_zeros=zeros - false,
-        sensitivity=true / ones if ones else math.nan,
-        specificity=(zeros - false) / zeros if zeros else math.nan,
-        precision=true / called if called else math.nan,
-        cost=None if costs is None else (costs.false_alarm * false + costs.miss * missed) / rows,
-    )
-
-
-def cutoffs(
-    ranked: SortedScores,
-    fractions: tuple[float, ...],
-    shift: float = 0.0,
-    costs: Costs | None = None,
-) -> tuple[Cutoff, ...]:
-    """Distinct thresholds at which about these fractions of the rows are called ones."""
-    # The score of the first row that is not called.
-    wanted = np.minimum(np.array(fractions) * ranked.total, ranked.total - 1)
-    places = np.searchsorted(ranked.rows, wanted, side="right")
-    levels = dict.fromkeys(ranked.levels[places].tolist())
-    return tuple(cutoff(ranked, level, shift, costs) for level in levels)
-
-
-def cheapest(ranked: SortedScores, costs: Costs, shift: float = 0.0) -> Cutoff:
-    """The threshold that costs least on these rows; the highest of several."""
-    true = np.append(0, ranked.ones)
-    false = np.append(0, ranked.rows) - true
-    best = int(np.argmin(costs.false_alarm * false + costs.miss * (ranked.total_ones - true)))
-    return cutoff(ranked, _between(ranked.levels, best), shift, costs)
-
-
-HALF, GIVEN, YOUDEN, COST = "half", "given", "youden", "cost"
-
-
-@dataclass(frozen=True, slots=True)
-class Threshold:
-    """The threshold of class 1, and how it was chosen.
-
-    ``score`` is the same threshold as log-odds. ``rule`` is half, given, youden or cost. Shares are
-    None without rows to choose by; ``false_negative_cost`` is in false alarms.
-    """
-
-    probability: float
-    score: float
-    rule: str
-    rows: int = 0
-    sensitivity: float | None = None
-    specificity: float | None = None
-    false_negative_cost: float | None = None
-
-
-def even_odds(shift: float = 0.0) -> Threshold:
-    """Threshold at even odds, as class weights count them."""
-    return Threshold(_probability(-shift), 0.0, HALF)
-
-
-def threshold_at(probability: float, shift: float = 0.0) -> Threshold:
-    """Threshold at a probability that a person chose."""
-    return Threshold(probability, math.log(probability / (1 - probability)) + shift, GIVEN)
-
-
-def chosen(
-    scores: FloatArray,
-    labels: LabelArray,
-    false_negative_cost: float | None = None,
-    shift: float = 0.0,
-) -> Threshold:
-    """Threshold by Youden's index or ``false_negative_cost``; one half where a class is absent."""
-    if not (len(scores) or len(labels)):
-        return even_odds(shift)
-    # A training that diverged still ends with a model, and says that it did.
-    known = np.nan_to_num(scores) if np.isnan(scores).any() else scores
-    ranked = SortedScores.from_scores(known, labels)
-    if not ranked.both_classes:
-        return even_odds(shift)
-    ones, zeros = ranked.total_ones, ranked.total - ranked.total_ones
-    # The first candidate calls no row a one.
-    true = np.append(0, ranked.ones)
-    false = np.append(0, ranked.rows) - true
-    # In integers, where they are: equal gains must be seen to be equal. Costs as ``cheapest`` has
-    # them: rounded in the same way, so that both choose the same of several.
-    loss = false * ones - true * zeros
-    best = int(
-        np.argmin(
-            loss if false_negative_cost is None else false + false_negative_cost * (ones - true)
-        )
-    )
-    score = _between(ranked.levels, best)
-    return Threshold(
-        probability=_probability(score - shift),
-        score=score,
-        rule=YOUDEN if false_negative_cost is None else COST,
-        rows=len(labels),
-        sensitivity=int(true[best]) / ones,
-        specificity=1 - int(false[best]) / zeros,
-        false_negative_cost=false_negative_cost,
-    )
-
-
-def _probability(score: float) -> float:
-    return float(sigmoid(np.array([score]))[0])
-
-
-def _between(levels: FloatArray, above: int) -> float:
-    """A score that has this many of the distinct levels, which fall, above it."""
-    if above == 0:
-        return float(levels[0])
-    if above == len(levels):
-        return float(np.nextafter(levels[-1], -np.inf))
-    middle = (levels[above - 1] + levels[above]) / 2
-    # Two neighbouring numbers have none between them.
-    return float(middle if middle < levels[above - 1] else levels[above])
+def truth_of(values: FloatArray, labels: LabelArray) -> Truth:
+    """The labels as booleans; raises ``DataError`` unless scores and labels are fit for use."""
+    if values.ndim != 1 or values.shape != labels.shape:
+        raise ShapeError(f"scores of shape {values.shape}, labels of {labels.shape}")
+    if not len(values):
+        raise ShapeError("no rows to score")
+    if np.isnan(values).any():
+        raise MissingValueError("a score is NaN", hint="did training diverge?")
+    truth = np.equal(labels, 1)
+    if not np.all(truth | np.equal(labels, 0)):
+        raise LabelValueError("a label is neither 0 nor 1")
+    return truth

@@ -49,6 +49,7 @@ from taciturn.arrays import FloatArray
 from taciturn.families.base import Family
 from taciturn.families.registry import BINOMIAL, FAMILIES
 from taciturn.memmap import MEMORY, Scratch, drop_pages, over_blocks, row_blocks
+from taciturn.numerics.damped import MOST_EIGENVECTORS, TINY, damped_solve
 from taciturn.numerics.likelihood import Likelihood, clip_scores
 from taciturn.numerics.logistic import Penalty
 from taciturn.numerics.whitening import centred, centring_offset, training_means
@@ -80,11 +81,6 @@ _MOST_SCORE = 2.0**24
 _LEAST_NEW = 1e-6
 # Combinations with larger coefficients leave too few digits of the penalty.
 _MOST_COEFFICIENT = 1e7
-# Curvatures below this part of the largest count as that much.
-_LEAST_CURVATURE = 1e-10
-_TINY = 1e-100
-# Larger matrices are solved by elimination: a seventh of the work.
-_MOST_EIGENVECTORS = 64
 # Rows that are weighted in one go: they stay in the processor's cache.
 _CACHED_ROWS = 1 << 14
 
@@ -273,7 +269,7 @@ class SubspaceSolver:
             return float(part @ part)
 
         length = math.sqrt(self._sum(new, descent))
-        divisor = math.sqrt(self._rows) * max(length, _TINY)
+        divisor = math.sqrt(self._rows) * max(length, TINY)
         for _, part in row_blocks(descent):
             part /= divisor
         return descent
@@ -398,7 +394,7 @@ class SubspaceSolver:
         basis = np.zeros((newest + 1, newest + 1))
         basis[:newest, :newest] = self._basis
         basis[newest, newest] = 1.0
-        least = max(_LEAST_NEW * self._length(square), _TINY)
+        least = max(_LEAST_NEW * self._length(square), TINY)
         for _ in range(2):
             part = overlap / (4.0 * self._rows)
             basis[newest] -= part @ basis[:newest]
@@ -523,7 +519,7 @@ class SubspaceSolver:
     def _curvature(self, place: slice, curvature: FloatArray) -> FloatArray:
         count = self._passes
         size = count + self._bob_columns.shape[1]
-        if size > _MOST_EIGENVECTORS:
+        if size > MOST_EIGENVECTORS:
             # Flipped labels have negative ones, which elimination would take for what they are.
             curvature = np.maximum(curvature, 0.0)
         total = np.zeros((size, size))
@@ -561,46 +557,3 @@ def _definite(quadratic: FloatArray) -> FloatArray:
     values, vectors = np.linalg.eigh(quadratic)
     definite: FloatArray = (vectors * np.maximum(values, 0.0)) @ vectors.T
     return definite
-
-
-def damped_solve(
-    matrix: FloatArray, right: FloatArray, *, most: int = _MOST_EIGENVECTORS
-) -> FloatArray:
-    """Solution of ``matrix x = right`` that stays small in poorly determined directions.
-
-    ``matrix`` is symmetric and finite, of any scales. Negative curvatures count by their size in a
-    matrix of at most ``most`` rows, and as they are in a larger one.
-
-    >>> damped_solve(np.diag([4.0, -1e12, 0.0]), np.array([2.0, 1e12, 0.0])).tolist()
-    [0.5, 1.0, 0.0]
-    """
-    sizes = np.abs(np.diagonal(matrix))
-    # What has no curvature has no slope either, and stays where it is.
-    scales = np.where(sizes > _TINY, 1.0, 0.0) / np.sqrt(np.maximum(sizes, _TINY))
-    # Which of the two depends on the size alone, and each does the same work for all matrices of
-    # one size: a shorter way for some would tell the peer by its time which they are, and they
-    # depend on labels.
-    solve = _by_eigenvectors if len(matrix) <= most else _by_elimination
-    solution: FloatArray = scales * solve(matrix * scales * scales[:, None], scales * right)
-    return solution
-
-
-def _by_eigenvectors(matrix: FloatArray, right: FloatArray) -> FloatArray:
-    values, vectors = np.linalg.eigh(matrix)
-    sizes = np.abs(values)
-    sizes = np.maximum(sizes, _LEAST_CURVATURE * max(float(sizes.max(initial=0.0)), _TINY))
-    solution: FloatArray = vectors @ (right @ vectors / sizes)
-    return solution
-
-
-def _by_elimination(matrix: FloatArray, right: FloatArray) -> FloatArray:
-    """Solve by elimination, with a ridge that keeps the matrix well away from singular.
-
-    Its diagonal has ones at most, so that no eigenvalue exceeds its size.
-    """
-    size = len(matrix)
-    matrix[range(size), range(size)] += _LEAST_CURVATURE * size
-    try:
-        return np.linalg.solve(matrix, right).astype(np.float64, copy=False)
-    except np.linalg.LinAlgError:  # pragma: no cover - a negative curvature of that very size
-        return np.zeros(size)

@@ -21,13 +21,13 @@ from taciturn.families.base import Family
 from taciturn.model.share import ModelShare
 from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.metrics import log_odds_shift
-from taciturn.numerics.sorted_scores import Threshold
+from taciturn.numerics.threshold import Threshold
 from taciturn.numerics.whitening import Whitening
 from taciturn.party.config import PartyConfig
 from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.messages import Role
+from taciturn.protocol.model_name import ModelName
 from taciturn.protocol.outcome import WeightShare
-from taciturn.protocol.prediction import ModelName
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
 from taciturn.results.parties import MeanRow, ScoredRow

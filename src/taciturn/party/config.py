@@ -28,7 +28,7 @@ from taciturn.errors import ConfigError, ExtensionError, nearest, rendering_erro
 from taciturn.extras import JOBS_ELSEWHERE, not_installed
 from taciturn.files import read_toml
 from taciturn.job_registry import installed_sections, registry
-from taciturn.model.share import study_folder
+from taciturn.model.archive import study_folder
 from taciturn.output_paths import PathUse, UsedPath, require_no_overwrite
 from taciturn.party.agreement_file import AgreementFile
 from taciturn.party.roles import ROLES
@@ -36,18 +36,18 @@ from taciturn.party.used_paths import used_paths
 from taciturn.privacy.base import PaidModel, SizedByColumns
 from taciturn.privacy.registry import MECHANISMS, mechanism_class
 from taciturn.privacy.solvers import resolved, supported_solvers
+from taciturn.protocol.agree import require_used
 from taciturn.protocol.messages import Role
-from taciturn.protocol.terms import require_used
 from taciturn.setting_syntax import Hint, TomlFile, hyphenated
 from taciturn.settings.agreement import AGREEMENT_KEYS, ALSO_SIMULATED, Agreement
 from taciturn.settings.checked import (
     Checked,
     Positive,
     PositiveInt,
-    Scope,
     Setting,
     declared,
     named,
+    setting,
 )
 from taciturn.settings.mechanism_settings import FIELD, collected, declared_by
 from taciturn.settings.schema import (
@@ -73,15 +73,7 @@ ACCEPTED_EXPOSURE = "my columns can be reconstructed"
 
 S = TypeVar("S", bound=Checked)
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-_data = partial(Setting, scope=Scope.DATA)
-_link = partial(Setting, scope=Scope.LINK)
-_state = partial(Setting, scope=Scope.STATE)
-_output = partial(Setting, scope=Scope.OUTPUT)
-_compute = partial(Setting, scope=Scope.COMPUTE)
-_scores = partial(_output, owner="bob")
-_privacy = partial(Setting, scope=Scope.PRIVACY)
-_labels = partial(_privacy, owner="bob")
-_columns = partial(_privacy, owner="alice")
+of_bob, of_alice = partial(setting, owner="bob"), partial(setting, owner="alice")
 
 
 class DataSection(TableSettings):
@@ -89,69 +81,45 @@ class DataSection(TableSettings):
 
     section: ClassVar = "data"
 
-    file: Annotated[
-        str | None,
-        _data(
-            "This side's table: a CSV or Parquet file; rows in any order.",
-            detail="`.csv`, `.tsv`, both also with `.gz`, or `.parquet`; a folder of Parquet "
-            "files, or a pattern such as `2026/*.parquet` ([large tables](data.md#large-tables)). "
-            "Required unless `query` gives the table",
-            example="{role}.csv",
-            path=PathUse.READ,
-        ),
-    ] = None
-    query: Annotated[
-        str | None,
-        _data(
-            "SELECT statement that returns the table from a database, id column included.",
-            detail="In place of `file`. Run once, as one read-only statement; at most 50 million "
-            "rows ([databases](data.md#databases))",
-            example="select * from customers",
-        ),
-    ] = None
-    connection: Annotated[
-        str | None,
-        _data(
-            "Database of `query`: `env:NAME`, `file:PATH`, `sqlite:FILE` or `postgresql://…`.",
-            detail="An environment variable or a file of mode 600 that holds the address, with "
-            "its password; or the address itself, without one ([databases](data.md#databases))",
-            example="env:CRM_DATABASE",
-            path=PathUse.READ,
-        ),
-    ] = None
+    file: str | None = setting(example="{role}.csv", path=PathUse.READ)
+    """This side's table: a CSV or Parquet file; rows in any order.
+
+    `.csv`, `.tsv`, both also with `.gz`, or `.parquet`; a folder of Parquet files, or a pattern
+    such as `2026/*.parquet` ([large tables](data.md#large-tables)). Required unless `query` gives
+    the table.
+    """
+    query: str | None = setting(example="select * from customers")
+    """SELECT statement that returns the table from a database, id column included.
+
+    In place of `file`. Run once, as one read-only statement; at most 50 million rows
+    ([databases](data.md#databases)).
+    """
+    connection: str | None = setting(example="env:CRM_DATABASE", path=PathUse.READ)
+    """Database of `query`: `env:NAME`, `file:PATH`, `sqlite:FILE` or `postgresql://…`.
+
+    An environment variable or a file of mode 600 that holds the address, with its password; or the
+    address itself, without one ([databases](data.md#databases)).
+    """
     id: str
-    aligned: Annotated[
-        str | None,
-        _data(
-            "List of rows to use, as written by `taciturn align`.",
-            detail="`.csv` or `.parquet`; rows take their common ids ([align](how-to/align.md)). "
-            "Without it all rows are used",
-            example="{role}.aligned.csv",
-            path=PathUse.READ,
-        ),
-    ] = None
-    normalise_ids: Annotated[
-        str,
-        _data(
-            "Normalisation of ids before they are compared; the same on both sides.",
-            detail="`none`, or any of `trim` (surrounding spaces), `case`, `nfkc` (Unicode) and "
-            "`zeros` (leading zeros of numbers), separated by commas "
-            "([align](how-to/align.md)). Used "
-            "by `taciturn align` and `taciturn predict`, whose option takes precedence",
-            example="trim,case",
-        ),
-    ] = NONE
-    min_overlap: Annotated[
-        float,
-        Field(ge=0, le=1),
-        _data(
-            "Minimum overlap of the id lists: the fraction of the shorter list that both sides "
-            "have.",
-            detail="Between 0 and 1; an alignment below it is refused "
-            "([align](how-to/align.md)). Not "
-            "used for predictions",
-        ),
-    ] = 0.5
+    aligned: str | None = setting(example="{role}.aligned.csv", path=PathUse.READ)
+    """List of rows to use, as written by `taciturn align`.
+
+    `.csv` or `.parquet`; rows take their common ids ([align](how-to/align.md)). Without it all rows
+    are used.
+    """
+    normalise_ids: str = setting(NONE, example="trim,case")
+    """Normalisation of ids before they are compared; the same on both sides.
+
+    `none`, or any of `trim` (surrounding spaces), `case`, `nfkc` (Unicode) and `zeros` (leading
+    zeros of numbers), separated by commas ([align](how-to/align.md)). Used by `taciturn align` and
+    `taciturn predict`, whose option takes precedence.
+    """
+    min_overlap: Annotated[float, Field(ge=0, le=1)] = setting(0.5)
+    """Minimum overlap of the id lists: the fraction of the shorter list that both sides have.
+
+    Between 0 and 1; an alignment below it is refused ([align](how-to/align.md)). Not used for
+    predictions.
+    """
     label: str | None = None
 
     @model_validator(mode="after")
@@ -195,68 +163,37 @@ class LinkSection(Checked):
 
     section: ClassVar = "link"
 
-    listen: Annotated[
-        str | None,
-        _link(
-            "Address (host:port) on which this side listens.",
-            detail="Exactly one side listens; with several Alices it is Bob",
-        ),
-    ] = None
-    connect: Annotated[
-        str | None,
-        _link(
-            "Address (host:port) of the other side.",
-            detail="Each file has `listen` or `connect`",
-        ),
-    ] = None
-    peer: Annotated[
-        str | None,
-        _link(
-            "Name in the other side's certificate.",
-            detail="Required, except for Bob with several Alices, whom `[agreement.parties]` names",
-            example="{peer}",
-        ),
-    ] = None
-    ca: Annotated[
-        str,
-        _link(
-            "CA certificate that signed both certificates (PEM).",
-            example="certs/ca.pem",
-            path=PathUse.READ,
-        ),
-    ]
-    certificate: Annotated[
-        str,
-        _link(
-            "This side's certificate (PEM).",
-            example="certs/{role}.pem",
-            path=PathUse.READ,
-        ),
-    ]
-    key: Annotated[
-        str,
-        _link(
-            "This side's private key (PEM), without a passphrase; mode 600.",
-            example="certs/{role}.key",
-            path=PathUse.READ,
-        ),
-    ]
-    connect_seconds: Annotated[
-        Seconds,
-        _link("Timeout for a connection, at the start and after every break."),
-    ] = 600.0
-    answer_seconds: Annotated[
-        Seconds,
-        _link(
-            "Timeout for the peer's next message.",
-            detail="While Bob waits for another Alice he sends signs of life, each of which "
-            "restarts the timeout ([several Alices](how-to/two-machines.md#several-alices))",
-        ),
-    ] = 600.0
-    keepalive_seconds: Annotated[
-        Seconds,
-        _link("Close and reopen a connection that has been silent for this long."),
-    ] = 20.0
+    listen: str | None = setting()
+    """Address (host:port) on which this side listens.
+
+    Exactly one side listens; with several Alices it is Bob.
+    """
+    connect: str | None = setting()
+    """Address (host:port) of the other side.
+
+    Each file has `listen` or `connect`.
+    """
+    peer: str | None = setting(example="{peer}")
+    """Name in the other side's certificate.
+
+    Required, except for Bob with several Alices, whom `[agreement.parties]` names.
+    """
+    ca: str = setting(..., example="certs/ca.pem", path=PathUse.READ)
+    """CA certificate that signed both certificates (PEM)."""
+    certificate: str = setting(..., example="certs/{role}.pem", path=PathUse.READ)
+    """This side's certificate (PEM)."""
+    key: str = setting(..., example="certs/{role}.key", path=PathUse.READ)
+    """This side's private key (PEM), without a passphrase; mode 600."""
+    connect_seconds: Seconds = setting(600.0)
+    """Timeout for a connection, at the start and after every break."""
+    answer_seconds: Seconds = setting(600.0)
+    """Timeout for the peer's next message.
+
+    While Bob waits for another Alice he sends signs of life, each of which restarts the timeout
+    ([several Alices](how-to/two-machines.md#several-alices)).
+    """
+    keepalive_seconds: Seconds = setting(20.0)
+    """Close and reopen a connection that has been silent for this long."""
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
@@ -273,42 +210,30 @@ class StateSection(Checked):
 
     section: ClassVar = "state"
 
-    folder: Annotated[
-        str,
-        _state(
-            "Folder of the encrypted journal and checkpoints, from which this side resumes.",
-            detail="One session and one process at a time. The prepared rows of [large "
-            "tables](data.md#large-tables) lie beside it and are not encrypted",
-            example="{role}-state",
-            path=PathUse.READ,
-        ),
-    ]
-    key: Annotated[
-        str | None,
-        _state(
-            "Key that encrypts the state folder, created if absent; preferably on another disk.",
-            detail="By default one file per state folder in `~/.config/taciturn` "
-            "(`$XDG_CONFIG_HOME`); a file `alice.state.key` or `bob.state.key` beside this file, "
-            "the former default, is still used, with a warning",
-            example="/elsewhere/{role}.state.key",
-            path=PathUse.KEPT,
-        ),
-    ] = None
-    checkpoint_iterations: Annotated[
-        PositiveInt, _state("Maximum number of iterations between checkpoints.")
-    ] = 100
-    checkpoint_seconds: Annotated[
-        Seconds, _state("Maximum number of seconds between checkpoints.")
-    ] = 30.0
-    sync: Annotated[
-        bool,
-        _state(
-            "Flush to disk (fsync) before anything is sent.",
-            detail="Without it a power cut may lose frames that were sent; a peer that lies about "
-            "what it received could then get other frames under the same randomness, so a session "
-            "cannot be resumed after the machine was restarted",
-        ),
-    ] = True
+    folder: str = setting(..., example="{role}-state", path=PathUse.READ)
+    """Folder of the encrypted journal and checkpoints, from which this side resumes.
+
+    One session and one process at a time. The prepared rows of [large tables](data.md#large-tables)
+    lie beside it and are not encrypted.
+    """
+    key: str | None = setting(example="/elsewhere/{role}.state.key", path=PathUse.KEPT)
+    """Key that encrypts the state folder, created if absent; preferably on another disk.
+
+    By default one file per state folder in `~/.config/taciturn` (`$XDG_CONFIG_HOME`); a file
+    `alice.state.key` or `bob.state.key` beside this file, the former default, is still used, with a
+    warning.
+    """
+    checkpoint_iterations: PositiveInt = setting(100)
+    """Maximum number of iterations between checkpoints."""
+    checkpoint_seconds: Seconds = setting(30.0)
+    """Maximum number of seconds between checkpoints."""
+    sync: bool = setting(True)
+    """Flush to disk (fsync) before anything is sent.
+
+    Without it a power cut may lose frames that were sent; a peer that lies about what it received
+    could then get other frames under the same randomness, so a session cannot be resumed after the
+    machine was restarted.
+    """
 
 
 class OutputSection(Checked):
@@ -316,81 +241,46 @@ class OutputSection(Checked):
 
     section: ClassVar = "output"
 
-    model: Annotated[
-        str,
-        _output(
-            "This side's share of the model (JSON, mode 600).",
-            example="{role}.model.json",
-            path=PathUse.RESULT,
-        ),
-    ]
-    models: Annotated[
-        str | None,
-        _output(
-            "Folder of a study's models (default: `NAME.models`, beside the model).",
-            detail="One file per combination, and the table ([study.md](study.md))",
-            example="{role}.models",
-            path=PathUse.RESULT,
-        ),
-    ] = None
-    log: Annotated[
-        str | None,
-        _output(
-            "Log file: one JSON object per line, appended; no secrets.",
-            example="{role}.log",
-            path=PathUse.WRITTEN,
-        ),
-    ] = None
-    metrics: Annotated[
-        str | None,
-        _output(
-            "Progress and speed (JSON), rewritten every two seconds during training; no secrets.",
-            detail="The same for Prometheus is written beside it, with the ending `.prom` "
-            "([monitor](../ops/docs/monitor.md))",
-            example="{role}.metrics.json",
-            path=PathUse.WRITTEN,
-        ),
-    ] = None
-    held_out_scores: Annotated[
-        str | None,
-        _scores(
-            "Bob: held-out rows with their scores and labels (CSV, mode 600).",
-            detail="Columns `id`, `score`, `probability`, `label`, written at the end of the "
-            "training ([score](how-to/score.md))",
-            example="{role}.held-out.csv",
-            path=PathUse.RESULT,
-        ),
-    ] = None
-    threshold: Annotated[
-        float | None,
-        Field(gt=0, lt=1),
-        _scores(
-            "Bob: decision threshold of predictions; class 1 is above this probability.",
-            detail="By default it is chosen on the held-out rows, by Youden's index or "
-            "`false-negative-cost` ([score](how-to/score.md))",
-            example=0.2,
-        ),
-    ] = None
-    false_negative_cost: Annotated[
-        Positive | None,
-        _scores(
-            "Bob: cost of a false negative, in false positives; determines the decision threshold.",
-            detail="The threshold that costs least on the held-out rows",
-            example=10.0,
-        ),
-    ] = None
+    model: str = setting(..., example="{role}.model.json", path=PathUse.RESULT)
+    """This side's share of the model (JSON, mode 600)."""
+    models: str | None = setting(example="{role}.models", path=PathUse.RESULT)
+    """Folder of a study's models (default: `NAME.models`, beside the model).
 
-    report: Annotated[
-        str | None,
-        _scores(
-            "Bob: model report, written at the end of a training (HTML, mode 600; default: "
-            "`NAME.model.html`).",
-            detail="Beside the model; an empty text for none "
-            "([model report](../risk/docs/model-reports.md#model-report))",
-            example="{role}.model.html",
-            path=PathUse.RESULT,
-        ),
-    ] = None
+    One file per combination, and the table ([study.md](study.md)).
+    """
+    log: str | None = setting(example="{role}.log", path=PathUse.WRITTEN)
+    """Log file: one JSON object per line, appended; no secrets."""
+    metrics: str | None = setting(example="{role}.metrics.json", path=PathUse.WRITTEN)
+    """Progress and speed (JSON), rewritten every two seconds during training; no secrets.
+
+    The same for Prometheus is written beside it, with the ending `.prom`
+    ([monitor](../ops/docs/monitor.md)).
+    """
+    held_out_scores: str | None = of_bob(example="{role}.held-out.csv", path=PathUse.RESULT)
+    """Bob: held-out rows with their scores and labels (CSV, mode 600).
+
+    Columns `id`, `score`, `probability`, `label`, written at the end of the training
+    ([score](how-to/score.md)).
+    """
+    threshold: Annotated[float | None, Field(gt=0, lt=1)] = of_bob(example=0.2)
+    """Bob: decision threshold of predictions; class 1 is above this probability.
+
+    By default it is chosen on the held-out rows, by Youden's index or `false-negative-cost`
+    ([score](how-to/score.md)).
+    """
+    false_negative_cost: Positive | None = of_bob(example=10.0)
+    """Bob: cost of a false negative, in false positives; determines the decision threshold.
+
+    The threshold that costs least on the held-out rows.
+    """
+
+    report: str | None = of_bob(example="{role}.model.html", path=PathUse.RESULT)
+    """Bob: model report, written at the end of a training (HTML, mode 600; default:
+    `NAME.model.html`).
+
+    Beside the model; an empty text for none ([model
+    report](../risk/docs/model-reports.md#model-report)).
+    """
 
     @property
     def report_file(self) -> str:
@@ -424,101 +314,67 @@ class PrivacySection(Checked):
 
     budget: Positive | None = None
     delta: Annotated[float, Field(ge=0, lt=1)] = 1e-6
-    consent: Annotated[
-        str | None,
-        _privacy(
-            "File that records what the peer has received. Keep it: what it does not record is "
-            "not counted.",
-            detail="By default `bob.consent.sqlite`, `alice.consent.sqlite`; one file for all "
-            "peers, and another one starts from zero "
-            "([more](how-to/agreements.md#the-consent-store))",
-            example="{role}.consent.sqlite",
-            path=PathUse.KEPT,
-        ),
-    ] = None
-    flip_set: Annotated[
-        str,
-        _privacy(
-            "`label-rr`: name of the set of flipped labels; another set costs epsilon again.",
-        ),
-    ] = "first"
-    accept_flips_key: Annotated[
-        str | None,
-        _privacy(
-            "`label-rr`: name of the state key that replaced the key of the flipped labels.",
-            detail="Without it such labels are refused: only the former key can compare the labels "
-            "with those that were flipped. The refusal prints the name",
-            example="1f0c9d3a5b7e2468",
-        ),
-    ] = None
-    answer_interval_milliseconds: Annotated[
-        Positive | None,
-        _labels(
-            "Send Bob's answers at fixed times: at multiples of this interval after his last one.",
-            detail="Against a peer that measures response times ([sealed.md](sealed.md)); choose "
-            "more than an answer takes. An iteration takes up to twice as long",
-            example=50.0,
-        ),
-    ] = None
-    budget_total: Annotated[
-        Positive | None,
-        _labels(
-            "Bob: maximum total epsilon of a label over all trainings with this peer.",
-            detail="A training that would exceed it is refused; `budget` limits one training "
-            "([agreements](how-to/agreements.md#what-a-training-costs))",
-            example=4.0,
-        ),
-    ] = None
-    accept_leak: Annotated[
-        str | None,
-        _labels(
-            "Bob: required, in these words, if Alice can compute labels from what she receives.",
-            detail="Without it Bob's side refuses such a training: `none`, `hybrid`, `mult` with "
-            "`one-sided`, `reveal` without `reveal-epsilon`, true updates, `patience`, "
-            "`share-metrics` without `metrics-epsilon`, and anything else with an infinite "
-            "epsilon ([threat_model.md](threat_model.md))",
-            example=ACCEPTED_LEAK,
-        ),
-    ] = None
-    accept_column_exposure: Annotated[
-        str | None,
-        _columns(
-            "Alice: required, in these words, if Bob can reconstruct her columns from the "
-            "training scores that he receives.",
-            detail="Every mechanism but `mutual` needs it, in a training and in a study; each of "
-            "several Alices writes her own "
-            "([agreements](how-to/agreements.md#columns-that-can-be-reconstructed))",
-            example=ACCEPTED_EXPOSURE,
-        ),
-    ] = None
-    scores_per_row: Annotated[
-        PositiveInt | None,
-        _columns(
-            "Alice: maximum number of models that ever score one of her rows for this peer.",
-            detail="Counted over all trainings, held-out rows, studies and predictions, new "
-            "sessions too; a model of one pass, whose scores are opened, counts as a model. Beyond "
-            "it a training opens no score of held-out rows, and anything else is refused. Without "
-            "it the limit is a quarter of her columns, at least 2, with `mutual`, and there is no "
-            "limit with other mechanisms ([threat model](threat_model.md#a-party-that-deviates))",
-            example=20,
-        ),
-    ] = None
-    repetitions_per_row: Annotated[
-        PositiveInt | None,
-        _columns(
-            "Alice: maximum number of scores of a row by models that have scored it before.",
-            detail="Counted over all predictions and services. Without it there is no limit",
-            example=100,
-        ),
-    ] = None
-    trainings_per_row: Annotated[
-        PositiveInt | None,
-        _columns(
-            "Alice: maximum number of trainings with this peer that use one of her rows.",
-            detail="Every training of a study counts. Without it there is no limit",
-            example=12,
-        ),
-    ] = None
+    consent: str | None = setting(example="{role}.consent.sqlite", path=PathUse.KEPT)
+    """File that records what the peer has received. Keep it: what it does not record is not
+    counted.
+
+    By default `bob.consent.sqlite`, `alice.consent.sqlite`; one file for all peers, and another one
+    starts from zero ([more](how-to/agreements.md#the-consent-store)).
+    """
+    flip_set: str = setting("first")
+    """`label-rr`: name of the set of flipped labels; another set costs epsilon again."""
+    accept_flips_key: str | None = setting(example="1f0c9d3a5b7e2468")
+    """`label-rr`: name of the state key that replaced the key of the flipped labels.
+
+    Without it such labels are refused: only the former key can compare the labels with those that
+    were flipped. The refusal prints the name.
+    """
+    answer_interval_milliseconds: Positive | None = of_bob(example=50.0)
+    """Send Bob's answers at fixed times: at multiples of this interval after his last one.
+
+    Against a peer that measures response times ([sealed.md](sealed.md)); choose more than an answer
+    takes. An iteration takes up to twice as long.
+    """
+    budget_total: Positive | None = of_bob(example=4.0)
+    """Bob: maximum total epsilon of a label over all trainings with this peer.
+
+    A training that would exceed it is refused; `budget` limits one training
+    ([agreements](how-to/agreements.md#what-a-training-costs)).
+    """
+    accept_leak: str | None = of_bob(example=ACCEPTED_LEAK)
+    """Bob: required, in these words, if Alice can compute labels from what she receives.
+
+    Without it Bob's side refuses such a training: `none`, `hybrid`, `mult` with `one-sided`,
+    `reveal` without `reveal-epsilon`, true updates, `patience`, `share-metrics` without
+    `metrics-epsilon`, and anything else with an infinite epsilon
+    ([threat_model.md](threat_model.md)).
+    """
+    accept_column_exposure: str | None = of_alice(example=ACCEPTED_EXPOSURE)
+    """Alice: required, in these words, if Bob can reconstruct her columns from the training scores
+    that he receives.
+
+    Every mechanism but `mutual` needs it, in a training and in a study; each of several Alices
+    writes her own ([agreements](how-to/agreements.md#columns-that-can-be-reconstructed)).
+    """
+    scores_per_row: PositiveInt | None = of_alice(example=20)
+    """Alice: maximum number of models that ever score one of her rows for this peer.
+
+    Counted over all trainings, held-out rows, studies and predictions, new sessions too; a model of
+    one pass, whose scores are opened, counts as a model. Beyond it a training opens no score of
+    held-out rows, and anything else is refused. Without it the limit is a quarter of her columns,
+    at least 2, with `mutual`, and there is no limit with other mechanisms ([threat
+    model](threat_model.md#a-party-that-deviates)).
+    """
+    repetitions_per_row: PositiveInt | None = of_alice(example=100)
+    """Alice: maximum number of scores of a row by models that have scored it before.
+
+    Counted over all predictions and services. Without it there is no limit.
+    """
+    trainings_per_row: PositiveInt | None = of_alice(example=12)
+    """Alice: maximum number of trainings with this peer that use one of her rows.
+
+    Every training of a study counts. Without it there is no limit.
+    """
 
 
 class ComputeSection(Checked):
@@ -529,44 +385,24 @@ class ComputeSection(Checked):
     table_memory: PositiveInt = 1024
     engine: Engine = "local"
     cores: PositiveInt | None = None
-    scheduler: Annotated[
-        str | None,
-        _compute(
-            "`dask`: address of the scheduler of this side's own cluster.",
-            detail="`tls://host:port`; `tcp://` on this machine only, because anyone who reaches "
-            "a scheduler without TLS can run code on the workers",
-            example="tls://scheduler.internal:8786",
-        ),
-    ] = None
-    ca: Annotated[
-        str | None,
-        _compute(
-            "CA certificate of the cluster (PEM).",
-            detail="The cluster's own CA, never that of the link: anyone with a certificate of it "
-            "controls the workers",
-            example="cluster/ca.pem",
-            path=PathUse.READ,
-        ),
-    ] = None
-    certificate: Annotated[
-        str | None,
-        _compute(
-            "This side's certificate in the cluster (PEM).",
-            example="cluster/party.pem",
-            path=PathUse.READ,
-        ),
-    ] = None
-    key: Annotated[
-        str | None,
-        _compute(
-            "This side's private key in the cluster (PEM); mode 600.",
-            example="cluster/party.key",
-            path=PathUse.READ,
-        ),
-    ] = None
-    worker_seconds: Annotated[
-        Seconds, _compute("`dask`: timeout while no worker is available.")
-    ] = 60.0
+    scheduler: str | None = setting(example="tls://scheduler.internal:8786")
+    """`dask`: address of the scheduler of this side's own cluster.
+
+    `tls://host:port`; `tcp://` on this machine only, because anyone who reaches a scheduler without
+    TLS can run code on the workers.
+    """
+    ca: str | None = setting(example="cluster/ca.pem", path=PathUse.READ)
+    """CA certificate of the cluster (PEM).
+
+    The cluster's own CA, never that of the link: anyone with a certificate of it controls the
+    workers.
+    """
+    certificate: str | None = setting(example="cluster/party.pem", path=PathUse.READ)
+    """This side's certificate in the cluster (PEM)."""
+    key: str | None = setting(example="cluster/party.key", path=PathUse.READ)
+    """This side's private key in the cluster (PEM); mode 600."""
+    worker_seconds: Seconds = setting(60.0)
+    """`dask`: timeout while no worker is available."""
 
     @model_validator(mode="after")
     def _one_engine(self) -> Self:
@@ -633,40 +469,32 @@ def is_loopback(host: str) -> bool:
 class Pins(Checked):
     """Facts about the tables in [agreement]; a simulation may name Alice's columns instead."""
 
+    section: ClassVar = "agreement"
+
     alice_columns: PositiveInt | None = None
-    rows: Annotated[
-        PositiveInt | None,
-        Setting(
-            "Number of training rows; a table with another number is refused.",
-            Scope.AGREEMENT,
-            detail="A dry run prints the line",
-            example=455,
-        ),
-    ] = None
+    rows: PositiveInt | None = setting(example=455)
+    """Number of training rows; a table with another number is refused.
+
+    A dry run prints the line.
+    """
 
 
 class NamedAgreement(Checked):
     """Content of [agreement] where a separate file holds the settings."""
 
-    file: Annotated[
-        str | None,
-        Setting(
-            "File that holds the agreement, in place of all other settings of this section.",
-            Scope.AGREEMENT,
-            detail="`taciturn agreement propose` writes it, and both sides hold the same "
-            "([agreements](../ops/docs/sign-an-agreement.md))",
-            example="agreement.toml",
-            path=PathUse.READ,
-        ),
-    ] = None
-    signed: Annotated[
-        bool,
-        Setting(
-            "With `file`: start only if every side has signed its current text.",
-            Scope.AGREEMENT,
-            detail="Without it signatures are optional; an invalid one is refused all the same",
-        ),
-    ] = False
+    section: ClassVar = "agreement"
+
+    file: str | None = setting(example="agreement.toml", path=PathUse.READ)
+    """File that holds the agreement, in place of all other settings of this section.
+
+    `taciturn agreement propose` writes it, and both sides hold the same
+    ([agreements](../ops/docs/sign-an-agreement.md)).
+    """
+    signed: bool = setting(False)
+    """With `file`: start only if every side has signed its current text.
+
+    Without it signatures are optional; an invalid one is refused all the same.
+    """
 
 
 # What [agreement] holds where it names a file; no setting of an agreement.
@@ -1071,14 +899,14 @@ class PartyConfig:
     def _check_role(self) -> None:
         self.side.require_file(self)
         for section in (self.data, self.output, self.privacy, *self.job_sections.values()):
-            for name, setting in declared(type(section), Settings).items():
-                field = type(section).model_fields.get(name)
-                foreign = setting.owner not in ("", self.role)
+            for name, declaration in declared(type(section), Settings).items():
+                field, owner = type(section).model_fields.get(name), declaration.owner
+                foreign = owner not in ("", self.role)
                 if foreign and field is not None and getattr(section, name) != field.default:
                     raise ConfigError(
-                        f"{hyphenated(name)} is for {setting.owner.title()} alone to set",
+                        f"{hyphenated(name)} is for {owner.title()} alone to set",
                         setting=name,
-                        hint=f"leave it out here; it belongs in {setting.owner.title()}'s file",
+                        hint=f"leave it out here; it belongs in {owner.title()}'s file",
                     )
         accepted = {"accept_leak": ACCEPTED_LEAK, "accept_column_exposure": ACCEPTED_EXPOSURE}
         for name, words in accepted.items():

@@ -2,38 +2,47 @@ r"""A file of encrypted records that only grows, for what a party must not lose 
 
 ::
 
-    file   = "TACITURN-JOURNAL\n" version:u8 salt:32 record*
-    record = count:u32 box                       box = ChaCha20-Poly1305(kind:u8 body)
+    file   = head record*                        head = "TACITURN-JOURNAL\n" version:u8 salt:32
+    record = count:u32 salt:32 box               box = ChaCha20-Poly1305(record)
 
-The key of a file comes from the party's own key and the file's salt (HKDF-SHA256), a record's nonce
-is its number: records can be neither swapped nor taken from another file. A file that was cut in
-the middle of its last record is read up to there: what is not whole was never acted upon. Anyone
-who resumes with a file writes it anew under another salt, so that no nonce is ever used twice;
-until that is done the disk holds both.
+The key of a file comes from the party's own key and the file's salt (HKDF-SHA256), the key of a
+record from the file's key and 32 bytes that are drawn when the record is sealed. The nonce is zero.
+A box is bound to the salt of the record before it, the first one to the head. A file is continued
+in place: where it was cut in the middle of its last record it is read, and cut, up to there, since
+what is not whole was never acted upon.
 
-**Guarantee.** Without the key a file tells how many records it holds and how long they are.
+**Guarantee.** Without the key a file tells how many records it holds and how long they are. No key
+seals two records: nothing is counted, so this also holds where a process was killed while it wrote,
+where an older copy of the file was put back and continued, and where two programs continue two
+copies. Records can be neither altered, left out nor swapped, nor taken from another file or from
+another continuation of the same copy: what follows a record names its salt, and no other record has
+that. That a file lacks its end shows only in what the peer has. ``erase`` overwrites a record in
+place; the others stay.
 
-**Assumes.** The key lies elsewhere than the file: anyone who has both has everything.
+**Assumes.** The key lies elsewhere than the file: anyone who has both has everything. The system
+never gives the same 32 bytes twice, also after a machine was restored from a snapshot. What
+``erase`` overwrites may stay readable below the file: a file system that copies on write, an SSD
+that levels wear, a snapshot or a backup keeps former blocks.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF, HKDFExpand
 
 from taciturn import files
-from taciturn.errors import OutputError, StateError
+from taciturn.errors import StateError
 from taciturn.files import sync_folder
 from taciturn.rng import SystemEntropy
 from taciturn.setting_syntax import Hint
@@ -45,39 +54,23 @@ _SALT = 32
 _HEAD = len(MAGIC) + 1 + _SALT
 _COUNT = struct.Struct("<I")
 _LONGEST = 1 << 30
+# Each key seals one record.
+_NONCE = bytes(12)
 _KEY = (
     "use the key with which the training started; if the state folder was moved since, name that "
     "key as [state] key"
 )
 
 
-class _RecordCipher:
-    """Seals and opens the records of one file."""
-
-    def __init__(self, key: bytes, salt: bytes) -> None:
-        derived = HKDF(SHA256(), KEY_BYTES, salt, b"taciturn journal").derive(key)
-        self._cipher = ChaCha20Poly1305(derived)
-        self.number = 0
-
-    def seal(self, record: bytes) -> bytes:
-        box = self._cipher.encrypt(self._nonce(), record, None)
-        self.number += 1
-        return _COUNT.pack(len(box)) + box
-
-    def open(self, box: bytes) -> bytes:
-        record = self._cipher.decrypt(self._nonce(), box, None)
-        self.number += 1
-        return record
-
-    def _nonce(self) -> bytes:
-        return self.number.to_bytes(12, "little")
-
-
 class EncryptedLog:
     """A file of encrypted records, open for writing; no other file has its salt."""
 
-    def __init__(self, path: Path, stream: BinaryIO, boxes: _RecordCipher, salt: bytes) -> None:
-        self._path, self._stream, self._boxes, self.salt = path, stream, boxes, salt
+    def __init__(self, path: Path, key: bytes, head: bytes) -> None:
+        self.salt = head[-_SALT:]
+        self._path = path
+        self._stream: BinaryIO = BytesIO()
+        self._key = HKDF(SHA256(), KEY_BYTES, self.salt, b"taciturn journal").derive(key)
+        self._before, self._end, self._number = head, len(head), 0
 
     @classmethod
     def create(cls, path: Path, key: bytes, records: Iterable[bytes]) -> EncryptedLog:
@@ -85,43 +78,56 @@ class EncryptedLog:
 
         One record is in memory at a time.
         """
-        salt = SystemEntropy().token(_SALT)
-        boxes = _RecordCipher(key, salt)
+        log = cls(path, key, MAGIC + bytes([JOURNAL_VERSION]) + SystemEntropy().token(_SALT))
         fresh = path.with_name(path.name + ".new")
         with reporting_write_errors(path), contextlib.ExitStack() as failed:
             # A left-over would keep its own mode.
             fresh.unlink(missing_ok=True)
-            descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-            stream = os.fdopen(descriptor, "r+b", buffering=0)
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL
+            log._stream = os.fdopen(os.open(fresh, flags, 0o600), "ab", buffering=0)
             # What was written so far would take the room that the next attempt needs.
             failed.callback(fresh.unlink, missing_ok=True)
-            failed.callback(stream.close)
-            _write_all(stream, MAGIC + bytes([JOURNAL_VERSION]) + salt)
+            failed.callback(log.close)
+            _write_all(log._stream, log._before)
             for record in records:
-                _write_all(stream, boxes.seal(record))
+                log._write(record)
             # First the content, then the name: a power cut leaves the old file or the new one.
-            os.fsync(stream.fileno())
+            os.fsync(log._stream.fileno())
             fresh.replace(path)
             sync_folder(path.parent)
             failed.pop_all()
-        return cls(path, stream, boxes, salt)
+        return log
 
     @classmethod
-    def open(cls, path: Path, key: bytes) -> tuple[EncryptedLog, list[bytes]]:
-        """An existing file, to append to, and its records; a cut last one is taken off.
+    def open(cls, path: Path, key: bytes, take: Callable[[int, bytes], object]) -> EncryptedLog:
+        """An existing file, to append to; what was cut at its end is removed.
 
-        The records go into a new file under a new salt: a record that was cut was sealed with the
-        nonce that the next one would get, and two boxes of one nonce give each other away to
-        anyone who has a copy of both.
+        ``take`` is given each record with its number from 0; one that was erased is empty.
         """
-        held = list(records(path, key))
-        _require_room(path)
-        return cls.create(path, key, held), held
+        with _reading(path) as stream:
+            log = cls(path, key, _head_of(stream, path))
+            for number, record in enumerate(log._whole_records(stream)):
+                take(number, record)
+        with reporting_write_errors(path):
+            os.truncate(path, log._end)
+            log._stream = path.open("ab", buffering=0)
+        return log
 
     def append(self, record: bytes) -> None:
         """Adds a record; it survives the end of this process, and after ``sync`` of the machine."""
         with reporting_write_errors(self._path):
-            _write_all(self._stream, self._boxes.seal(record))
+            self._write(record)
+
+    def erase(self, number: int) -> None:
+        """Overwrites a record that others follow: its content is gone, on the disk, afterwards."""
+        with reporting_write_errors(self._path), self._path.open("r+b", buffering=0) as stream:
+            start = _HEAD
+            for left in reversed(range(number + 1)):
+                (count,) = _COUNT.unpack(os.pread(stream.fileno(), _COUNT.size, start))
+                start += _COUNT.size + (count if left else _SALT)
+            stream.seek(start)
+            _write_all(stream, bytes(count - _SALT))
+            os.fsync(stream.fileno())
 
     def sync(self) -> None:
         """Waits until everything is on the disk."""
@@ -132,17 +138,67 @@ class EncryptedLog:
         """Closes the file; it can be opened again."""
         self._stream.close()
 
+    def _write(self, record: bytes) -> None:
+        salt = SystemEntropy().token(_SALT)
+        sealed = salt + self._cipher(salt).encrypt(_NONCE, record, self._before)
+        try:
+            _write_all(self._stream, _COUNT.pack(len(sealed)) + sealed)
+        except OSError:
+            # Behind a part of a record no further one would be found.
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._stream.fileno(), self._end)
+            raise
+        self._passed(sealed)
+
+    def _passed(self, sealed: bytes) -> None:
+        """The next record follows this one."""
+        self._before, self._number = sealed[:_SALT], self._number + 1
+        self._end += _COUNT.size + len(sealed)
+
+    def _cipher(self, salt: bytes) -> ChaCha20Poly1305:
+        return ChaCha20Poly1305(HKDFExpand(SHA256(), KEY_BYTES, salt).derive(self._key))
+
+    def _whole_records(self, stream: BinaryIO) -> Iterator[bytes]:
+        size = os.fstat(stream.fileno()).st_size
+        while True:
+            head = stream.read(_COUNT.size)
+            count = _COUNT.unpack(head)[0] if len(head) == _COUNT.size else 0
+            if count > _LONGEST:
+                # Not a cut: no record is that long.
+                raise self._altered()
+            if not count or stream.tell() + count > size:
+                # Cut off, or zeros that a file system left where nothing had been written yet.
+                return
+            sealed = stream.read(count)
+            try:
+                box = memoryview(sealed)[_SALT:]
+                record = self._cipher(sealed[:_SALT]).decrypt(_NONCE, box, self._before)
+            except InvalidTag:
+                if stream.tell() < size:
+                    if sealed[_SALT:].strip(b"\0"):
+                        # A stop can only damage the last record.
+                        raise self._altered() from None
+                    record = b""
+                elif not self._number:
+                    # The first record was on the disk before the file had its name.
+                    raise _unfit(
+                        "the journal cannot be opened with this key", self._path, _KEY
+                    ) from None
+                else:
+                    # The machine stopped while the last record was on its way to the disk.
+                    return
+            self._passed(sealed)
+            yield record
+
+    def _altered(self) -> StateError:
+        problem = f"record {self._number} of the journal was altered, or the key is wrong"
+        return _unfit(problem, self._path, _KEY)
+
 
 def records(path: Path, key: bytes) -> Iterator[bytes]:
     """The whole records of a file, one at a time; StateError where it is not fit for use."""
-    try:
-        with path.open("rb", buffering=0) as stream:
-            boxes = _RecordCipher(key, _salt_of(stream.read(_HEAD), path))
-            yield from _whole_records(stream, boxes, path)
-    except OSError as problem:
-        raise StateError(
-            f"the journal cannot be read: {problem.strerror}", where=str(path)
-        ) from None
+    with _reading(path) as stream:
+        yield from EncryptedLog(path, key, _head_of(stream, path))._whole_records(stream)
 
 
 def salt_of(path: Path) -> bytes:
@@ -155,27 +211,40 @@ def salt_of(path: Path) -> bytes:
     return head[-_SALT:] if len(head) == _HEAD else b""
 
 
-def room_to_resume(path: Path) -> tuple[int, int]:
-    """Bytes that resuming takes on the file's disk for a while, and bytes that are free."""
-    return path.stat().st_size, shutil.disk_usage(path.parent).free
-
-
-def _require_room(path: Path) -> None:
-    with reporting_write_errors(path):
-        needed, free = room_to_resume(path)
-    if needed > free:
-        raise OutputError(
-            f"resuming writes the journal anew, which takes another {needed / 2**20:,.1f} MiB "
-            f"until it is done; {free / 2**20:,.1f} MiB are free",
-            where=str(path),
-            hint="make room on that disk and run again; the journal is as it was",
-        )
-
-
 def reporting_write_errors(path: Path) -> AbstractContextManager[None]:
     """Turns write errors into OutputError."""
     hint = "make room or name another folder; nothing that was not stored has been sent"
     return files.reporting_write_errors(path, "party's state", hint)
+
+
+@contextlib.contextmanager
+def _reading(path: Path) -> Iterator[BinaryIO]:
+    try:
+        with path.open("rb") as stream:
+            yield stream
+    except OSError as problem:
+        raise _unfit(f"the journal cannot be read: {problem.strerror}", path) from None
+
+
+def _head_of(stream: BinaryIO, path: Path) -> bytes:
+    head = stream.read(_HEAD)
+    if len(head) < _HEAD or not head.startswith(MAGIC):
+        raise _unfit("this is not a journal of taciturn", path)
+    if head[len(MAGIC)] != JOURNAL_VERSION:
+        raise _unfit(
+            f"the journal is of version {head[len(MAGIC)]}; this program reads {JOURNAL_VERSION}",
+            path,
+            Hint(
+                "finish with the taciturn that started it, or start over on both sides with "
+                "{fresh}",
+                fresh=True,
+            ),
+        )
+    return head
+
+
+def _unfit(problem: str, path: Path, hint: str | Hint = "") -> StateError:
+    return StateError(problem, where=str(path), hint=hint)
 
 
 def _write_all(stream: BinaryIO, data: bytes) -> None:
@@ -183,66 +252,3 @@ def _write_all(stream: BinaryIO, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[stream.write(view) :]
-
-
-def _salt_of(head: bytes, path: Path) -> bytes:
-    if len(head) < _HEAD or not head.startswith(MAGIC):
-        raise StateError("this is not a journal of taciturn", where=str(path))
-    if head[len(MAGIC)] != JOURNAL_VERSION:
-        raise StateError(
-            f"the journal is of version {head[len(MAGIC)]}; this program reads {JOURNAL_VERSION}",
-            where=str(path),
-            hint=Hint(
-                "finish with the taciturn that started it, or start over on both sides with "
-                "{fresh}",
-                fresh=True,
-            ),
-        )
-    return head[-_SALT:]
-
-
-def _whole_records(stream: BinaryIO, boxes: _RecordCipher, path: Path) -> Iterator[bytes]:
-    size = path.stat().st_size
-    while True:
-        head = stream.read(_COUNT.size)
-        count = _COUNT.unpack(head)[0] if len(head) == _COUNT.size else 0
-        if count > _LONGEST:
-            # Not a cut: no record is that long.
-            raise _altered(boxes.number, path)
-        if not count or stream.tell() + count > size:
-            # Cut off, or zeros that a file system left where nothing had been written yet.
-            return
-        try:
-            yield boxes.open(_read_all(stream, count))
-        except InvalidTag:
-            if stream.tell() < size:
-                # A stop can only damage the last record.
-                raise _altered(boxes.number, path) from None
-            if boxes.number == 0:
-                # The first record was on the disk before the file had its name.
-                raise StateError(
-                    "the journal cannot be opened with this key",
-                    where=str(path),
-                    hint=_KEY,
-                ) from None
-            # The machine stopped while the last record was on its way to the disk.
-            return
-
-
-def _altered(number: int, path: Path) -> StateError:
-    return StateError(
-        f"record {number} of the journal was altered, or the key is wrong",
-        where=str(path),
-        hint=_KEY,
-    )
-
-
-def _read_all(stream: BinaryIO, count: int) -> bytes:
-    parts = []
-    while count:
-        chunk = stream.read(count)
-        if not chunk:
-            break
-        parts.append(chunk)
-        count -= len(chunk)
-    return b"".join(parts)

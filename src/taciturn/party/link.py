@@ -364,7 +364,7 @@ class Link:
         number = self._sent + 1
         if self._journal is not None:
             # Before it leaves: after a crash the same bytes are sent again, never other ones.
-            self._journal.sent(number, frame, self._place)
+            self._journal.sent(frame, self._place)
         self._sent = number
         self._unconfirmed[number] = frame
         self.traffic.sent += 1
@@ -644,7 +644,7 @@ class Link:
             )
         frame = envelope[_HEAD.size :]
         if self._journal is not None:
-            self._journal.received(number, frame, self._place)
+            self._journal.received(frame, self._place)
         self._received = number
         return frame
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,9 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import LabelTable
 from taciturn.errors import OutputError
+from taciturn.model.archive import archive_model
 from taciturn.model.scores_file import ScoredRows, StoredScores, scores_path
-from taciturn.model.share import ModelShare, archive_model
+from taciturn.model.share import ModelShare
 from taciturn.party.log import Log
 from taciturn.party.tables import PartyTables
 from taciturn.party.training_inputs import TrainingInputs
@@ -69,7 +71,7 @@ def model_share(
 
 def save_model(share: ModelShare, path: Path, log: Log) -> None:
     """Write the model; one of an earlier session is archived."""
-    archived = archive_model(path, share.session)
+    archived = archive_model(path, share.session) if os.path.exists(path) else None
     if archived is not None:
         log("earlier model kept", file=archived.name)
     share.save(path)

@@ -1,11 +1,12 @@
 """Observers of a running command, from other distributions (entry point ``taciturn.observers``).
 
 An observer sees what a command publishes and decides nothing: no command and no job knows which
-there are. Two kinds of entry point are in the group:
+there are. Three kinds of entry point are in the group:
 
 - ``dashboard`` opens the live page that ``--watch`` asks for; it is loaded only then.
+- ``model-page`` acts once Bob's training is done, and is loaded only then.
 - Any other is called with a party's settings when its run begins and returns a ``PartyObserver``,
-  or None where the settings ask for nothing of it.
+  or None where the settings ask for nothing of it. ``metrics`` is loaded where they name its file.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
-from taciturn.extensions import OBSERVERS, installed
+from taciturn.extensions import OBSERVERS, Extension, installed
 from taciturn.extras import OPS, RISK, not_installed
 
 if TYPE_CHECKING:
@@ -92,28 +93,33 @@ def require_observers(config: PartyConfig) -> None:
 
 
 def party_observers(config: PartyConfig) -> tuple[PartyObserver, ...]:
-    """Observers that are installed and that a party's settings ask for.
+    """Observers of a run that are installed and that a party's settings ask for.
 
     Raises ConfigError where the settings name a file that only an absent observer writes.
     """
     require_observers(config)
-    entries = {entry.name: entry for entry in installed(OBSERVERS) if entry.name != DASHBOARD}
-    made = []
-    for entry in entries.values():
-        kind = cast("type[_FromConfig]", entry.load())
-        with entry.blamed("fails"):
-            observer = kind.from_config(config)
-        made += [] if observer is None else [observer]
-    return tuple(made)
+    # Nothing of another distribution is loaded that a run has no use for.
+    unasked = {DASHBOARD, MODEL_PAGE} | ({METRICS} if config.output.metrics is None else set())
+    entries = {entry.name: entry for entry in installed(OBSERVERS) if entry.name not in unasked}
+    return tuple(filter(None, (_observer(entry, config) for entry in entries.values())))
+
+
+def _observer(entry: Extension, config: PartyConfig) -> PartyObserver | None:
+    kind = cast("type[_FromConfig]", entry.load())
+    with entry.blamed("fails"):
+        return kind.from_config(config)
 
 
 def remarks_after(config: PartyConfig, file: Path) -> list[str]:
     """Remarks of the observers after a training, once everything else is done."""
     remarks = [observer.finish(file) for observer in party_observers(config)]
-    names = {entry.name for entry in installed(OBSERVERS)}
-    if config.role == "bob" and config.output.report != "" and MODEL_PAGE not in names:
-        absent = not_installed("it", RISK)
-        remarks += [f"the model's page was not made: {absent.message}; {absent.hint}"]
+    if config.role == "bob" and config.output.report != "":
+        page = next((entry for entry in installed(OBSERVERS) if entry.name == MODEL_PAGE), None)
+        if page is None:
+            absent = not_installed("it", RISK)
+            remarks += [f"the model's page was not made: {absent.message}; {absent.hint}"]
+        elif (observer := _observer(page, config)) is not None:
+            remarks += [observer.finish(file)]
     return [remark for remark in remarks if remark]
 
 

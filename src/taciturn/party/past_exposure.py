@@ -11,16 +11,17 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from taciturn.engine.exposure import OpenedScores
 from taciturn.errors import (
     ConfigError,
     FileError,
 )
-from taciturn.model.share import ModelShare, listed_models
+from taciturn.model.archive import listed_models
+from taciturn.model.share import ModelShare
 from taciturn.party.applied_model import model_terms
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import ScoreBudget
 from taciturn.privacy.registry import mechanism_class
+from taciturn.protocol.opened_scores import OpenedScores
 from taciturn.results.cost_preview import ExposedModel, PastExposure
 from taciturn.results.model import ListedModel
 

@@ -11,11 +11,12 @@ from taciturn.memmap import MEMORY, Scratch
 from taciturn.party.config import PartyConfig
 from taciturn.party.credentials import identity_of
 from taciturn.party.tables import PartyTables
+from taciturn.protocol.agree import agree, with_row_defaults
 from taciturn.protocol.handshake import PeerTable
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
-from taciturn.protocol.terms import Terms, agree, with_row_defaults
+from taciturn.protocol.terms import Terms
 from taciturn.results.parties import Identity
 from taciturn.results.training import FeatureParty
 from taciturn.rng import Entropy

@@ -27,7 +27,8 @@ import numpy as np
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.data.tables import LabelTable
 from taciturn.errors import ConfigError
-from taciturn.numerics.likelihood import RowLikelihood, corrected_likelihood, corrected_residue
+from taciturn.numerics.label_noise import corrected_likelihood, corrected_residue
+from taciturn.numerics.likelihood import RowLikelihood
 from taciturn.privacy import registry
 from taciturn.privacy.base import (
     GradientMechanism,

@@ -5,21 +5,21 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Protocol
 
 from taciturn.errors import counted
 from taciturn.families.registry import BINOMIAL, FAMILIES
-from taciturn.numerics.convergence import MOST_ROW_CHANGE, RESTS, SEEN_ONCE
+from taciturn.numerics.convergence import MOST_ROW_CHANGE, RESTS, SEEN_ONCE, Convergence
 from taciturn.numerics.regression_metrics import (
     Added,
     AddedDeviance,
     ModelMetrics,
     RegressionMetrics,
 )
-from taciturn.numerics.sorted_scores import COST, GIVEN, YOUDEN, Threshold
 from taciturn.numerics.symmetry import Symmetry
+from taciturn.numerics.threshold import COST, GIVEN, YOUDEN, Threshold
 from taciturn.privacy.events import ExposedColumns, Statement
-from taciturn.privacy.openings import SumKind, bits_text, row_noise
+from taciturn.privacy.openings import bits_text
+from taciturn.privacy.row_noise import SumKind, row_noise
 from taciturn.report.blocks import (
     NO_BREAK,
     Block,
@@ -34,7 +34,8 @@ from taciturn.report.blocks import (
 from taciturn.report.formatting import data_size, figure, interval, percent, share
 from taciturn.results.cost_preview import ColumnExposure, Disclosure, Outlook
 from taciturn.results.runs import R, Runs
-from taciturn.results.training import FeatureParty, TrainingRun
+from taciturn.results.training import DataFacts, FeatureParty, TrainingRun
+from taciturn.settings.schema import Newton
 
 DIVERGED = (
     "The training diverged: its loss is beyond that of no model at all, and the model is "
@@ -110,32 +111,29 @@ def partner_adds(added: Added | None) -> str:
     return words if added.low > 0 else f"{words}: not statistically significant on these rows"
 
 
-def arrived(
-    converged: bool | None,
-    last_change: float | None,
+def convergence_text(
+    found: Convergence,
     steps: str,
-    reason: str | None = None,
-    row_change: float | None = None,
     row_gap: float | None = None,
     *,
     beyond: int | None = None,
     ranged: bool = False,
 ) -> str:
-    """The verdict on convergence.
+    """The verdict on convergence, without a last change by the distance to the optimum.
 
-    ``converged`` is None where it is not known, and ``reason`` says why. ``last_change`` is by how
-    much the last pass lowered the training loss; None where the distance to the optimum decided.
-    ``row_change`` is the largest change of a row's probability in one of the last two passes, and
-    ``row_gap`` the largest distance of one to that of the optimum. ``ranged`` is whether scores
-    have a range that is agreed on, and ``beyond`` how many lie beyond it.
+    ``row_gap`` is the largest distance of a row's probability to that of the optimum. ``ranged`` is
+    whether scores have a range that is agreed on, and ``beyond`` how many lie beyond it.
 
-    >>> arrived(True, 2e-6, "pass")
+    >>> convergence_text(Convergence(True, False, 2e-6), "pass")
     'yes: the training loss changed by 2.0e-06 in the last pass'
-    >>> arrived(True, None, "pass"), arrived(None, None, "epoch", "nobody saw it")
-    ('yes: the training loss is at its optimum', 'not known: nobody saw it')
+    >>> convergence_text(Convergence(True), "pass")
+    'yes: the training loss is at its optimum'
+    >>> convergence_text(Convergence(reason="nobody saw it"), "epoch")
+    'not known: nobody saw it'
     """
+    converged, last_change, row_change = found.converged, found.last_change, found.row_change
     if converged is None:
-        return f"not known: {reason or SEEN_ONCE}"
+        return f"not known: {found.reason or SEEN_ONCE}"
     if last_change is None:
         loss = f"is {'at' if converged else 'above'} its optimum"
     else:
@@ -194,16 +192,17 @@ def convergence_warning(run: TrainingRun) -> str | None:
         )
     if run.sealed is not None and wraps:
         return (
-            f"{counted(wraps, 'score')} came near the largest that {run.mechanism} can hold "
-            f"({run.sealed.score_bound:g}) and may have wrapped: the model may be worthless. "
+            f"{counted(wraps, 'score')} came near the largest that {run.agreement.mechanism} can "
+            f"hold ({run.sealed.score_bound:g}) and may have wrapped: the model may be worthless. "
             "Scale or clip the columns."
         )
     # A training by batches has few epochs by choice, and noise costs more with each pass.
     released = run.sealed is not None and run.sealed.model_release is not None
-    if run.converged is not False or run.passes is None or released:
+    if run.convergence.converged is not False or run.by_batches or released:
         return None
-    moves = run.last_row_change is not None and run.last_row_change > MOST_ROW_CHANGE
-    change = math.inf if moves else run.last_change
+    changed = run.convergence.row_change
+    moves = changed is not None and changed > MOST_ROW_CHANGE
+    change = math.inf if moves else run.convergence.last_change
     advice = remedy(change, "pass", ranged=has_score_range(run))
     return f"the training has not converged. {advice}"
 
@@ -273,8 +272,8 @@ def training_summary(runs: Runs[R]) -> list[Block]:
             {
                 **worth_facts(runs),
                 **ledger_facts(ledger),
-                "cost": f"{_steps(runs.first, runs.first.iterations)} in {means.seconds:.1f} s, "
-                f"{traffic(means.bytes_to_alice, means.bytes_to_bob)}",
+                "cost": f"{_steps(runs.first, runs.first.cost.iterations)} in "
+                f"{means.seconds:.1f} s, {traffic(means.bytes_to_alice, means.bytes_to_bob)}",
                 "protection": f"{_protection(runs)}; encryption {_encryption(runs)}",
             }
         ),
@@ -371,22 +370,16 @@ def metrics_table(runs: Runs[R]) -> Table:
 def worth_facts(runs: Runs[R]) -> dict[str, Words]:
     """Base rate, AUC that the partner's columns add, and convergence, as far as known."""
     first, means = runs.first, runs.means
-    rows = "held-out rows" if first.rows_test else "training rows"
-    changes = [run.last_change for run in runs.trainings if run.last_change is not None]
-    change = max(changes, key=abs) if changes else None
-    moved = [run.last_row_change for run in runs.trainings if run.last_row_change is not None]
-    steps = "epoch" if first.passes is None else "pass"
+    rows = "held-out rows" if first.data.held_out_rows else "training rows"
+    found, optimum = runs.convergence, first.comparison.optimum
     facts = {
         "base rate": base_rate(means.test.get("base_rate"), rows),
-        "mean label": mean_label(first.family, means.test, rows),
+        "mean label": mean_label(first.agreement.family, means.test, rows),
         "the partner adds": partner_adds(means.partner_adds),
-        "converged": arrived(
-            means.converged,
-            change,
-            steps,
-            first.converged_reason,
-            max(moved, default=None),
-            first.optimum.row_gap if moved and first.optimum else None,
+        "converged": convergence_text(
+            found,
+            "epoch" if first.by_batches else "pass",
+            None if optimum is None or found.row_change is None else optimum.row_gap,
             beyond=max((run.scores_beyond_range or 0 for run in runs.trainings), default=0),
             ranged=has_score_range(first),
         ),
@@ -437,9 +430,9 @@ def distance(runs: Runs[R]) -> str:
 def training_facts(runs: Runs[R]) -> dict[str, Words]:
     """The lines below the metrics; of several runs the first's, where they differ."""
     first, means = runs.first, runs.means
-    iterations, scope = runs.shared(lambda run: run.training.iterations)
+    iterations, scope = runs.shared(lambda run: run.training.cost.iterations)
     return {
-        **parties_facts(first.parties),
+        **parties_facts(first.data.parties),
         "training": f"{_solver(first)}, {_steps(first, iterations)}{whose(scope)}, "
         f"{means.seconds:.1f} s",
         "largest weight difference to centralised training": distance(runs),
@@ -456,27 +449,28 @@ def training_facts(runs: Runs[R]) -> dict[str, Words]:
 
 
 def _solver(run: TrainingRun) -> str:
-    if run.learning_rate is None:
-        return f"newton on all rows, L2 penalty {run.l2:.3g}"
-    epochs = counted(run.epochs or 0, "epoch")
-    return f"{epochs}, batches of {run.batch_size}, learning rate {run.learning_rate:g}"
+    solver = run.agreement.solver
+    if isinstance(solver, Newton):
+        return f"newton on all rows, L2 penalty {run.agreement.l2:.3g}"
+    epochs = counted(solver.epochs, "epoch")
+    return f"{epochs}, batches of {solver.batch_size}, learning rate {solver.learning_rate:g}"
 
 
 def _steps(run: TrainingRun, iterations: int) -> str:
-    if run.passes is None:
+    if run.by_batches:
         return counted(iterations, "iteration")
     return "1 pass" if iterations == 1 else f"{iterations} passes"
 
 
 def _optimum(runs: Runs[R]) -> dict[str, Words]:
-    gaps = [run.training.optimum for run in runs.runs]
+    gaps = [run.training.comparison.optimum for run in runs.runs]
     known = [gap for gap in gaps if gap is not None]
     if not known:
         return {}
     worst = max(known, key=lambda optimum: optimum.gap)
     return {
         "distance to the optimum": f"{worst.gap:.1e} above a penalised "
-        f"{'log loss' if runs.first.family is None else 'half deviance'} of "
+        f"{'log loss' if runs.first.agreement.kind.has_classes else 'half deviance'} of "
         f"{worst.loss:.5f} on the training rows"
     }
 
@@ -500,27 +494,15 @@ def _title(runs: Runs[R]) -> str:
     first = runs.first
     seeds = f", mean of {len(runs.runs)} seeds" if len(runs.runs) > 1 else ""
     return (
-        f"{first.dataset}: {first.rows_train:,} + {first.rows_test:,} rows, "
-        f"{at_alice(first)}, {first.bob_columns} at Bob{seeds}"
+        f"{first.data.dataset}: {first.data.rows:,} + {first.data.held_out_rows:,} rows, "
+        f"{at_alice(first.data)}, {first.data.bob_columns} at Bob{seeds}"
     )
 
 
-class DividedColumns(Protocol):
-    """An object that gives the number of columns of one Alice or of several."""
-
-    @property
-    def alice_columns(self) -> int:
-        """Number of columns of all Alices."""
-
-    @property
-    def parties(self) -> Sequence[FeatureParty] | None:
-        """The Alices, where there are several."""
-
-
-def at_alice(run: DividedColumns) -> str:
+def at_alice(data: DataFacts) -> str:
     """Alice's columns, or those of all Alices."""
-    alices = "Alice" if run.parties is None else f"{len(run.parties)} Alices"
-    return f"{counted(run.alice_columns, 'column')} at {alices}"
+    alices = "Alice" if data.parties is None else f"{len(data.parties)} Alices"
+    return f"{counted(data.alice_columns, 'column')} at {alices}"
 
 
 def parties_facts(parties: Sequence[FeatureParty] | None) -> dict[str, str]:
@@ -537,13 +519,13 @@ def _preparation(runs: Runs[R]) -> list[Block]:
 
 
 def _protection(runs: Runs[R]) -> str:
-    first = runs.first
-    given = {"epsilon": first.epsilon, "b1": first.b1, "b2": first.b2, "budget": first.budget}
+    agreed, budget = runs.first.agreement, runs.first.budget
+    given = {"epsilon": agreed.epsilon, "b1": agreed.b1, "b2": agreed.b2, "budget": budget}
     parts = (
-        f"{first.mechanism} {first.variant or ''}".rstrip(),
+        f"{agreed.mechanism} {agreed.variant or ''}".rstrip(),
         *(f"{name} {value:g}" for name, value in given.items() if value is not None),
-        f"{first.noise} noise" if first.noise else "",
-        "Bob updates with true residues" if first.bob_update == "true" else "",
+        f"{agreed.noise} noise" if agreed.noise else "",
+        "Bob updates with true residues" if agreed.bob_update == "true" else "",
     )
     return ", ".join(filter(None, parts))
 
@@ -573,10 +555,10 @@ def _sigmoid(runs: Runs[R]) -> dict[str, str]:
 
 def _encryption(runs: Runs[R]) -> str:
     first = runs.first
-    if first.noise:
+    if first.agreement.noise:
         return "none: residues are sent unencrypted, with noise"
-    hidden = f", {first.key_bits} bits" if first.encrypted else " (hides nothing)"
-    return f"{first.scheme}{hidden}"
+    hidden = f", {first.agreement.key_bits} bits" if first.encrypted else " (hides nothing)"
+    return f"{first.agreement.scheme}{hidden}"
 
 
 def _hidden_batches(runs: Runs[R]) -> dict[str, str]:
@@ -610,12 +592,14 @@ def _privacy(runs: Runs[R]) -> dict[str, str]:
     first = runs.first.training
     facts |= opened_sums_facts(
         {"change of the loss": first.opened_change, "count of scores": first.scores_beyond_range},
-        first.rows_train,
-        first.passes or 0,
+        first.data.rows,
+        0 if first.by_batches else first.agreement.rounds,
     )
     stopped, scope = runs.shared(lambda run: run.training.stopped)
     if stopped:
-        facts["stopped"] = f"{stopped} after {runs.first.iterations:,} iterations{whose(scope)}"
+        facts["stopped"] = (
+            f"{stopped} after {runs.first.cost.iterations:,} iterations{whose(scope)}"
+        )
     return facts
 
 

@@ -80,20 +80,25 @@ class Outlook:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate(Result):
+class Cost:
     """Duration and traffic of a training, all parties in one process.
 
     From the first message to the last: reading the tables, and a simulation's comparison with
     centralised training and with the optimum, come on top.
     """
 
-    kind: ClassVar[str] = "estimate"
-    known_by: ClassVar[str] = "iterations"
-
     iterations: int
     seconds: float
     bytes_to_alice: int
     bytes_to_bob: int
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate(Cost, Result):
+    """Estimated duration and traffic of a training."""
+
+    kind: ClassVar[str] = "estimate"
+    known_by: ClassVar[str] = "iterations"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

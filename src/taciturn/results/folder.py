@@ -33,7 +33,8 @@ from taciturn import extensions
 from taciturn.errors import DataError, FileError, OutputError
 from taciturn.files import canonical_json, finite_json, reporting_write_errors, sync_folder, to_json
 from taciturn.job_registry import registry
-from taciturn.results.serialise import Result, read, record_of, refusal
+from taciturn.results.reading import read, refusal
+from taciturn.results.serialise import Result, record_of
 from taciturn.rng import SystemEntropy
 from taciturn.setting_syntax import Hint
 
@@ -53,7 +54,7 @@ class FileFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DataFacts:
+class ManifestData:
     """Shape of the data, without any value of it.
 
     ``columns`` has the number of prepared columns of each side that is known. ``digests`` has those
@@ -94,7 +95,7 @@ class Manifest:
     ended: str
     seconds: float
     settings: Mapping[str, object] = field(repr=False)
-    data: DataFacts
+    data: ManifestData
     host: HostFacts
     files: tuple[FileFacts, ...] = field(repr=False)
     digest: str = ""

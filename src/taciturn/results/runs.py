@@ -16,16 +16,11 @@ from dataclasses import dataclass, field, fields, replace
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
+from taciturn.numerics.convergence import Convergence
 from taciturn.numerics.regression_metrics import Added, ModelMetrics
-from taciturn.results.serialise import (
-    Result,
-    Subject,
-    object_schema,
-    properties,
-    read,
-    record_of,
-    refusal,
-)
+from taciturn.results.reading import read, refusal
+from taciturn.results.record_schema import object_schema, properties
+from taciturn.results.serialise import Result, Subject, record_of
 from taciturn.results.training import TrainingRun
 
 if TYPE_CHECKING:
@@ -111,26 +106,36 @@ class Runs(Result, Generic[R]):
     def means(self) -> TrainingMeans:
         """Means over the trainings."""
         runs = self.trainings
-        bounds = [run.weight_bound for run in runs if run.weight_bound is not None]
-        apart = [run.max_weight_difference for run in runs]
-        alone = [run.bob_alone for run in runs]
+        compared = [run.comparison for run in runs]
+        bounds = _known(comparison.weight_bound for comparison in compared)
+        alone = [run.metrics.bob_alone for run in runs]
         return TrainingMeans(
-            seconds=fmean(run.seconds for run in runs),
-            bytes_to_alice=fmean(run.bytes_to_alice for run in runs),
-            bytes_to_bob=fmean(run.bytes_to_bob for run in runs),
+            seconds=fmean(run.cost.seconds for run in runs),
+            bytes_to_alice=fmean(run.cost.bytes_to_alice for run in runs),
+            bytes_to_bob=fmean(run.cost.bytes_to_bob for run in runs),
             max_weight_difference=max(
-                (difference for difference in apart if difference is not None), default=None
+                _known(comparison.max_weight_difference for comparison in compared), default=None
             ),
             weight_bound=max(bounds) if len(bounds) == len(runs) else None,
-            train=_means([run.train for run in runs]),
-            test=_means([run.test for run in runs]),
-            centralised=_means([run.centralised for run in runs if run.centralised is not None]),
-            bob_alone=None
-            if None in alone
-            else _means([metrics for metrics in alone if metrics is not None]),
-            partner_adds=_mean_added([run.partner_adds for run in runs]),
+            train=_means([run.metrics.train for run in runs]),
+            test=_means([run.metrics.test for run in runs]),
+            centralised=_means(_known(comparison.centralised for comparison in compared)),
+            bob_alone=None if None in alone else _means(_known(alone)),
+            partner_adds=_mean_added([run.metrics.partner_adds for run in runs]),
+            converged=self.convergence.converged,
+            diverged=bool(self.convergence.diverged),
+        )
+
+    @property
+    def convergence(self) -> Convergence:
+        """Whether all runs have converged, or any has diverged; their largest last changes."""
+        runs = [run.convergence for run in self.trainings]
+        return Convergence(
             converged=_all([run.converged for run in runs]),
             diverged=any(run.diverged for run in runs),
+            last_change=max(_known(run.last_change for run in runs), key=abs, default=None),
+            reason=runs[0].reason,
+            row_change=max(_known(run.row_change for run in runs), default=None),
         )
 
     def shared(self, getter: Callable[[R], V]) -> tuple[V, str]:
@@ -213,9 +218,9 @@ class Runs(Result, Generic[R]):
             {"seed": run.seed, "scored": scored, **_plain_figures(record_of(metrics))}
             for run in self.trainings
             for scored, metrics in (
-                ("training rows", run.train),
-                ("held-out rows", run.test),
-                ("held-out rows, centralised training", run.centralised),
+                ("training rows", run.metrics.train),
+                ("held-out rows", run.metrics.test),
+                ("held-out rows, centralised training", run.comparison.centralised),
             )
             if metrics is not None
         ]
@@ -224,13 +229,11 @@ class Runs(Result, Generic[R]):
         """Predictions against what happened, on the held-out rows."""
         from taciturn.report.plots import calibration_figure
 
-        return calibration_figure(self.first.test)
+        return calibration_figure(self.first.metrics.test)
 
     def subject(self) -> Subject:
         """The rows, both sides' columns, and the mechanism."""
-        run = self.first
-        columns = {"alice": run.alice_columns, "bob": run.bob_columns}
-        return Subject(run.dataset, run.mechanism, run.rows_train, run.rows_test, columns)
+        return self.first.data.subject(self.first.agreement.mechanism)
 
     def parts(self, bare: Part) -> tuple[Part, ...]:
         """One run, with the means of several seeds."""
@@ -242,10 +245,10 @@ class Runs(Result, Generic[R]):
         )
         entry = replace(
             bare.entry,
-            mechanism=first.mechanism,
-            epsilon=first.epsilon,
-            solver=first.solver,
-            scheme=first.scheme,
+            mechanism=first.agreement.mechanism,
+            epsilon=first.agreement.epsilon,
+            solver=first.agreement.solver.name,
+            scheme=first.agreement.scheme,
             seed=first.seed,
             seeds=len(self.runs),
             auc=means.test.get("auc"),
@@ -255,7 +258,7 @@ class Runs(Result, Generic[R]):
             seconds=means.seconds,
             bytes=means.bytes_to_alice + means.bytes_to_bob,
         )
-        iterations = fmean(run.iterations for run in self.trainings)
+        iterations = fmean(run.cost.iterations for run in self.trainings)
         values = {
             **f.metric_values(means.test, f.HELD_OUT),
             **f.metric_values(means.train, f.TRAINING),
@@ -263,7 +266,11 @@ class Runs(Result, Generic[R]):
             **f.ledger_values(ledger),
             **f.cost_values(means.seconds, iterations, means.bytes_to_alice, means.bytes_to_bob),
         }
-        training = {"mechanism": first.mechanism, "epsilon": first.epsilon, "solver": first.solver}
+        training = {
+            "mechanism": first.agreement.mechanism,
+            "epsilon": first.agreement.epsilon,
+            "solver": first.agreement.solver.name,
+        }
         settings = {**bare.settings, **training}
         return (replace(bare, entry=entry, values=values, settings=settings, result=self),)
 
@@ -286,6 +293,10 @@ def _mean_added(parts: Sequence[Added | None]) -> Added | None:
         return None
     names = [entry.name for entry in fields(known[0])]
     return type(known[0])(*(fmean(getattr(part, name) for part in known) for name in names))
+
+
+def _known(values: Iterable[V | None]) -> list[V]:
+    return [value for value in values if value is not None]
 
 
 def _all(values: Sequence[bool | None]) -> bool | None:

@@ -1,51 +1,35 @@
-"""Results as JSON records, and back: the one place that knows how a record spells a value.
+"""Results as JSON records: how a record spells a value. ``taciturn.results.reading`` reads them.
 
 A result is a frozen dataclass; its fields are the keys of its record, in their order. In a record
 infinity is the text ``inf`` and what is not a number is null. Metadata of a field say the rest:
 
-========  =========================================================================
-INLINE    the field's own keys stand in the record, in place of one key for all
-OMITTED   there is no key where the value is None
-EMPTY     the record says ``{}`` where the value is None
-key(...)  the record has another name for it
-========  =========================================================================
+===========  ======================================================================
+INLINE       the field's own keys stand in the record, in place of one key for all
+inline(...)  the same, with other names for some, and some of them OMITTED
+OMITTED      there is no key where the value is None
+EMPTY        the record says ``{}`` where the value is None
+key(...)     the record has another name for it
+===========  ======================================================================
 
-For these, and for numbers that are none, pydantic's adapters have no spelling; hence by hand.
-
-**Guarantee.** ``read(type(result), record_of(result))`` equals the result, but for NaN, which
-equals nothing. What is not such a record raises; no key is ignored and none is made up.
+For these, and for numbers that are none, pydantic's adapters have no spelling; hence by hand. An
+inlined agreement has the keys that a simulation sets; the rest has its defaults there.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
 import sys
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import Field, dataclass, fields, is_dataclass
 from enum import Enum
-from functools import cache
 from pathlib import PurePath
-from types import MappingProxyType, NoneType, UnionType
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    Final,
-    Literal,
-    Protocol,
-    Self,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-)
-from typing import get_type_hints as type_hints
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self
 
-from taciturn.errors import DataError
 from taciturn.extras import explained, is_installed
 from taciturn.files import finite_json
-from taciturn.settings.removed import Kind, former_name
+from taciturn.settings.agreement import AGREEMENT_KEYS, ALSO_SIMULATED, Agreement
+from taciturn.settings.mechanism_settings import FIELD
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,22 +64,26 @@ def data_name(source: object) -> str:
     return name.partition(".")[0] or OWN_DATA
 
 
-INLINE: Final = MappingProxyType({"inline": True})
+@dataclass(frozen=True, slots=True)
+class Inlined:
+    """Keys of an inlined field that differ from those of its own record, by field."""
+
+    names: Mapping[str, str]
+    omitted: frozenset[str]
+
+    def key(self, field: Field[Any]) -> str:
+        """Name of a field in the record."""
+        return str(self.names.get(field.name) or field.metadata.get("key", field.name))
+
+    def omits(self, field: Field[Any]) -> bool:
+        """Whether there is no key where the field is None."""
+        return "omitted" in field.metadata or field.name in self.omitted
+
+
+OWN_KEYS: Final = Inlined({}, frozenset())
+INLINE: Final = MappingProxyType({"inline": OWN_KEYS})
 OMITTED: Final = MappingProxyType({"omitted": True})
 EMPTY: Final = MappingProxyType({"empty": True})
-
-NUMBER: Final[dict[str, Any]] = {
-    "description": "A number; the text inf where it is infinite, null where there is none.",
-    "anyOf": [{"type": "number"}, {"enum": ["inf", "-inf"]}, {"type": "null"}],
-}
-# Plain types: the name in a schema, and in an error.
-_PLAIN: Final[dict[Any, tuple[str, str]]] = {
-    str: ("string", "a text"),
-    int: ("integer", "a whole number"),
-    bool: ("boolean", "true or false"),
-}
-
-T = TypeVar("T")
 
 
 class Dataclass(Protocol):
@@ -126,11 +114,16 @@ class Result:
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Self:
         """Read the result from its JSON record; raise DataError with the invalid field."""
+        # Loaded here: a party that trains reads no result.
+        from taciturn.results.reading import read
+
         return read(cls, record)
 
     @classmethod
     def schemas(cls, shared: dict[str, Any]) -> dict[str, Any]:
         """JSON schemas of its records, by name; ``shared`` takes those of the types within."""
+        from taciturn.results.record_schema import object_schema
+
         return {cls.kind: object_schema(cls, shared)}
 
     def blocks(self) -> list[Block]:
@@ -193,7 +186,12 @@ def key(name: str) -> Mapping[str, str]:
     return MappingProxyType({"key": name})
 
 
-def record_of(result: Dataclass) -> dict[str, Any]:
+def inline(*omitted: str, **names: str) -> Mapping[str, Inlined]:
+    """Metadata of an inlined field of which some keys are ``omitted``, and others renamed."""
+    return MappingProxyType({"inline": Inlined(names, frozenset(omitted))})
+
+
+def record_of(result: Dataclass, inlined: Inlined = OWN_KEYS) -> dict[str, Any]:
     """A dataclass as a JSON record: objects, lists, texts, finite numbers, true, false and null.
 
     >>> from taciturn.numerics.metrics import AddedAuc
@@ -203,10 +201,13 @@ def record_of(result: Dataclass) -> dict[str, Any]:
     record: dict[str, Any] = {}
     for field in fields(result):
         value, marks = getattr(result, field.name), field.metadata
-        if "inline" in marks:
-            record |= record_of(value)
-        elif value is not None or "omitted" not in marks:
-            record[_key(field)] = {} if value is None and "empty" in marks else _plain(value)
+        if isinstance(value, Agreement):
+            record |= agreement_record(value)
+        elif "inline" in marks:
+            record |= record_of(value, marks["inline"])
+        elif value is not None or not inlined.omits(field):
+            plain = {} if value is None and "empty" in marks else _plain(value)
+            record[inlined.key(field)] = plain
     return record
 
 
@@ -220,173 +221,17 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON has no narrower type
     return finite_json(value.value if isinstance(value, Enum) else value)
 
 
-def read(kind: type[T], record: object, place: str = "") -> T:
-    """Read a dataclass from its JSON record; raise DataError with the invalid field.
-
-    ``place`` is where the record lies in a larger one, for the error. Keys that only earlier
-    versions wrote (``removed_keys`` of the dataclass) are left out.
-
-    >>> from taciturn.numerics.metrics import AddedAuc
-    >>> read(AddedAuc, {"auc": 0.5, "low": "-inf", "high": "inf"})
-    AddedAuc(auc=0.5, low=-inf, high=inf)
-    """
-    if not isinstance(record, Mapping):
-        raise refusal(place, "is not an object")
-    known = _keys(kind) | {*getattr(kind, "removed_keys", ())}  # type: ignore[arg-type]
-    if unknown := [name for name in record if name not in known]:
-        problem = refusal(place, f"has a part that is not known: {unknown[0]}")
-        raise _former_key(unknown[0]) or problem
-    return _read_fields(kind, record, place)
+AGREED: Final = tuple(name for name in AGREEMENT_KEYS if name in ALSO_SIMULATED)
+"""Keys of an agreement in a result's record: those of another solver are null."""
+AGREED_OMITTED: Final = ("family", FIELD)
+FINGERPRINTS: Final = "fingerprints"
+"""Key of the parties of several Alices; ``parties`` has their columns."""
 
 
-def _former_key(name: str) -> DataError | None:
-    entry = former_name(Kind.RECORD, "", name)
-    if entry is None or entry.new is None:
-        return None
-    return DataError(
-        f"this is a result of an earlier version: {entry.message(name)}",
-        hint=f"run the command again, or rename the key to {entry.new.replace('-', '_')}",
-    )
-
-
-def _read_fields(kind: type[T], record: Mapping[str, Any], place: str) -> T:
-    values: dict[str, Any] = {}
-    for field, hint in _fields(kind):  # type: ignore[arg-type]  # a class is hashable
-        name, marks = _key(field), field.metadata
-        if "inline" in marks:
-            values[field.name] = _read_fields(hint, record, place)
-        elif name in record:
-            nothing = "empty" in marks and record[name] == {}
-            where = f"{place}.{name}".lstrip(".")
-            values[field.name] = None if nothing else _read(hint, record[name], where)
-        elif "omitted" not in marks and field.default is MISSING:
-            raise refusal(place, f"has no {name}")
-    return kind(**values)
-
-
-def _read(hint: Any, value: Any, place: str) -> Any:  # noqa: ANN401 - any type of a field
-    origin, arguments = get_origin(hint), get_args(hint)
-    if origin in (Union, UnionType):
-        options = [option for option in arguments if option is not NoneType]
-        # Of several dataclasses, the one that knows all keys of the record; else the first.
-        given = {*value} if isinstance(value, Mapping) else set()
-        known = (
-            (one, _keys(one)) for one in options if isinstance(one, type) and is_dataclass(one)
-        )
-        fitting = (one for one, keys in known if given <= keys)
-        hint = next(fitting, options[0])
-        return None if value is None else _read(hint, value, place)
-    if is_dataclass(hint):
-        return read(hint, value, place)  # type: ignore[arg-type]  # a class, as every hint
-    if hint is float:
-        return _number(value, place)
-    if origin is tuple and isinstance(value, list):
-        kinds = arguments[:1] * len(value) if arguments[-1] is Ellipsis else arguments
-        if len(kinds) != len(value):
-            raise refusal(place, f"has {len(value)} parts, not {len(kinds)}")
-        parts = enumerate(zip(kinds, value, strict=True))
-        return tuple(_read(kind, item, f"{place}[{number}]") for number, (kind, item) in parts)
-    if origin is Mapping and isinstance(value, Mapping):
-        return {name: _read(arguments[1], item, f"{place}.{name}") for name, item in value.items()}
-    if hint is object or (origin is Literal and value in arguments):
-        return value
-    if (
-        isinstance(hint, type)
-        and issubclass(hint, Enum)
-        and value in [member.value for member in hint]
-    ):
-        return hint(value)
-    # The type itself: true is no number, although Python counts it among them.
-    if hint in _PLAIN and type(value) is hint:
-        return value
-    one_of = f"one of {', '.join(map(str, arguments))}"
-    words = one_of if origin is Literal else _PLAIN.get(hint, ("", "of its kind"))[1]
-    raise refusal(place, f"is not {words}")
-
-
-def _number(value: Any, place: str) -> float:  # noqa: ANN401 - whatever the record holds
-    if value is None:
-        return math.nan
-    if value in ("inf", "-inf"):
-        return float(value)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value
-    raise refusal(place, "is not a number")
-
-
-def refusal(place: str, problem: str) -> DataError:
-    """The error for a record that is no result: which part of it, and what is wrong there."""
-    return DataError(
-        f"this is not a result of taciturn: {place or 'it'} {problem}",
-        hint="taciturn's commands print results as JSON",
-    )
-
-
-def properties(kind: type, shared: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """The keys of a dataclass's record with their JSON schemas, and which of them are always there.
-
-    ``shared`` takes the schemas of the types that it mentions, by their names.
-    """
-    schemas: dict[str, Any] = {}
-    required: list[str] = []
-    for field, hint in _fields(kind):
-        if "inline" in field.metadata:
-            inner, always = properties(hint, shared)
-            schemas |= inner
-            required += always
-            continue
-        schemas[_key(field)] = _schema(hint, shared, empty="empty" in field.metadata)
-        required += [] if "omitted" in field.metadata else [_key(field)]
-    return schemas, required
-
-
-def object_schema(kind: type, shared: dict[str, Any], **also: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
-    """The JSON schema of a dataclass's record; ``also`` has keys that may be added to it."""
-    known, required = properties(kind, shared)
-    return {
-        "description": (kind.__doc__ or "").partition("\n")[0],
-        "type": "object",
-        "properties": known | also,
-        "required": required,
-        "additionalProperties": False,
+def agreement_record(agreement: Agreement) -> dict[str, Any]:
+    """The keys of an agreement in a result's record."""
+    plain = finite_json(agreement.model_dump())
+    record = {
+        name: plain.get(name) for name in AGREED if name in plain or name not in AGREED_OMITTED
     }
-
-
-def _schema(hint: Any, shared: dict[str, Any], *, empty: bool = False) -> dict[str, Any]:  # noqa: ANN401 - any type of a field
-    origin, arguments = get_origin(hint), get_args(hint)
-    if hint is object:
-        return {}
-    if hint in _PLAIN:
-        return {"type": _PLAIN[hint][0]}
-    if origin in (Union, UnionType):
-        options = [_schema(option, shared) for option in arguments if option is not NoneType]
-        nothing = {"type": "object", "maxProperties": 0} if empty else {"type": "null"}
-        return {"anyOf": [*options, *([nothing] if NoneType in arguments else [])]}
-    if origin is tuple and arguments[-1] is Ellipsis:
-        return {"type": "array", "items": _schema(arguments[0], shared)}
-    if origin is tuple:
-        parts = [_schema(part, shared) for part in arguments]
-        return {"type": "array", "prefixItems": parts, "items": False, "minItems": len(parts)}
-    if origin is Mapping:
-        return {"type": "object", "additionalProperties": _schema(arguments[1], shared)}
-    if origin is Literal or issubclass(hint, Enum):
-        return {"enum": list(arguments) or [member.value for member in hint]}
-    name = "Number" if hint is float else hint.__name__
-    if name not in shared:
-        shared[name] = NUMBER if hint is float else object_schema(hint, shared)
-    return {"$ref": f"#/$defs/{name}"}
-
-
-def _key(field: Field[Any]) -> str:
-    return str(field.metadata.get("key", field.name))
-
-
-@cache
-def _keys(kind: Any) -> frozenset[str]:  # noqa: ANN401 - any dataclass
-    return frozenset(properties(kind, {})[0])
-
-
-@cache
-def _fields(kind: Any) -> list[tuple[Field[Any], Any]]:  # noqa: ANN401 - any dataclass
-    hints = type_hints(kind)
-    return [(field, hints[field.name]) for field in fields(kind)]
+    return record | ({FINGERPRINTS: agreement.parties} if agreement.parties else {})

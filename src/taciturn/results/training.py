@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final
 
+from taciturn.numerics.convergence import Convergence
 from taciturn.numerics.regression_metrics import Added, ModelMetrics
 from taciturn.numerics.symmetry import Symmetry
 from taciturn.privacy.events import Statement
-from taciturn.results.serialise import OMITTED, Result
+from taciturn.results.cost_preview import Cost
+from taciturn.results.serialise import INLINE, OMITTED, Result, Subject, inline
+from taciturn.settings.agreement import Agreement
+from taciturn.settings.schema import Sgd
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,83 +111,97 @@ class Optimum:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DataFacts:
+    """Shape of the tables that were trained on, without any value of them.
+
+    ``dataset`` is its name, or the file; None for a table in memory. ``parties`` are the Alices,
+    where there are several, among whom ``alice_columns`` are divided.
+    """
+
+    dataset: str | None
+    rows: int
+    held_out_rows: int
+    alice_columns: int
+    parties: tuple[FeatureParty, ...] | None = field(default=None, metadata=OMITTED)
+    bob_columns: int
+
+    def subject(self, mechanism: str | None) -> Subject:
+        """The rows, both sides' columns, and the mechanism."""
+        columns = {"alice": self.alice_columns, "bob": self.bob_columns}
+        return Subject(self.dataset, mechanism, self.rows, self.held_out_rows, columns)
+
+
+TRAINED_ON: Final = inline(rows="rows_train", held_out_rows="rows_test")
+"""Metadata of the data of a training, whose record tells training rows from all rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunMetrics:
+    """Metrics of a model on training rows and on held-out rows.
+
+    ``bob_alone`` has the figures of Bob's columns without Alice's on held-out rows, and
+    ``partner_adds`` what the joint model's AUC there, or the deviance it explains, has beyond them.
+    """
+
+    train: ModelMetrics = field(repr=False)
+    test: ModelMetrics = field(repr=False)
+    bob_alone: ModelMetrics | None = field(default=None, repr=False)
+    partner_adds: Added | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The centralised model beside the joint one; empty where they are not compared.
+
+    ``centralised`` has the figures on held-out rows of centralised training with the same solver,
+    on the same batches where there are any. ``max_weight_difference`` is how far the weights are
+    from the centralised ones, and ``weight_bound`` how far fixed-point rounding alone can have
+    moved one, or None where no bound is known. ``optimum`` is of newton alone.
+    """
+
+    centralised: ModelMetrics | None = field(default=None, repr=False)
+    optimum: Optimum | None = None
+    max_weight_difference: float | None = None
+    weight_bound: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingRun(Result):
     """One training of ``taciturn train``.
 
-    ``centralised`` has the figures of centralised training with the same solver, on the same
-    batches where there are any, and ``bob_alone`` those of Bob's columns without Alice's, both on
-    held-out rows; ``partner_adds`` is what the joint model's AUC there, or the deviance it
-    explains, has beyond the latter. ``family`` is None for ``binomial``.
-    ``converged`` is None where nobody knows, and ``converged_reason`` says why; ``last_change`` is
-    by how much the last pass lowered the training loss, and ``last_row_change`` the largest change
-    of a training row's probability in one of the last two. ``optimum`` is of newton alone.
-    ``centralised``, ``optimum`` and ``max_weight_difference`` are None where they were not wanted.
-    ``max_weight_difference`` is how far the weights are from the centralised ones, and
-    ``weight_bound`` how far rounding alone can have moved one, or None where no bound is known.
     ``opened_change`` is the decrease of the training loss in the last pass of ``mutual``, with
     noise, and ``scores_beyond_range`` a lower bound on the number of scores that may lie beyond its
     range; both are None where they are not opened. ``symmetry`` is what Bob's test of the scores of
-    all passes came to, where they are exact. ``parties`` are the Alices, where there are several,
-    among whom ``alice_columns`` are divided. Records of earlier versions lack what has a default.
+    all passes came to, where they are exact. Records of earlier versions lack what has a default.
     """
 
-    dataset: str
-    mechanism: str
-    epsilon: float | None
-    noise: str | None
-    variant: str | None
-    b1: float | None
-    b2: float | None
-    bob_update: str | None
-    base_mechanism: str | None
-    mechanism_settings: Mapping[str, object] | None = field(default=None, metadata=OMITTED)
+    data: DataFacts = field(metadata=TRAINED_ON)
+    agreement: Agreement = field(metadata=INLINE)
     budget: float | None
-    scheme: str
-    key_bits: int
     encrypted: bool
     seed: int | None
     permute_labels: bool
     permute_rows: bool = False
-    solver: str
-    passes: int | None
-    epochs: int | None
-    batch_size: int | None
-    learning_rate: float | None
-    l2: float
-    family: str | None = field(default=None, metadata=OMITTED)
-    class_weight: tuple[float, float] | None
-    iterations: int
     stopped: str | None
     hidden_batches: HiddenBatches | None
     sealed: SharedWeights | None
-    alice_columns: int
-    parties: tuple[FeatureParty, ...] | None = field(default=None, metadata=OMITTED)
-    bob_columns: int
-    intercept: bool
-    rows_train: int
-    rows_test: int
-    train: ModelMetrics = field(repr=False)
-    test: ModelMetrics = field(repr=False)
-    centralised: ModelMetrics | None = field(repr=False)
-    optimum: Optimum | None
-    max_weight_difference: float | None
-    weight_bound: float | None
-    seconds: float
-    bytes_to_alice: int
-    bytes_to_bob: int
+    metrics: RunMetrics = field(metadata=INLINE)
+    comparison: Comparison = field(metadata=INLINE)
+    cost: Cost = field(metadata=INLINE)
     ledger: Statement
     preparation: tuple[str, ...] = field(repr=False)
     notes: tuple[str, ...]
-    bob_alone: ModelMetrics | None = field(default=None, repr=False)
-    partner_adds: Added | None = None
-    converged: bool | None = None
-    converged_reason: str | None = None
-    diverged: bool = False
-    last_change: float | None = None
-    last_row_change: float | None = field(default=None, metadata=OMITTED)
+    convergence: Convergence = field(
+        metadata=inline("row_change", reason="converged_reason", row_change="last_row_change")
+    )
     opened_change: float | None = field(default=None, metadata=OMITTED)
     scores_beyond_range: int | None = field(default=None, metadata=OMITTED)
     symmetry: Symmetry | None = field(default=None, metadata=OMITTED)
+
+    @property
+    def by_batches(self) -> bool:
+        """Whether rows are trained on by batches, in epochs, and not all in each pass."""
+        return isinstance(self.agreement.solver, Sgd)
 
     @property
     def training(self) -> TrainingRun:

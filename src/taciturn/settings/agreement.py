@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
@@ -29,9 +28,9 @@ from taciturn.settings.checked import (
     Positive,
     PositiveInt,
     Scope,
-    Setting,
     declared,
     named,
+    setting,
 )
 from taciturn.settings.mechanism_settings import FIELD, collected
 from taciturn.settings.schema import (
@@ -63,7 +62,6 @@ FewLabels = Literal["refused", "accepted"]
 ACCEPTED_FEW: FewLabels = "accepted"
 LEAST_LABELS = 20
 """Training labels of each class without which Bob's side does not begin, unless agreed on."""
-_watched = partial(Setting, scope=Scope.AGREEMENT)
 
 
 class Agreement(Protection):
@@ -71,96 +69,71 @@ class Agreement(Protection):
 
     section: ClassVar = "agreement"
 
-    # A field without a ``Setting`` is declared in ``Settings``; what may be None there has a value
+    # A field without a ``setting`` is declared in ``Settings``; what may be None there has a value
     # once it is agreed on.
     mechanism: str
     scheme: str
     key_bits: Annotated[int, Field(ge=0)]
     # In texts its settings stand beside its name.
     solver: Sgd | Newton
-    evaluate: Annotated[
-        Evaluate,
-        _watched(
-            "When Bob evaluates the held-out rows: at the `end`, or also after every `epoch`.",
-            detail="Each evaluation gives him Alice's scores of these rows",
-        ),
-    ] = "end"
-    patience: Annotated[
-        PositiveInt | None,
-        _watched(
-            "Early stopping: stop after this many epochs without a lower held-out loss. It "
-            "depends on labels: epsilon is infinite.",
-            detail="Needs `epoch` as the value of `evaluate`",
-            example=3,
-        ),
-    ] = None
-    held_out: Annotated[
-        Annotated[float, Field(gt=0, lt=1)] | None,
-        _watched(
-            "Fraction of rows held out to evaluate the model, below 1; 0 for none.",
-            detail="They are not trained on. The id alone decides whether a row is held out",
-            file_default=0.2,
-        ),
-    ] = None
-    split_seed: Annotated[
-        str | None,
-        _watched("Seed of the split into training and held-out rows; any text.", file_default=""),
-    ] = None
-    share_metrics: Annotated[
-        ShareMetrics,
-        _watched(
-            "Metrics that Bob shares with Alice: `nothing`, or the model's `quality` on held-out "
-            "rows, in whole per cent.",
-            detail="The ledger charges for them ([what they "
-            "cost](how-to/agreements.md#tell-alice-how-good-the-model-is))",
-            example="quality",
-        ),
-    ] = "nothing"
-    metrics_epsilon: Annotated[
-        Positive | None,
-        _watched(
-            "With `quality`: share only the accuracy, with noise, at this epsilon.",
-            detail="Supported by `label-rr`, `add` and `mult`; the others do not charge for the "
-            "model itself",
-            example=1.0,
-        ),
-    ] = None
-    few_labels: Annotated[
-        FewLabels,
-        _watched(
-            "Whether Bob's side begins with fewer than 20 training labels of a class: `refused` "
-            "or `accepted`.",
-            detail="So few labels let Alice's weights point at their rows; "
-            "his file alone cannot accept that ([why](threat_model.md#what-a-side-chooses))",
-            example="accepted",
-        ),
-    ] = "refused"
-    rarest_value: Annotated[
-        PositiveInt | None,
-        _watched(
-            "Alice's side begins only if each of her prepared columns has at least this many "
-            "training rows off its commonest value.",
-            detail="A column that is different in a few rows gives away their labels where she "
-            "receives her weights (`reveal`). Left out: any column",
-            example=100,
-        ),
-    ] = None
+    evaluate: Evaluate = setting("end")
+    """When Bob evaluates the held-out rows: at the `end`, or also after every `epoch`.
+
+    Each evaluation gives him Alice's scores of these rows.
+    """
+    patience: PositiveInt | None = setting(example=3)
+    """Early stopping: stop after this many epochs without a lower held-out loss. It depends on
+    labels: epsilon is infinite.
+
+    Needs `epoch` as the value of `evaluate`.
+    """
+    held_out: Annotated[float, Field(gt=0, lt=1)] | None = setting(file_default=0.2)
+    """Fraction of rows held out to evaluate the model, below 1; 0 for none.
+
+    They are not trained on. The id alone decides whether a row is held out.
+    """
+    split_seed: str | None = setting(file_default="")
+    """Seed of the split into training and held-out rows; any text."""
+    share_metrics: ShareMetrics = setting("nothing", example="quality")
+    """Metrics that Bob shares with Alice: `nothing`, or the model's `quality` on held-out rows, in
+    whole per cent.
+
+    The ledger charges for them ([what they
+    cost](how-to/agreements.md#tell-alice-how-good-the-model-is)).
+    """
+    metrics_epsilon: Positive | None = setting(example=1.0)
+    """With `quality`: share only the accuracy, with noise, at this epsilon.
+
+    Supported by `label-rr`, `add` and `mult`; the others do not charge for the model itself.
+    """
+    few_labels: FewLabels = setting("refused", example="accepted")
+    """Whether Bob's side begins with fewer than 20 training labels of a class: `refused` or
+    `accepted`.
+
+    So few labels let Alice's weights point at their rows; his file alone cannot accept that
+    ([why](threat_model.md#what-a-side-chooses)).
+    """
+    rarest_value: PositiveInt | None = setting(example=100)
+    """Alice's side begins only if each of her prepared columns has at least this many training rows
+    off its commonest value.
+
+    A column that is different in a few rows gives away their labels where she receives her weights
+    (`reveal`). Left out: any column.
+    """
     family: FamilyName = "binomial"
     l2: NonNegative
     intercept: bool = False
     class_weight: ClassWeight | None = None
     feature_bits: PositiveInt
     residue_bits: PositiveInt
-    parties: Annotated[
-        Parties,
-        _watched(
-            "With several Alices: the name of each and the fingerprint of her key.",
-            detail="A section of its own, `[agreement.parties]`, with a line for each, in an order "
-            'that all sides share: `alice-1 = "…"`. The names, 2 to 16 of them, are those of the '
-            "certificates, whose fingerprints `taciturn certs` prints "
-            "([certificates](how-to/install.md#certificates)). Left out with one Alice",
-        ),
-    ] = None
+    parties: Parties = setting()
+    """With several Alices: the name of each and the fingerprint of her key.
+
+    A section of its own, `[agreement.parties]`, with a line for each, in an order that all sides
+    share: `alice-1 = "…"`. The names, 2 to 16 of them, are those of the certificates, whose
+    fingerprints `taciturn certs` prints ([certificates](how-to/install.md#certificates)). Left out
+    with one Alice.
+    """
 
     # Of a study's models that share one search, in ascending order; ``l2`` has its coordinates.
     penalties: Penalties | None = None

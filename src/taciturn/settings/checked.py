@@ -8,10 +8,16 @@ of the estimator and the tables of ``docs/config.md`` are made from it.
 
 from __future__ import annotations
 
+import ast
+import sys
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, Self
+from functools import cache
+from inspect import cleandoc, get_annotations, getsource
+from itertools import pairwise
+from types import ModuleType
+from typing import Annotated, Any, ClassVar, Self, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -44,23 +50,25 @@ class Panel(StrEnum):
     RUN = "Run"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """Declaration of a setting, next to its type and default.
+    """Declaration of a setting: a field of a model that has a ``setting()`` as its default.
+
+    The text below the field is the ``help``, its first paragraph, and the ``detail``.
 
     ``in_file`` is what a party's file says in place of ``help``, where it means another thing
     there, and ``file_default`` its default, where that is not the simulation's. ``example`` is a
     value that makes sense, where there is no default or it does little. ``refused`` says why a
     party's file may not hold it. ``owner`` is the role whose file alone may hold it; empty for
-    either. ``scope`` is a ``Scope``, or the name of a job's section. ``both_ways`` is a switch that
-    may be on by itself: ``--x`` and ``--no-x``. ``path`` is what happens to the file that the value
-    names.
+    either. ``scope`` is a ``Scope``, or the name of a job's section; by default the model's.
+    ``both_ways`` is a switch that may be on by itself: ``--x`` and ``--no-x``. ``path`` is what
+    happens to the file that the value names.
     """
 
-    help: str
+    name: str
+    model: type[BaseModel]
     scope: str
     panel: Panel | None = None
-    detail: str = ""
     in_file: str = ""
     file_default: Any = None
     example: Any = None
@@ -68,6 +76,16 @@ class Setting:
     owner: str = ""
     both_ways: bool = False
     path: PathUse | None = None
+
+    @property
+    def help(self) -> str:
+        """What the setting is, in one sentence."""
+        return self._paragraph(0)
+
+    @property
+    def detail(self) -> str:
+        """What else the page on settings says; mostly empty."""
+        return self._paragraph(1)
 
     @property
     def plain_help(self) -> str:
@@ -79,16 +97,52 @@ class Setting:
         """Comment on the setting in a party's file."""
         return (self.in_file or self.help).replace("`", "")
 
+    def _paragraph(self, number: int) -> str:
+        text = _texts(sys.modules[self.model.__module__]).get((self.model.__name__, self.name), "")
+        paragraphs = text.split("\n\n")
+        return " ".join(paragraphs[number].split()) if number < len(paragraphs) else ""
 
-def declared(*models: type[BaseModel]) -> dict[str, Setting]:
+
+def setting(default: Any = None, **facts: Any) -> Any:  # noqa: ANN401 - as pydantic's Field
+    """A field's default, ``...`` for none, and the facts of its ``Setting``."""
+    return Field(default, json_schema_extra={_FACTS: facts})
+
+
+_FACTS = "setting"
+
+
+def declared(*models: type[Checked]) -> dict[str, Setting]:
     """The settings that models declare, by name; the first that declares one decides."""
-    return {
-        name: setting
-        for model in reversed(models)
-        for name, field in model.model_fields.items()
-        for setting in field.metadata
-        if isinstance(setting, Setting)
-    }
+    return {name: found for model in reversed(models) for name, found in _declared(model).items()}
+
+
+@cache
+def _declared(model: type[Checked]) -> dict[str, Setting]:
+    found = {}
+    for name, field in model.model_fields.items():
+        extra = field.json_schema_extra
+        if isinstance(extra, dict) and _FACTS in extra:
+            owner: Any = next(base for base in model.__mro__ if name in get_annotations(base))
+            facts: Any = {"scope": owner.section, **cast("dict[str, Any]", extra[_FACTS])}
+            found[name] = Setting(name=name, model=owner, **facts)
+    return found
+
+
+@cache
+def _texts(module: ModuleType) -> dict[tuple[str, str], str]:
+    """The text below each field of a module's classes, by class and field, from its source.
+
+    pydantic would read them whenever a class is made, which takes a tenth of a second at every
+    start of a command; a session without an error needs none.
+    """
+    texts = {}
+    nodes = ast.parse(getsource(module)).body
+    for model in (node for node in nodes if isinstance(node, ast.ClassDef)):
+        for field, below in pairwise(model.body):
+            match field, below:
+                case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
+                    texts[model.name, name] = cleandoc(text)
+    return texts
 
 
 PositiveInt = Annotated[int, Field(ge=1)]

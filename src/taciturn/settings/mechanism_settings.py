@@ -27,8 +27,12 @@ def declared_by(mechanism: object) -> type[Checked] | None:
                 return None
             if not (isinstance(model, type) and issubclass(model, Checked)):
                 added.refuse("has settings that do not extend taciturn.settings.checked.Checked")
-            if undeclared := sorted(model.model_fields.keys() - declared(model).keys()):
-                added.refuse(f"does not declare its settings as Setting: {', '.join(undeclared)}")
+            described = {name for name, setting in declared(model).items() if setting.help}
+            if others := sorted(model.model_fields.keys() - described):
+                added.refuse(
+                    "does not declare its settings by setting(), with a text below each: "
+                    f"{', '.join(others)}"
+                )
             return model
     return None
 

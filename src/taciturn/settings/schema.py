@@ -1,4 +1,4 @@
-"""``Settings``: what a person asks for. Each field is declared once, and here (``Setting``).
+"""``Settings``: what a person asks for. Each field is declared once, and here (``setting``).
 
 Every field is an option of the commands, a key of a settings file, where it is spelled with
 hyphens, and a keyword argument of ``train``, ``check`` and ``audit``.
@@ -37,8 +37,8 @@ from taciturn.settings.checked import (
     Positive,
     PositiveInt,
     Scope,
-    Setting,
     named,
+    setting,
 )
 from taciturn.settings.mechanism_settings import collected, completed
 from taciturn.settings.removed import refuse_former_key
@@ -180,11 +180,11 @@ Evaluate = Literal["end", "epoch"]
 ShareMetrics = Literal["nothing", "quality"]
 Engine = Literal["local", "dask"]
 
-_source = partial(Setting, scope=Scope.SIMULATION, panel=Panel.DATA)
-_table = partial(Setting, scope=Scope.DATA, panel=Panel.DATA)
-_model = partial(Setting, scope=Scope.AGREEMENT, panel=Panel.MODEL)
-_protection = partial(Setting, scope=Scope.AGREEMENT, panel=Panel.PROTECTION)
-_run = partial(Setting, scope=Scope.SIMULATION, panel=Panel.RUN)
+_source = partial(setting, scope=Scope.SIMULATION, panel=Panel.DATA)
+_table = partial(setting, scope=Scope.DATA, panel=Panel.DATA)
+_model = partial(setting, scope=Scope.AGREEMENT, panel=Panel.MODEL)
+_protection = partial(setting, scope=Scope.AGREEMENT, panel=Panel.PROTECTION)
+_run = partial(setting, scope=Scope.SIMULATION, panel=Panel.RUN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,131 +262,67 @@ class Protection(Checked):
     One that is not given is None; so is, once agreed on, one that the mechanism does not take.
     """
 
-    mechanism: Annotated[
-        str,
-        _protection(
-            "Protection: `mutual` (labels, columns; default on own data), `sealed` (labels), "
-            "`label-rr`, `none`, `add`, `mult`, `hybrid`.",
-            detail="The default on the paper's datasets is `sealed`. Several Alices, and families "
-            "that `mutual` lacks, have none. [What each protects](threat_model.md)",
-        ),
-    ] = DEFAULT_MECHANISM
-    epsilon: Annotated[
-        Positive | None,
-        _protection(
-            "Privacy parameter: per release for `add`, `mult` and `hybrid`, in total for "
-            "`label-rr`.",
-            detail="Required by `add`, `mult` and `label-rr`; `hybrid` defaults to 1",
-            example=1.0,
-        ),
-    ] = None
-    noise: Annotated[
-        Noise | None,
-        _protection(
-            "`add`, `mult`: noise distribution, `discrete` (exact) or `continuous` (as in the "
-            "paper; leaks) (default: discrete).",
-            detail="Continuous noise leaks through its low-order bits and is refused here",
-            example="discrete",
-        ),
-    ] = None
-    variant: Annotated[
-        Variant | None,
-        _protection(
-            "`mult`: variant of the mechanism, `printed`, `one-sided` or `mean-one` (default: "
-            "printed).",
-            example="mean-one",
-        ),
-    ] = None
-    b1: Annotated[
-        Positive | None,
-        _protection(
-            "`mult`: smallest magnitude of a residue; smaller ones are raised to it (default: "
-            "0.1).",
-            example=0.1,
-        ),
-    ] = None
-    b2: Annotated[
-        Positive | None,
-        _protection(
-            "`mult`: largest magnitude of an output; larger ones are clipped (default: 10).",
-            example=10.0,
-        ),
-    ] = None
-    subset_size: Annotated[
-        PositiveInt | None,
-        _protection(
-            "`hybrid`: number of rows among which a batch is hidden; derived from `l-rr` or "
-            "Alice's columns by default."
-        ),
-    ] = None
-    bob_update: Annotated[
-        BobUpdate | None,
-        _protection(
-            "`add`, `mult`: residues that update Bob's own weights, `released` or `true` "
-            "(default: released).",
-            detail="With `true`, every total in the ledger is infinite",
-            example="released",
-        ),
-    ] = None
-    base_mechanism: Annotated[
-        BaseMechanism | None,
-        _protection(
-            "`label-rr`: mechanism that trains on the flipped labels, `none` or `sealed` "
-            "(default: none).",
-            example="none",
-        ),
-    ] = None
-    reveal: Annotated[
-        bool | None,
-        _protection(
-            "`sealed`, `mutual`: reveal Alice's weights to her after training, an unprotected "
-            "release.",
-            example=True,
-        ),
-    ] = None
-    reveal_epsilon: Annotated[
-        Positive | None,
-        _protection(
-            "`sealed`: add noise to the revealed weights, at this total epsilon.",
-            detail="[What it protects](how-to/agreements.md#reveal-the-model-with-noise)",
-            example=1.0,
-        ),
-    ] = None
-    reveal_delta: Annotated[
-        Annotated[float, Field(gt=0, lt=1)] | None,
-        _protection(
-            "`sealed`: delta that belongs to `reveal-epsilon` (default: 1e-06).",
-            example=1e-6,
-        ),
-    ] = None
-    fresh_keys: Annotated[
-        bool | None,
-        _protection("`sealed`: use a new key for each encrypted vector.", example=True),
-    ] = None
-    reveal_bob: Annotated[
-        bool | None,
-        _protection(
-            "`mutual`: reveal Bob's weights to him after training.",
-            detail="Without it they stay secret-shared, and Bob scores rows together with Alice",
-            example=True,
-        ),
-    ] = None
-    score_range: Annotated[
-        Annotated[float, Field(ge=4, le=256)] | None,
-        _protection(
-            "`mutual`: largest magnitude of a score; larger ones wrap around (default: "
-            f"{DEFAULT_SCORE_RANGE:g}; {DEFAULT_FEW_ROWS_RANGE:g} below 8,192 training rows).",
-            detail="A larger range takes more numbers per row and leaves fewer digits",
-            example=32.0,
-        ),
-    ] = None
-    sigmoid_error: Annotated[
-        Annotated[float, Field(ge=1e-6, le=1e-2)] | None,
-        _protection(
-            "`mutual`: maximum error of the sigmoid of a shared score (default: 0.003).",
-            example=0.001,
-        ),
-    ] = None
+    mechanism: str = _protection(DEFAULT_MECHANISM)
+    """Protection: `mutual` (labels, columns; default on own data), `sealed` (labels), `label-rr`,
+    `none`, `add`, `mult`, `hybrid`.
+
+    The default on the paper's datasets is `sealed`. Several Alices, and families that `mutual`
+    lacks, have none. [What each protects](threat_model.md).
+    """
+    epsilon: Positive | None = _protection(example=1.0)
+    """Privacy parameter: per release for `add`, `mult` and `hybrid`, in total for `label-rr`.
+
+    Required by `add`, `mult` and `label-rr`; `hybrid` defaults to 1.
+    """
+    noise: Noise | None = _protection(example="discrete")
+    """`add`, `mult`: noise distribution, `discrete` (exact) or `continuous` (as in the paper;
+    leaks) (default: discrete).
+
+    Continuous noise leaks through its low-order bits and is refused here.
+    """
+    variant: Variant | None = _protection(example="mean-one")
+    """`mult`: variant of the mechanism, `printed`, `one-sided` or `mean-one` (default: printed)."""
+    b1: Positive | None = _protection(example=0.1)
+    """`mult`: smallest magnitude of a residue; smaller ones are raised to it (default: 0.1)."""
+    b2: Positive | None = _protection(example=10.0)
+    """`mult`: largest magnitude of an output; larger ones are clipped (default: 10)."""
+    subset_size: PositiveInt | None = _protection()
+    """`hybrid`: number of rows among which a batch is hidden; derived from `l-rr` or Alice's
+    columns by default.
+    """
+    bob_update: BobUpdate | None = _protection(example="released")
+    """`add`, `mult`: residues that update Bob's own weights, `released` or `true` (default:
+    released).
+
+    With `true`, every total in the ledger is infinite.
+    """
+    base_mechanism: BaseMechanism | None = _protection(example="none")
+    """`label-rr`: mechanism that trains on the flipped labels, `none` or `sealed` (default:
+    none)."""
+    reveal: bool | None = _protection(example=True)
+    """`sealed`, `mutual`: reveal Alice's weights to her after training, an unprotected release."""
+    reveal_epsilon: Positive | None = _protection(example=1.0)
+    """`sealed`: add noise to the revealed weights, at this total epsilon.
+
+    [What it protects](how-to/agreements.md#reveal-the-model-with-noise).
+    """
+    reveal_delta: Annotated[float, Field(gt=0, lt=1)] | None = _protection(example=1e-6)
+    """`sealed`: delta that belongs to `reveal-epsilon` (default: 1e-06)."""
+    fresh_keys: bool | None = _protection(example=True)
+    """`sealed`: use a new key for each encrypted vector."""
+    reveal_bob: bool | None = _protection(example=True)
+    """`mutual`: reveal Bob's weights to him after training.
+
+    Without it they stay secret-shared, and Bob scores rows together with Alice.
+    """
+    score_range: Annotated[float, Field(ge=4, le=256)] | None = _protection(example=32.0)
+    """`mutual`: largest magnitude of a score; larger ones wrap around (default: 64;
+    128 below 8,192 training rows).
+
+    A larger range takes more numbers per row and leaves fewer digits.
+    """
+    sigmoid_error: Annotated[float, Field(ge=1e-6, le=1e-2)] | None = _protection(example=0.001)
+    """`mutual`: maximum error of the sigmoid of a shared score (default: 0.003)."""
     # Those that a mechanism of another package declares: they are given under their own names.
     mechanism_settings: dict[str, Any] | None = None
 
@@ -400,293 +336,183 @@ class Protection(Checked):
 class Settings(TableSettings, Protection):
     """One simulated run, as a person asks for it. ``None`` means the dataset's default."""
 
-    dataset: Annotated[
-        str | None,
-        _source(
-            "Dataset of the paper: `breast-cancer`, `sklearn-digits`, `census-income` or "
-            "`give-me-some-credit` (these two with taciturn-paper)."
-        ),
-    ] = None
-    data: Annotated[
-        str | None,
-        _source(
-            "Your table: a CSV or Parquet file, or a folder of Parquet files.", path=PathUse.READ
-        ),
-    ] = None
-    alice_data: Annotated[
-        str | None,
-        _source(
-            "Alice's table, if it is a separate file; joined to `data` by `id`.",
-            path=PathUse.READ,
-        ),
-    ] = None
-    id: Annotated[
-        str | None,
-        _table(
-            "Name of the id column.",
-            in_file="Name of the id column; both sides have the same ids.",
-            detail="Run `taciturn align` first if a side lacks some rows; leading zeros matter",
-            example="id",
-        ),
-    ] = None
-    label: Annotated[
-        str | None,
-        _table(
-            "Name of the label column: 0 and 1, or words (see `positive`); numbers for other "
-            "families.",
-            detail="Required in Bob's file, refused in Alice's",
-            example="label",
-            owner="bob",
-        ),
-    ] = None
-    data_dir: Annotated[str | None, _source("Folder of the dataset files.")] = None
-    test_fraction: Annotated[
-        float, Field(gt=0, lt=1), _source("Fraction of rows held out for testing.")
-    ] = 0.2
-    alice_columns: Annotated[
-        str | int | tuple[str, ...],
-        Setting(
-            "Alice's columns: `all`, `half`, `equal`, a number (the first ones), or names "
-            "separated by commas (`;` between Alices).",
-            Scope.AGREEMENT,
-            Panel.DATA,
-            in_file="Number of Alice's prepared columns. Without it Bob accepts 1,000; `hybrid` "
-            "needs it on both sides.",
-            example=30,
-        ),
-    ] = "all"
-    parties: Annotated[
-        int,
-        Field(ge=1, le=MOST_PARTIES),
-        _source(
-            f"Number of Alices, up to {MOST_PARTIES}; they share Alice's columns, and Bob learns "
-            "only sums of their scores.",
-            detail="Columns are assigned in order, as evenly as possible; `equal` counts Bob too. "
-            "`hybrid`, `mutual` and `reveal-epsilon` support one Alice. A party's file names the "
-            "Alices in `[agreement.parties]` instead",
-        ),
-    ] = 1
-    family: Annotated[
-        FamilyName,
-        _model(
-            "Distribution of the label: `binomial` (0 and 1), `gaussian` (numbers), `poisson` "
-            "(counts) or `gamma` (amounts).",
-            detail="All but `binomial` are trained by `newton`, in `none` and `sealed`, `gaussian` "
-            "in `mutual` too ([glm.md](glm.md))",
-        ),
-    ] = "binomial"
-    intercept: Annotated[
-        bool | None,
-        Setting(
-            "Fit an intercept, at Bob and without penalty.",
-            Scope.AGREEMENT,
-            Panel.MODEL,
-            detail="Alice never has one. In `newton` both sides centre their columns where there "
-            "is one",
-            both_ways=True,
-        ),
-    ] = None
-    l_rr: Annotated[
-        PositiveInt | None,
-        _protection(
-            "`hybrid`: average number of rows of a subset that Alice scores (L_RR), in place of "
-            "`subset-size`."
-        ),
-    ] = None
-    budget: Annotated[
-        Positive | None,
-        Setting(
-            "Stop before the total epsilon of a label exceeds this.",
-            Scope.PRIVACY,
-            Panel.PROTECTION,
-            detail="Bob's file only",
-            example=4.0,
-            owner="bob",
-            refused="is not part of the agreement: it belongs in [privacy], in Bob's file",
-        ),
-    ] = None
-    delta: Annotated[
-        float,
-        Field(ge=0, lt=1),
-        Setting(
-            "Delta at which the ledger states its tighter total.",
-            Scope.PRIVACY,
-            Panel.PROTECTION,
-            refused="is not part of the agreement: it belongs in [privacy], in Bob's file",
-        ),
-    ] = 1e-6
-    scheme: Annotated[
-        str,
-        _protection(
-            "Encryption scheme: `bfv`, `paillier` (smaller messages, slower), or `clear` (no "
-            "encryption; simulations only).",
-            detail="Not used by `add` and `mult`",
-        ),
-    ] = "bfv"
-    key_bits: Annotated[
-        int | None,
-        _protection("Key size in bits: 3072 or 2048 for `paillier`; `bfv` has 128-bit security."),
-    ] = None
-    solver: Annotated[
-        SolverName | None,
-        _model(
-            "`newton`: all rows in a few passes; `sgd`: mini-batches (default: newton for "
-            "`sealed`, `mutual` and own data).",
-            detail="`sealed` and `mutual` support `newton`, with `bfv`; `none` and `label-rr` "
-            "support both; the others support `sgd`. Setting `epochs`, `batch-size` or "
-            "`learning-rate` without a solver selects `sgd` where the mechanism supports both",
-            example="newton",
-        ),
-    ] = None
-    passes: Annotated[
-        Annotated[int, Field(ge=1, le=1000)] | None,
-        _model(
-            "`newton`: number of passes over the rows (default: with `mutual` "
-            f"{DEFAULT_SHARED_PASSES}, or {DEFAULT_FEW_ROWS_PASSES} below 8,192 training rows; "
-            f"else {DEFAULT_PASSES}).",
-            detail=f"With several Alices the default is {DEFAULT_SEVERAL_PASSES}, with "
-            f"`reveal-epsilon` {DEFAULT_TOLD_PASSES}. Each gives Bob one more score of every row, "
-            "except in `mutual`",
-        ),
-    ] = None
-    batch_size: Annotated[PositiveInt | None, _model("`sgd`: rows per batch.")] = None
-    minimum_batch: Annotated[
-        PositiveInt,
-        _model(
-            "`sgd`: smallest batch; a shorter last batch is merged with the one before it.",
-            file_default=8,
-        ),
-    ] = 1
-    epochs: Annotated[
-        PositiveInt | None,
-        _model(
-            "`sgd`: number of passes over the rows.",
-            detail="Each epoch releases every row once and is charged",
-        ),
-    ] = None
-    learning_rate: Annotated[
-        Positive | None, _model("`sgd`: step size of the gradient descent.")
-    ] = None
-    schedule: Annotated[
-        Schedule,
-        _model("`sgd`: schedule of the learning rate, `constant`, `inverse` or `inverse-sqrt`."),
-    ] = "constant"
-    decay: Annotated[
-        NonNegative, _model("`sgd`: rate at which the schedule lowers the learning rate.")
-    ] = 0.0
-    l1: Annotated[
-        NonNegative,
-        _model(
-            "L1 penalty, applied by each side to its own weights; not supported by `sealed` "
-            "and `mutual`."
-        ),
-    ] = 0.0
-    l2: Annotated[
-        NonNegative | None,
-        _model(
-            "L2 penalty on all weights except the intercept (default: 1 / training rows for "
-            "`newton`, 0 for `sgd`).",
-            detail="`newton` needs one above 0; its default is scikit-learn's",
-            example=0.001,
-        ),
-    ] = None
-    class_weight: Annotated[
-        ClassWeight | None,
-        _model(
-            "Weights of label 0 and label 1, each from 0 to 1, such as 0.2,1; both parties see "
-            "them.",
-            detail="Do not compute it from the labels of a protected training. Supported by "
-            "`none`, `hybrid`, `sealed` and `mutual`",
-        ),
-    ] = None
-    feature_bits: Annotated[
-        int,
-        Field(ge=4, le=30),
-        _protection("Fractional bits of a feature in fixed-point arithmetic."),
-    ] = 16
-    residue_bits: Annotated[
-        int,
-        Field(ge=8, le=40),
-        _protection("Fractional bits of a residue in fixed-point arithmetic."),
-    ] = 20
-    table_memory: Annotated[
-        PositiveInt,
-        Setting(
-            "`newton`: memory limit (MiB) for Alice's encoded table; a lower limit makes each "
-            "pass slower.",
-            Scope.COMPUTE,
-            Panel.RUN,
-            detail="24 bytes per value, shared by the worker processes; what does not fit is "
-            "encoded again in every pass",
-        ),
-    ] = 1024
-    engine: Annotated[
-        Engine,
-        Setting(
-            "`newton`: where encrypted products are computed, `local` (this machine) or `dask` "
-            "(this side's own cluster).",
-            Scope.COMPUTE,
-            Panel.RUN,
-            detail="Each side chooses for itself, and may change it when it resumes: the weights "
-            "are the same, bit for bit, in `mutual` to the last places "
-            "([performance.md](performance.md#a-cluster))",
-        ),
-    ] = "local"
-    cores: Annotated[
-        PositiveInt | None,
-        Setting(
-            "`local`: number of worker processes (default: one per core, up to 8).",
-            Scope.COMPUTE,
-            Panel.RUN,
-            example=2,
-        ),
-    ] = None
-    workers: Annotated[
-        PositiveInt | None,
-        _run(
-            "`dask`: number of worker processes that a simulation starts on this machine "
-            "(default: one per core).",
-            detail="A party's file names the scheduler of a cluster instead",
-        ),
-    ] = None
-    seed: Annotated[
-        Annotated[int, Field(ge=0)] | None,
-        _run(
-            "Random seed; anyone who knows it can remove all masks and noise.",
-            refused="is refused in a real training: it determines all masks and noise",
-        ),
-    ] = None
-    seeds: Annotated[
-        PositiveInt,
-        _run(
-            "Number of seeds to run, counted from `seed` or 0; means are reported.",
-            refused="is refused in a real training: they determine all masks and noise",
-        ),
-    ] = 1
-    compare_optimum: Annotated[
-        bool | None,
-        _run(
-            "`newton`: also fit the pooled data and its optimum, to compare (default: for up to "
-            "1,000 columns and 50 million values).",
-            detail="It takes as long as the training where there are many columns, and no estimate "
-            "includes it",
-            both_ways=True,
-        ),
-    ] = None
-    permute_labels: Annotated[
-        bool,
-        _run(
-            "Canary run: shuffle the labels before training.",
-            refused="is refused in a real training: canary runs are for simulations",
-        ),
-    ] = False
-    permute_rows: Annotated[
-        bool,
-        _run(
-            "Canary run against Bob: shuffle Alice's rows relative to Bob's before training.",
-            refused="is refused in a real training: canary runs are for simulations",
-        ),
-    ] = False
+    dataset: str | None = _source()
+    """Dataset of the paper: `breast-cancer`, `sklearn-digits`, `census-income` or
+    `give-me-some-credit` (these two with taciturn-paper).
+    """
+    data: str | None = _source(path=PathUse.READ)
+    """Your table: a CSV or Parquet file, or a folder of Parquet files."""
+    alice_data: str | None = _source(path=PathUse.READ)
+    """Alice's table, if it is a separate file; joined to `data` by `id`."""
+    id: str | None = _table(
+        in_file="Name of the id column; both sides have the same ids.", example="id"
+    )
+    """Name of the id column.
+
+    Run `taciturn align` first if a side lacks some rows; leading zeros matter.
+    """
+    label: str | None = _table(example="label", owner="bob")
+    """Name of the label column: 0 and 1, or words (see `positive`); numbers for other families.
+
+    Required in Bob's file, refused in Alice's.
+    """
+    data_dir: str | None = _source()
+    """Folder of the dataset files."""
+    test_fraction: Annotated[float, Field(gt=0, lt=1)] = _source(0.2)
+    """Fraction of rows held out for testing."""
+    alice_columns: str | int | tuple[str, ...] = setting(
+        "all",
+        scope=Scope.AGREEMENT,
+        panel=Panel.DATA,
+        in_file="Number of Alice's prepared columns. Without it Bob accepts 1,000; `hybrid` "
+        "needs it on both sides.",
+        example=30,
+    )
+    """Alice's columns: `all`, `half`, `equal`, a number (the first ones), or names separated by
+    commas (`;` between Alices).
+    """
+    parties: Annotated[int, Field(ge=1, le=MOST_PARTIES)] = _source(1)
+    """Number of Alices, up to 16; they share Alice's columns, and Bob learns only sums of
+    their scores.
+
+    Columns are assigned in order, as evenly as possible; `equal` counts Bob too. `hybrid`, `mutual`
+    and `reveal-epsilon` support one Alice. A party's file names the Alices in `[agreement.parties]`
+    instead.
+    """
+    family: FamilyName = _model("binomial")
+    """Distribution of the label: `binomial` (0 and 1), `gaussian` (numbers), `poisson` (counts) or
+    `gamma` (amounts).
+
+    All but `binomial` are trained by `newton`, in `none` and `sealed`, `gaussian` in `mutual` too
+    ([glm.md](glm.md)).
+    """
+    intercept: bool | None = setting(scope=Scope.AGREEMENT, panel=Panel.MODEL, both_ways=True)
+    """Fit an intercept, at Bob and without penalty.
+
+    Alice never has one. In `newton` both sides centre their columns where there is one.
+    """
+    l_rr: PositiveInt | None = _protection()
+    """`hybrid`: average number of rows of a subset that Alice scores (L_RR), in place of
+    `subset-size`.
+    """
+    budget: Positive | None = setting(
+        scope=Scope.PRIVACY,
+        panel=Panel.PROTECTION,
+        example=4.0,
+        owner="bob",
+        refused="is not part of the agreement: it belongs in [privacy], in Bob's file",
+    )
+    """Stop before the total epsilon of a label exceeds this.
+
+    Bob's file only.
+    """
+    delta: Annotated[float, Field(ge=0, lt=1)] = setting(
+        1e-6,
+        scope=Scope.PRIVACY,
+        panel=Panel.PROTECTION,
+        refused="is not part of the agreement: it belongs in [privacy], in Bob's file",
+    )
+    """Delta at which the ledger states its tighter total."""
+    scheme: str = _protection("bfv")
+    """Encryption scheme: `bfv`, `paillier` (smaller messages, slower), or `clear` (no encryption;
+    simulations only).
+
+    Not used by `add` and `mult`.
+    """
+    key_bits: int | None = _protection()
+    """Key size in bits: 3072 or 2048 for `paillier`; `bfv` has 128-bit security."""
+    solver: SolverName | None = _model(example="newton")
+    """`newton`: all rows in a few passes; `sgd`: mini-batches (default: newton for `sealed`,
+    `mutual` and own data).
+
+    `sealed` and `mutual` support `newton`, with `bfv`; `none` and `label-rr` support both; the
+    others support `sgd`. Setting `epochs`, `batch-size` or `learning-rate` without a solver selects
+    `sgd` where the mechanism supports both.
+    """
+    passes: Annotated[int, Field(ge=1, le=1000)] | None = _model()
+    """`newton`: number of passes over the rows (default: with `mutual` 28, or 56
+    below 8,192 training rows; else 12).
+
+    With several Alices the default is 20, with `reveal-epsilon` 4. Each gives Bob one more score of
+    every row, except in `mutual`.
+    """
+    batch_size: PositiveInt | None = _model()
+    """`sgd`: rows per batch."""
+    minimum_batch: PositiveInt = _model(1, file_default=8)
+    """`sgd`: smallest batch; a shorter last batch is merged with the one before it."""
+    epochs: PositiveInt | None = _model()
+    """`sgd`: number of passes over the rows.
+
+    Each epoch releases every row once and is charged.
+    """
+    learning_rate: Positive | None = _model()
+    """`sgd`: step size of the gradient descent."""
+    schedule: Schedule = _model("constant")
+    """`sgd`: schedule of the learning rate, `constant`, `inverse` or `inverse-sqrt`."""
+    decay: NonNegative = _model(0.0)
+    """`sgd`: rate at which the schedule lowers the learning rate."""
+    l1: NonNegative = _model(0.0)
+    """L1 penalty, applied by each side to its own weights; not supported by `sealed` and
+    `mutual`."""
+    l2: NonNegative | None = _model(example=0.001)
+    """L2 penalty on all weights except the intercept (default: 1 / training rows for `newton`, 0
+    for `sgd`).
+
+    `newton` needs one above 0; its default is scikit-learn's.
+    """
+    class_weight: ClassWeight | None = _model()
+    """Weights of label 0 and label 1, each from 0 to 1, such as 0.2,1; both parties see them.
+
+    Do not compute it from the labels of a protected training. Supported by `none`, `hybrid`,
+    `sealed` and `mutual`.
+    """
+    feature_bits: Annotated[int, Field(ge=4, le=30)] = _protection(16)
+    """Fractional bits of a feature in fixed-point arithmetic."""
+    residue_bits: Annotated[int, Field(ge=8, le=40)] = _protection(20)
+    """Fractional bits of a residue in fixed-point arithmetic."""
+    table_memory: PositiveInt = setting(1024, scope=Scope.COMPUTE, panel=Panel.RUN)
+    """`newton`: memory limit (MiB) for Alice's encoded table; a lower limit makes each pass slower.
+
+    24 bytes per value, shared by the worker processes; what does not fit is encoded again in every
+    pass.
+    """
+    engine: Engine = setting("local", scope=Scope.COMPUTE, panel=Panel.RUN)
+    """`newton`: where encrypted products are computed, `local` (this machine) or `dask` (this
+    side's own cluster).
+
+    Each side chooses for itself, and may change it when it resumes: the weights are the same, bit
+    for bit, in `mutual` to the last places ([performance.md](performance.md#a-cluster)).
+    """
+    cores: PositiveInt | None = setting(scope=Scope.COMPUTE, panel=Panel.RUN, example=2)
+    """`local`: number of worker processes (default: one per core, up to 8)."""
+    workers: PositiveInt | None = _run()
+    """`dask`: number of worker processes that a simulation starts on this machine (default: one per
+    core).
+
+    A party's file names the scheduler of a cluster instead.
+    """
+    seed: Annotated[int, Field(ge=0)] | None = _run(
+        refused="is refused in a real training: it determines all masks and noise"
+    )
+    """Random seed; anyone who knows it can remove all masks and noise."""
+    seeds: PositiveInt = _run(
+        1, refused="is refused in a real training: they determine all masks and noise"
+    )
+    """Number of seeds to run, counted from `seed` or 0; means are reported."""
+    compare_optimum: bool | None = _run(both_ways=True)
+    """`newton`: also fit the pooled data and its optimum, to compare (default: for up to 1,000
+    columns and 50 million values).
+
+    It takes as long as the training where there are many columns, and no estimate includes it.
+    """
+    permute_labels: bool = _run(
+        False, refused="is refused in a real training: canary runs are for simulations"
+    )
+    """Canary run: shuffle the labels before training."""
+    permute_rows: bool = _run(
+        False, refused="is refused in a real training: canary runs are for simulations"
+    )
+    """Canary run against Bob: shuffle Alice's rows relative to Bob's before training."""
 
     @model_validator(mode="before")
     @classmethod

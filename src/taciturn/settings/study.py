@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise, product
-from typing import Annotated, ClassVar, Literal, Self, TypeAlias
+from typing import Annotated, ClassVar, Literal, Self, TypeAlias, TypeVar
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -25,8 +24,7 @@ from taciturn.settings.checked import (
     NonNegative,
     Positive,
     PositiveInt,
-    Scope,
-    Setting,
+    setting,
 )
 from taciturn.settings.schema import Variant
 
@@ -41,7 +39,6 @@ LEAST_RATIO = 2.0
 """Least ratio of two values of a setting of ``_SPACED`` in a study of ``mutual``."""
 _SPACED = ("passes", "score_range", "sigmoid_error")
 _JUDGING = ("folds", "rank_by", "open_scores")
-_study = partial(Setting, scope=Scope.STUDY)
 
 
 def _values(given: object) -> object:
@@ -60,7 +57,8 @@ def _folds(number: int) -> int:
     return number
 
 
-_Listed = BeforeValidator(_values)
+T = TypeVar("T")
+Values = Annotated[tuple[T, ...], BeforeValidator(_values)]
 
 
 class Study(Checked):
@@ -68,79 +66,49 @@ class Study(Checked):
 
     section: ClassVar = "study"
 
-    folds: Annotated[
-        int,
-        BeforeValidator(lambda v: _folds(v) if isinstance(v, int) else v),
-        _study(
-            "Number of cross-validation folds for each combination; 0 to evaluate on the held-out "
-            "rows.",
-            detail="The id alone decides the fold of a row. The model of a fold is trained "
-            "without its rows, and scores them",
-            example=3,
-        ),
-    ] = 0
-    rank_by: Annotated[
-        RankBy,
-        _study("Bob: metric that ranks the models, `loss` (log loss) or `auc`.", example="auc"),
-    ] = "loss"
-    open_scores: Annotated[
-        bool,
-        _study(
-            "`mutual`: open a score of every training row for each combination, from which Bob can "
-            "reconstruct Alice's columns.",
-            detail="Without it one noisy sum is opened for each combination. Alice's file must "
-            "have `accept-column-exposure`",
-            example=True,
-        ),
-    ] = False
-    l2: Annotated[
-        Annotated[tuple[NonNegative, ...], _Listed] | None,
-        _study("L2 penalties to try.", example=[1e-05, 0.0001, 0.001]),
-    ] = None
-    l1: Annotated[
-        Annotated[tuple[NonNegative, ...], _Listed] | None, _study("L1 penalties to try.")
-    ] = None
-    passes: Annotated[
-        Annotated[tuple[Annotated[int, Field(ge=1, le=1000)], ...], _Listed] | None,
-        _study("`newton`: numbers of passes to try."),
-    ] = None
-    epochs: Annotated[
-        Annotated[tuple[PositiveInt, ...], _Listed] | None,
-        _study("`sgd`: numbers of epochs to try."),
-    ] = None
-    batch_size: Annotated[
-        Annotated[tuple[PositiveInt, ...], _Listed] | None,
-        _study("`sgd`: batch sizes to try."),
-    ] = None
-    learning_rate: Annotated[
-        Annotated[tuple[Positive, ...], _Listed] | None,
-        _study("`sgd`: step sizes to try."),
-    ] = None
-    class_weight: Annotated[
-        Annotated[tuple[ClassWeight, ...], _Listed] | None,
-        _study("Pairs of class weights to try."),
-    ] = None
-    epsilon: Annotated[
-        Annotated[tuple[Positive, ...], _Listed] | None,
-        _study("`add`, `mult`, `hybrid`: privacy parameters to try; each of them is charged."),
-    ] = None
-    variant: Annotated[
-        Annotated[tuple[Variant, ...], _Listed] | None, _study("`mult`: variants to try.")
-    ] = None
-    b1: Annotated[
-        Annotated[tuple[Positive, ...], _Listed] | None, _study("`mult`: lower bounds to try.")
-    ] = None
-    b2: Annotated[
-        Annotated[tuple[Positive, ...], _Listed] | None, _study("`mult`: upper bounds to try.")
-    ] = None
-    score_range: Annotated[
-        Annotated[tuple[Annotated[float, Field(ge=4, le=256)], ...], _Listed] | None,
-        _study("`mutual`: score ranges to try."),
-    ] = None
-    sigmoid_error: Annotated[
-        Annotated[tuple[Annotated[float, Field(ge=1e-6, le=1e-2)], ...], _Listed] | None,
-        _study("`mutual`: sigmoid errors to try."),
-    ] = None
+    folds: Annotated[int, BeforeValidator(lambda v: _folds(v) if isinstance(v, int) else v)] = (
+        setting(0, example=3)
+    )
+    """Number of cross-validation folds for each combination; 0 to evaluate on the held-out rows.
+
+    The id alone decides the fold of a row. The model of a fold is trained without its rows, and
+    scores them.
+    """
+    rank_by: RankBy = setting("loss", example="auc")
+    """Bob: metric that ranks the models, `loss` (log loss) or `auc`."""
+    open_scores: bool = setting(False, example=True)
+    """`mutual`: open a score of every training row for each combination, from which Bob can
+    reconstruct Alice's columns.
+
+    Without it one noisy sum is opened for each combination. Alice's file must have
+    `accept-column-exposure`.
+    """
+    l2: Values[NonNegative] | None = setting(example=[1e-05, 0.0001, 0.001])
+    """L2 penalties to try."""
+    l1: Values[NonNegative] | None = setting()
+    """L1 penalties to try."""
+    passes: Values[Annotated[int, Field(ge=1, le=1000)]] | None = setting()
+    """`newton`: numbers of passes to try."""
+    epochs: Values[PositiveInt] | None = setting()
+    """`sgd`: numbers of epochs to try."""
+    batch_size: Values[PositiveInt] | None = setting()
+    """`sgd`: batch sizes to try."""
+    learning_rate: Values[Positive] | None = setting()
+    """`sgd`: step sizes to try."""
+    class_weight: Values[ClassWeight] | None = setting()
+    """Pairs of class weights to try."""
+    epsilon: Values[Positive] | None = setting()
+    """`add`, `mult`, `hybrid`: privacy parameters to try; each of them is charged."""
+    variant: Values[Variant] | None = setting()
+    """`mult`: variants to try."""
+    b1: Values[Positive] | None = setting()
+    """`mult`: lower bounds to try."""
+    b2: Values[Positive] | None = setting()
+    """`mult`: upper bounds to try."""
+    score_range: Values[Annotated[float, Field(ge=4, le=256)]] | None = setting()
+    """`mutual`: score ranges to try."""
+    sigmoid_error: Values[Annotated[float, Field(ge=1e-6, le=1e-2)]] | None = setting()
+    """`mutual`: sigmoid errors to try."""
 
     @model_validator(mode="after")
     def _sized(self) -> Self:

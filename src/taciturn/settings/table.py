@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field
 
-from taciturn.settings.checked import Checked, Panel, Positive, PositiveInt, Scope, Setting
+from taciturn.settings.checked import Checked, Panel, Positive, PositiveInt, Scope, setting
 
 Impute = Literal["median", "mean", "bin", "none"]
 Scale = Literal["standard", "none"]
@@ -35,7 +35,7 @@ MOST_BINS = 10_000
 # What may be said column by column.
 BY_COLUMN = ("type", "transform", "bins", "winsorise", "decimal", "date_format")
 
-_table = partial(Setting, scope=Scope.DATA, panel=Panel.DATA)
+_table = partial(setting, scope=Scope.DATA, panel=Panel.DATA)
 
 
 def _texts(value: object) -> object:
@@ -208,199 +208,110 @@ Decimals = Annotated[Decimal | dict[str, Decimal], BeforeValidator(_decimals)]
 class TableSettings(Checked):
     """Reading and preparation settings of a table. ``None`` means the default."""
 
-    positive: Annotated[
-        Names | None,
-        _table(
-            "Values of the label column that mean 1; all others mean 0.",
-            detail="With more than two values, set `negative` too",
-            example="yes",
-            owner="bob",
-        ),
-    ] = None
-    negative: Annotated[
-        Names | None,
-        _table(
-            "Values of the label column that mean 0; any other is refused.",
-            example="no",
-            owner="bob",
-        ),
-    ] = None
-    exposure: Annotated[
-        str | None,
-        _table(
-            "`poisson`, `gamma`: name of the exposure column; its logarithm is added to the linear "
-            "predictor.",
-            detail="Time or amount for which a row was observed, above 0; no feature "
-            "([glm.md](glm.md))",
-            example="years",
-            owner="bob",
-        ),
-    ] = None
-    weights: Annotated[
-        str | None,
-        _table(
-            "Other families than `binomial`: name of the column of row weights.",
-            detail="0 or more; no feature ([glm.md](glm.md))",
-            example="claims",
-            owner="bob",
-        ),
-    ] = None
-    keep: Annotated[
-        Names | None,
-        _table(
-            "Columns to use (the id and label columns are always kept).",
-            example=["age", "income"],
-        ),
-    ] = None
-    drop: Annotated[Names | None, _table("Columns to leave out.", example=["note"])] = None
-    type: Annotated[
-        Types | None,
-        _table(
-            "Column types, by column, where the detected one is wrong: `number`, `category`, "
-            "`date` or `text` (ignored).",
-            example={"zip": "category"},
-        ),
-    ] = None
-    impute: Annotated[
-        Impute | None,
-        _table(
-            "Imputation of missing numbers: `median`, `mean`, `bin` (a separate bin) or `none` "
-            "(an error) (default: median).",
-            detail="`bin` applies to binned columns; the others use the median "
-            "([data.md](data.md#bins))",
-            example="median",
-        ),
-    ] = None
-    missing_indicator: Annotated[
-        bool | None,
-        _table(
-            "Add a missing-value indicator for each column with missing values in the training "
-            "rows (default: on).",
-            example=True,
-            both_ways=True,
-        ),
-    ] = None
-    winsorise: Annotated[
-        Shares | None,
-        _table(
-            "Clip this fraction of values at each tail; `none` to disable (default: 0.005).",
-            detail="For all columns or by column; fitted on the training rows, "
-            "[data.md](data.md#outliers)",
-            example=0.005,
-        ),
-    ] = None
-    transform: Annotated[
-        Transforms | None,
-        _table(
-            "Transform of numeric columns, for all or by column: `none`, `log`, `rank` or "
-            "`yeo-johnson` (default: none).",
-            detail="[What each does](data.md#transforms)",
-            example={"income": "log"},
-        ),
-    ] = None
-    bins: Annotated[
-        Bins | None,
-        _table(
-            "Number of bins per numeric column, or bin edges, for all or by column; bins are "
-            "one-hot encoded (default: 0).",
-            detail="A number: quantiles of the training rows; 0 for no bins. Edges of one column: "
-            "`bins.age = [25, 35, 50]` ([data.md](data.md#bins))",
-            example={"age": 5},
-        ),
-    ] = None
-    scale: Annotated[
-        Scale | None,
-        _table(
-            "Scaling of numeric columns: `standard` (standardise) or `none` (default: standard).",
-            detail="Standardised: mean 0 and standard deviation 1 on this side's training rows",
-            example="standard",
-        ),
-    ] = None
-    clip: Annotated[
-        Positive | None, _table("Clip prepared values to this magnitude.", example=10.0)
-    ] = None
-    max_levels: Annotated[
-        PositiveInt | None,
-        _table(
-            "Maximum number of categories per text column; rarer ones are merged into one "
-            "(default: 100).",
-            detail="Each category but the first becomes a column; merged ones are called `(other)`",
-            example=100,
-        ),
-    ] = None
-    min_frequency: Annotated[
-        Annotated[float, Field(ge=0, lt=1)] | None,
-        _table(
-            "Minimum share of training rows per category; rarer ones are merged into `(other)` "
-            "(default: 0.005).",
-            detail="So is a category that first appears in a prediction",
-            example=0.005,
-        ),
-    ] = None
-    normalise_categories: Annotated[
-        bool | None,
-        _table(
-            "Compare categories without case and surrounding blanks (default: on).",
-            example=True,
-            both_ways=True,
-        ),
-    ] = None
-    date_format: Annotated[
-        Formats | None,
-        _table(
-            "Date format, or a list of them, for all or by column, such as `%d.%m.%Y` (default: "
-            "auto-detected).",
-            detail="`iso` is ISO 8601; of several the first that fits a value is used "
-            "([data.md](data.md#dates))",
-            example={"opened": "%d.%m.%Y"},
-        ),
-    ] = None
-    date_parts: Annotated[
-        Annotated[tuple[DatePart, ...], BeforeValidator(_texts)] | None,
-        _table(
-            "Parts of each date to add as columns: `year`, `month` or `weekday`.",
-            detail="The date itself becomes the number of days since 1970-01-01",
-            example=["month"],
-        ),
-    ] = None
-    separator: Annotated[
-        Annotated[str, BeforeValidator(_separator)] | None,
-        _table(
-            "Field separator of a CSV file: one character, or `tab` (default: auto-detected).",
-            example=";",
-        ),
-    ] = None
-    decimal: Annotated[
-        Decimals | None,
-        _table(
-            "Decimal mark of numbers, for all or by column: `.` or `,` (default: auto-detected).",
-            detail="It decides where `1,234` may be either ([data.md](data.md#amounts))",
-            example=",",
-        ),
-    ] = None
-    encoding: Annotated[
-        Annotated[str, BeforeValidator(_encoding)] | None,
-        _table(
-            "Text encoding of a CSV file, such as `latin-1` (default: UTF-8).",
-            example="latin-1",
-        ),
-    ] = None
-    na_values: Annotated[
-        Names | None,
-        _table(
-            "Texts that mean a missing value, besides an empty field.",
-            detail="They replace the default list of CSV files and databases: NA, N/A, NaN, null "
-            "and ?",
-            example=["NA", "unknown"],
-        ),
-    ] = None
-    duplicates: Annotated[
-        Duplicates | None,
-        _table(
-            "Rows that repeat an id: `error`, or keep the `first` or the `last` row of each id "
-            "(default: error).",
-            detail="In training, alignment and prediction; ids that are the same once normalised "
-            "count as repeated",
-            example="first",
-        ),
-    ] = None
+    positive: Names | None = _table(example="yes", owner="bob")
+    """Values of the label column that mean 1; all others mean 0.
+
+    With more than two values, set `negative` too.
+    """
+    negative: Names | None = _table(example="no", owner="bob")
+    """Values of the label column that mean 0; any other is refused."""
+    exposure: str | None = _table(example="years", owner="bob")
+    """`poisson`, `gamma`: name of the exposure column; its logarithm is added to the linear
+    predictor.
+
+    Time or amount for which a row was observed, above 0; no feature ([glm.md](glm.md)).
+    """
+    weights: str | None = _table(example="claims", owner="bob")
+    """Other families than `binomial`: name of the column of row weights.
+
+    0 or more; no feature ([glm.md](glm.md)).
+    """
+    keep: Names | None = _table(example=["age", "income"])
+    """Columns to use (the id and label columns are always kept)."""
+    drop: Names | None = _table(example=["note"])
+    """Columns to leave out."""
+    type: Types | None = _table(example={"zip": "category"})
+    """Column types, by column, where the detected one is wrong: `number`, `category`, `date` or
+    `text` (ignored).
+    """
+    impute: Impute | None = _table(example="median")
+    """Imputation of missing numbers: `median`, `mean`, `bin` (a separate bin) or `none` (an error)
+    (default: median).
+
+    `bin` applies to binned columns; the others use the median ([data.md](data.md#bins)).
+    """
+    missing_indicator: bool | None = _table(example=True, both_ways=True)
+    """Add a missing-value indicator for each column with missing values in the training rows
+    (default: on).
+    """
+    winsorise: Shares | None = _table(example=0.005)
+    """Clip this fraction of values at each tail; `none` to disable (default: 0.005).
+
+    For all columns or by column; fitted on the training rows, [data.md](data.md#outliers).
+    """
+    transform: Transforms | None = _table(example={"income": "log"})
+    """Transform of numeric columns, for all or by column: `none`, `log`, `rank` or `yeo-johnson`
+    (default: none).
+
+    [What each does](data.md#transforms).
+    """
+    bins: Bins | None = _table(example={"age": 5})
+    """Number of bins per numeric column, or bin edges, for all or by column; bins are one-hot
+    encoded (default: 0).
+
+    A number: quantiles of the training rows; 0 for no bins. Edges of one column: `bins.age = [25,
+    35, 50]` ([data.md](data.md#bins)).
+    """
+    scale: Scale | None = _table(example="standard")
+    """Scaling of numeric columns: `standard` (standardise) or `none` (default: standard).
+
+    Standardised: mean 0 and standard deviation 1 on this side's training rows.
+    """
+    clip: Positive | None = _table(example=10.0)
+    """Clip prepared values to this magnitude."""
+    max_levels: PositiveInt | None = _table(example=100)
+    """Maximum number of categories per text column; rarer ones are merged into one (default: 100).
+
+    Each category but the first becomes a column; merged ones are called `(other)`.
+    """
+    min_frequency: Annotated[float, Field(ge=0, lt=1)] | None = _table(example=0.005)
+    """Minimum share of training rows per category; rarer ones are merged into `(other)` (default:
+    0.005).
+
+    So is a category that first appears in a prediction.
+    """
+    normalise_categories: bool | None = _table(example=True, both_ways=True)
+    """Compare categories without case and surrounding blanks (default: on)."""
+    date_format: Formats | None = _table(example={"opened": "%d.%m.%Y"})
+    """Date format, or a list of them, for all or by column, such as `%d.%m.%Y` (default:
+    auto-detected).
+
+    `iso` is ISO 8601; of several the first that fits a value is used ([data.md](data.md#dates)).
+    """
+    date_parts: Annotated[tuple[DatePart, ...], BeforeValidator(_texts)] | None = _table(
+        example=["month"]
+    )
+    """Parts of each date to add as columns: `year`, `month` or `weekday`.
+
+    The date itself becomes the number of days since 1970-01-01.
+    """
+    separator: Annotated[str, BeforeValidator(_separator)] | None = _table(example=";")
+    """Field separator of a CSV file: one character, or `tab` (default: auto-detected)."""
+    decimal: Decimals | None = _table(example=",")
+    """Decimal mark of numbers, for all or by column: `.` or `,` (default: auto-detected).
+
+    It decides where `1,234` may be either ([data.md](data.md#amounts)).
+    """
+    encoding: Annotated[str, BeforeValidator(_encoding)] | None = _table(example="latin-1")
+    """Text encoding of a CSV file, such as `latin-1` (default: UTF-8)."""
+    na_values: Names | None = _table(example=["NA", "unknown"])
+    """Texts that mean a missing value, besides an empty field.
+
+    They replace the default list of CSV files and databases: NA, N/A, NaN, null and ?.
+    """
+    duplicates: Duplicates | None = _table(example="first")
+    """Rows that repeat an id: `error`, or keep the `first` or the `last` row of each id (default:
+    error).
+
+    In training, alignment and prediction; ids that are the same once normalised count as repeated.
+    """

@@ -33,7 +33,7 @@ from taciturn.jobs.predict.job import PredictJob
 from taciturn.jobs.predict.side import Answer, PredictionSide
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import whole_model
-from taciturn.numerics.sorted_scores import chosen
+from taciturn.numerics.threshold import chosen
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import Charge, ScoreBudget
 from taciturn.party.consent.scored_rows import RowOpening

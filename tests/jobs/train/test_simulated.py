@@ -54,7 +54,9 @@ def test_figures_are_those_of_the_scores_that_bob_has(name):
     outcome = simulated(name)
     bob, data, shift = at_bob(outcome), outcome.data, outcome.terms.log_odds_shift
     assert bob.held_out_scores is not None
-    assert evaluate(bob.held_out_scores, data.labels_test.values, shift) == outcome.result.test
+    assert (
+        evaluate(bob.held_out_scores, data.labels_test.values, shift) == outcome.result.metrics.test
+    )
     if name in SHARED:
         assert bob.train_scores is None
     else:
@@ -67,8 +69,8 @@ def test_a_transcript_begins_with_the_held_out_rows_and_has_every_counted_byte(n
     outcome = simulated(name)
     transcript, run = outcome.transcript, outcome.result
     assert transcript is not None
-    assert sum(map(len, transcript.frames("bob"))) == run.bytes_to_alice
-    assert sum(map(len, transcript.frames("alice"))) == run.bytes_to_bob
+    assert sum(map(len, transcript.frames("bob"))) == run.cost.bytes_to_alice
+    assert sum(map(len, transcript.frames("alice"))) == run.cost.bytes_to_bob
     kinds = [kind_of(frame) for frame in transcript.frames("bob")]
     # Held-out rows, the training, and the scores: of training rows only where weights are not
     # shared, and of held-out rows.
@@ -93,4 +95,4 @@ def test_rows_that_are_all_trained_on_are_scored_once():
     assert outcome.transcript is not None
     kinds = [kind_of(frame) for frame in outcome.transcript.frames("bob")]
     assert kinds.count(Hello) == 2
-    assert outcome.result.test == outcome.result.train
+    assert outcome.result.metrics.test == outcome.result.metrics.train

@@ -21,6 +21,7 @@ from taciturn.report.blocks import (
 )
 from taciturn.report.formatting import NONE, data_size, epsilon, interval, printed_date, share
 from taciturn.report.training import SHARED_PEOPLE, ledger_facts, training_blocks
+from taciturn.settings.agreement import Agreement
 from taciturn_audit.report.columns import adversary_blocks, look_tables, skipped_facts
 from taciturn_audit.report.openings import openings_blocks
 from taciturn_audit.results.audit import (
@@ -49,11 +50,13 @@ _RECOVERED = {
 }
 
 
-def recovered_words(family: str | None) -> list[str]:
+def recovered_words(agreement: Agreement) -> list[str]:
     """What counts as recovered, for labels that are no classes."""
-    if family is None:
+    if agreement.kind.has_classes:
         return []
-    return [f"{_RECOVERED[family]} AUC: of telling labels above the median from the others"]
+    return [
+        f"{_RECOVERED[agreement.family]} AUC: of telling labels above the median from the others"
+    ]
 
 
 def decision(audited: str | None) -> Section:
@@ -76,7 +79,7 @@ def audit_blocks(audit: AuditResult) -> list[Block]:
     """The training, what the attacks found in it, and the verdict, for a terminal."""
     conclusion = conclude(audit)
     canary, run = conclusion.canary, conclusion.run
-    lines = [*recovered_words(audit.first.family), ABOVE_WORDS]
+    lines = [*recovered_words(audit.first.agreement), ABOVE_WORDS]
     lines += [*(f"{name}: {remark}" for name, remark in remarks(run).items())]
     unrun = skipped_facts(run.findings.skipped).pairs
     lines += [f"skipped, as {reason}: {names}" for names, reason in unrun.items()]
@@ -126,7 +129,7 @@ def _bob_seat(audit: AuditResult) -> list[Block]:
 def verdict_section(audit: AuditResult, conclusion: Conclusion, *blocks: Block) -> Section:
     """Verdict of an audit: on the canary run, on the run, and its qualifications."""
     means = f" ({several(audit)})" if several(audit) else ""
-    lines = [*_seat_words(audit), *recovered_words(audit.first.family)]
+    lines = [*_seat_words(audit), *recovered_words(audit.first.agreement)]
     return concluding_section(conclusion, lines, run_title(audit), *blocks, means=means)
 
 

@@ -80,7 +80,7 @@ def compare_page(comparison: Comparison) -> b.Page:
     none = b.Paragraph("Not recorded: the comparison was called from Python.", "muted")
     command = b.Command(comparison.command) if comparison.command else none
     return b.Page(
-        window=f"Mechanisms on {comparison.dataset} – Taciturn",
+        window=f"Mechanisms on {comparison.data.dataset} – Taciturn",
         title="Mechanisms side by side",
         subject=_subject(comparison),
         blocks=(
@@ -235,11 +235,11 @@ def name_of(compared: ComparedMechanism) -> str:
 
 
 def _subject(comparison: Comparison) -> str:
-    seeds = f"{comparison.seeds} seeds from {comparison.seed}"
+    seeds, data = f"{comparison.seeds} seeds from {comparison.seed}", comparison.data
     return (
-        f"{comparison.dataset} · {comparison.rows_train:,} training and {comparison.rows_test:,} "
-        f"held-out rows · {at_alice(comparison)}, "
-        f"{comparison.bob_columns} at Bob · "
+        f"{data.dataset} · {data.rows:,} training and {data.held_out_rows:,} "
+        f"held-out rows · {at_alice(data)}, "
+        f"{data.bob_columns} at Bob · "
         f"{seeds if comparison.seeds > 1 else f'seed {comparison.seed}'}"
     )
 

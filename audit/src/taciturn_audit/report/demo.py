@@ -93,7 +93,7 @@ def outcome_of(audit: AuditResult) -> Outcome:
     attacks = [] if columns is None else [a for a in columns.attacks if a.ambiguity == "none"]
     best = max(attacks, key=lambda attack: attack.recovered, default=None)
     return Outcome(
-        mechanism=audit.first.mechanism,
+        mechanism=audit.first.agreement.mechanism,
         labels=max(labels, default=None),
         baseline_labels=prior,
         labels_leak=weighed.status is Status.LEAK,
@@ -162,10 +162,10 @@ _READING = (
 
 
 def _subject(demo: DemoResult) -> str:
-    first = demo.runs[0].first
+    data = demo.runs[0].first.data
     return (
-        f"{first.dataset}, {first.rows_train} training rows; Alice holds {first.alice_columns} "
-        f"columns, Bob {first.bob_columns} columns and the labels"
+        f"{data.dataset}, {data.rows} training rows; Alice holds {data.alice_columns} "
+        f"columns, Bob {data.bob_columns} columns and the labels"
     )
 
 

@@ -86,7 +86,7 @@ def audit_page(audit: AuditResult) -> b.Page:
     sections = [] if alone else [verdict]
     if seat is not None:
         ident = "verdict" if alone else "columns"
-        sections.append(adversary_section(seat, audit.first.mechanism, ident))
+        sections.append(adversary_section(seat, audit.first.agreement.mechanism, ident))
     if audit.openings is not None:
         sections.append(openings_section(audit.openings))
     sections.append(shared.who_learns_what(audit))
@@ -157,7 +157,9 @@ def _argument(training: TrainingRun) -> list[b.Section]:
     shared_weights = training.sealed
     if not training.encrypted or shared_weights is None or shared_weights.reveal:
         return []
-    return argument(training.mechanism, training.scheme, training.key_bits)
+    return argument(
+        training.agreement.mechanism, training.agreement.scheme, training.agreement.key_bits
+    )
 
 
 def _parts(audit: AuditResult, conclusion: Conclusion) -> list[Part]:
@@ -174,10 +176,11 @@ def _over(audit: AuditResult) -> str:
 
 
 def _subject(training: TrainingRun) -> str:
+    data = training.data
     return (
-        f"{training.dataset} · mechanism {training.mechanism} · {training.rows_train:,} training "
-        f"and {training.rows_test:,} held-out rows · "
-        f"{at_alice(training)}, {training.bob_columns} at Bob"
+        f"{data.dataset} · mechanism {training.agreement.mechanism} · {data.rows:,} training "
+        f"and {data.held_out_rows:,} held-out rows · "
+        f"{at_alice(data)}, {data.bob_columns} at Bob"
     )
 
 
@@ -537,7 +540,7 @@ def _runs(audit: AuditResult) -> list[b.Block]:
             str(run.training.seed),
             _line(run.canary, shuffled=True),
             _line(run.findings, shuffled=run.training.permute_labels),
-            share(getattr(run.training.test, "accuracy", None)),
+            share(getattr(run.training.metrics.test, "accuracy", None)),
             run.findings.verdict,
         )
         for run in audit.runs[:MOST_LINES]
@@ -584,10 +587,10 @@ def _configuration(audit: AuditResult) -> dict[str, str]:
             for key, entry in parts_of.items():
                 if entry is not None and (entry or key not in _UNUSUAL):
                     facts[f"{title}: {key.replace('_', ' ')}"] = f"{plain(entry)}{whose(scope)}"
-    iterations, scope = audit.shared(lambda run: run.training.iterations)
+    iterations, scope = audit.shared(lambda run: run.training.cost.iterations)
     means = audit.means
     return facts | {
-        **parties_facts(audit.first.parties),
+        **parties_facts(audit.first.data.parties),
         "iterations": f"{iterations:,}{whose(scope)}",
         "randomness": randomness(audit),
         "traffic": traffic(means.bytes_to_alice, means.bytes_to_bob),

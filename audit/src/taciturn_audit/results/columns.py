@@ -214,7 +214,7 @@ def _mean_score(scores: Sequence[ColumnScore]) -> ColumnScore:
     low, high = scores[0].recovered_low, scores[0].recovered_high
     if len(scores) > 1:
         # Loaded here: it needs scipy, which a training does without.
-        from taciturn.numerics.intervals import t_interval
+        from taciturn_audit.exact_intervals import t_interval
 
         low, high = t_interval([score.recovered for score in scores])
     means: dict[str, Any] = {

@@ -10,7 +10,7 @@ from taciturn.results.cost_preview import Estimate
 from taciturn.results.figures import HELD_OUT, cost_values
 from taciturn.results.run_entry import Leakage
 from taciturn.results.serialise import OMITTED, Result, Subject
-from taciturn.results.training import FeatureParty
+from taciturn.results.training import TRAINED_ON, DataFacts
 from taciturn_audit.results.figures import leakage_values
 
 if TYPE_CHECKING:
@@ -91,19 +91,14 @@ class Comparison(Result):
     """Mechanisms on the same rows, each trained and attacked without encryption.
 
     ``ranked_by`` is the figure in which attacks are given: the AUC where one label is rare.
-    ``bob_alone_auc`` is that of Bob's columns without Alice's. Of several Alices, the ``parties``,
-    the one with most columns attacks.
+    ``bob_alone_auc`` is that of Bob's columns without Alice's. Of several Alices the
+    one with most columns attacks.
     """
 
     kind: ClassVar[str] = "compare"
     known_by: ClassVar[str] = "ranked_by"
 
-    dataset: str
-    rows_train: int
-    rows_test: int
-    alice_columns: int
-    parties: tuple[FeatureParty, ...] | None = field(default=None, metadata=OMITTED)
-    bob_columns: int
+    data: DataFacts = field(metadata=TRAINED_ON)
     seed: int
     seeds: int
     scheme: str
@@ -131,8 +126,7 @@ class Comparison(Result):
 
     def subject(self) -> Subject:
         """The rows and both sides' columns; the mechanisms differ."""
-        columns = {"alice": self.alice_columns, "bob": self.bob_columns}
-        return Subject(self.dataset, None, self.rows_train, self.rows_test, columns)
+        return self.data.subject(None)
 
     def parts(self, bare: Part) -> tuple[Part, ...]:
         """One run for each mechanism, whose cost is forecast."""

@@ -8,8 +8,9 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from taciturn.results.figures import ATTACK, Curve, Values
+from taciturn.results.record_schema import properties
 from taciturn.results.runs import Runs, mean_or_none
-from taciturn.results.serialise import Result, Subject, properties, record_of
+from taciturn.results.serialise import Result, Subject, record_of
 from taciturn_audit.results.audit import (
     AttackScore,
     AuditRun,
@@ -175,8 +176,8 @@ class AuditResult(Runs[AuditRun]):
         return (replace(part, entry=entry, values=values),)
 
     def __repr__(self) -> str:
-        findings = self.findings
-        return f"AuditResult({self.first.dataset}, {self.first.mechanism}: {findings.verdict})"
+        first, findings = self.first, self.findings
+        return f"AuditResult({first.data.dataset}, {first.agreement.mechanism}: {findings.verdict})"
 
 
 def mean_findings(parts: Sequence[Findings]) -> Findings:
@@ -213,7 +214,7 @@ def _mean_attack(scores: Sequence[AttackScore]) -> AttackScore:
     low, high = scores[0].accuracy_low, scores[0].accuracy_high
     if len(scores) > 1:
         # Loaded here: it needs scipy, which a training does without.
-        from taciturn.numerics.intervals import t_interval
+        from taciturn_audit.exact_intervals import t_interval
 
         low, high = t_interval([score.accuracy for score in scores])
     names = ("rows", "accuracy", "auc", "auc_low", "auc_high", "decided", "seconds")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from taciturn.settings.checked import Checked, PositiveInt, Setting
+from taciturn.settings.checked import Checked, PositiveInt, setting
 
-_counts = partial(Setting, scope="counts")
-_alices = partial(_counts, owner="alice")
+_alices = partial(setting, owner="alice")
 
 
 class CountsSection(Checked):
@@ -16,19 +15,11 @@ class CountsSection(Checked):
 
     section: ClassVar = "counts"
 
-    column: Annotated[
-        str | None,
-        _counts("Bob: Alice's column whose values are counted.", owner="bob", example="region"),
-    ] = None
-    share: Annotated[
-        list[str],
-        _alices("Alice: columns whose counts this peer may have.", example=["region"]),
-    ] = []  # noqa: RUF012 - pydantic copies it
-    columns: Annotated[
-        PositiveInt,
-        _alices("Alice: maximum number of columns whose counts this peer ever receives."),
-    ] = 1
-    least: Annotated[
-        PositiveInt,
-        _alices("Alice: values of fewer rows are counted together, as others."),
-    ] = 10
+    column: str | None = setting(owner="bob", example="region")
+    """Bob: Alice's column whose values are counted."""
+    share: list[str] = _alices([], example=["region"])
+    """Alice: columns whose counts this peer may have."""
+    columns: PositiveInt = _alices(1)
+    """Alice: maximum number of columns whose counts this peer ever receives."""
+    least: PositiveInt = _alices(10)
+    """Alice: values of fewer rows are counted together, as others."""

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from taciturn import extensions
 from taciturn.engine.callbacks import Announce, noop
-from taciturn.engine.estimate import Columns, estimate_cost
 from taciturn.errors import ConfigError, SignatureError, TaciturnError, rendering_errors_as
 from taciturn.extras import EXTRAS, is_installed
+from taciturn.jobs.train.estimate import Columns, estimate_cost
 from taciturn.jobs.train.plan import TrainingPlan
 from taciturn.party.agreement_check import Signer, source_columns
 from taciturn.party.agreement_file import AgreementFile

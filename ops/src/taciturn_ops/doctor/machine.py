@@ -23,9 +23,9 @@ from taciturn import extensions
 from taciturn.arrays import IntArray
 from taciturn.crypto import group
 from taciturn.crypto.base import Capacity, Scheme
+from taciturn.crypto.calibration_run import KeyPair
 from taciturn.crypto.registry import SCHEMES
 from taciturn.data.datasets import added_dataset, dataset_names, load
-from taciturn.engine.calibration_run import KeyPair
 from taciturn.errors import ConfigError, DataError, ExtensionError
 from taciturn.extensions import Extension
 from taciturn.extras import EXTRAS, MODULES, explained, install_hint, is_installed

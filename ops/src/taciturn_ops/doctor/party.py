@@ -34,7 +34,7 @@ from taciturn.party.agreement_check import require_begun_in_time, require_fit, r
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.store import ConsentStore
 from taciturn.party.credentials import require_own_name
-from taciturn.party.encrypted_log import KEY_BYTES, room_to_resume
+from taciturn.party.encrypted_log import KEY_BYTES
 from taciturn.party.past_exposure import past_exposure
 from taciturn.party.state_store import key_place
 from taciturn.party.tables import load_tables
@@ -171,7 +171,7 @@ def check_table(config: PartyConfig, report: Report = lambda price: None) -> lis
     try:
         require_fit(config, tables)
         preview = (
-            TrainingPlan(config, tables, party_terms(config, tables))
+            TrainingPlan.of_one(config, tables, party_terms(config, tables))
             if config.study is None
             else TrainingPlan.from_config(config)
         )
@@ -291,7 +291,7 @@ def check_state(config: PartyConfig) -> list[Finding]:
         findings = [Finding.problem(area, f"{said}: too little", "make room on that disk")]
     elif free < _LITTLE_ROOM:
         findings = [Finding.warning(area, said, "make room: a journal may need some of it")]
-    return [*findings, *_room(area, folder), *_lock(area, folder), *_state_key(area, config)]
+    return [*findings, *_lock(area, folder), *_state_key(area, config)]
 
 
 def check_output(config: PartyConfig) -> list[Finding]:
@@ -309,23 +309,6 @@ def check_output(config: PartyConfig) -> list[Finding]:
                 )
             )
     return findings or [Finding.ok("output", "all output files can be written")]
-
-
-def _room(area: str, folder: Path) -> list[Finding]:
-    try:
-        needed, free = room_to_resume(folder / "journal")
-    except OSError:
-        return []
-    if needed <= free:
-        return []
-    return [
-        Finding.problem(
-            area,
-            f"resuming the session in {folder} temporarily needs {needed / 2**20:,.1f} MiB, "
-            f"and {free / 2**20:,.1f} MiB are free",
-            "make room on that disk",
-        )
-    ]
 
 
 def _lock(area: str, folder: Path) -> list[Finding]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Annotated, ClassVar, Self
+from typing import ClassVar, Self
 
 from pydantic import model_validator
 
@@ -15,14 +14,12 @@ from taciturn.party.config import (
     Seconds,
     address_parts,
     is_loopback,
+    of_bob,
     require_connection,
     require_no_address,
 )
 from taciturn.setting_syntax import Hint
-from taciturn.settings.checked import Checked, PositiveInt, Setting
-
-_serve = partial(Setting, scope="serve")
-_callers = partial(_serve, owner="bob")
+from taciturn.settings.checked import Checked, PositiveInt, setting
 
 
 class ServeSection(Checked):
@@ -30,113 +27,65 @@ class ServeSection(Checked):
 
     section: ClassVar = "serve"
 
-    source: Annotated[
-        str | None,
-        _serve(
-            "File with the rows to score (default: the table of `[data]`).",
-            detail="Of the kinds that a training reads; held in memory "
-            "([serve](../ops/docs/serve.md#scores-on-demand))",
-            example="customers.parquet",
-            path=PathUse.READ,
-        ),
-    ] = None
-    query: Annotated[
-        str | None,
-        _serve(
-            "SELECT statement that returns the rows to score, id column included.",
-            detail="In place of `source`. Only the requested rows are read, by `[data] id`, which "
-            "should have an index ([serve](../ops/docs/serve.md#scores-on-demand))",
-            example="select * from customers",
-        ),
-    ] = None
-    connection: Annotated[
-        str | None,
-        _serve(
-            "Database of `query` (default: `[data] connection`).",
-            detail="Written as there",
-            example="env:CRM_DATABASE",
-            path=PathUse.READ,
-        ),
-    ] = None
-    aligned: Annotated[
-        str | None,
-        _serve(
-            "List of rows to serve, as written by `taciturn align`.",
-            detail="Without it Bob asks Alice for any id that callers request, and she learns ids "
-            "that she does not have",
-            example="{role}.common.csv",
-            path=PathUse.READ,
-        ),
-    ] = None
-    address: Annotated[
-        str,
-        _callers(
-            "Bob: address (host:port) of the service for callers.",
-            detail="Anything but this machine needs `tls-certificate` and `tls-key`",
-        ),
-    ] = "127.0.0.1:8080"
-    tokens: Annotated[
-        str | None,
-        _callers(
-            "Bob: file of callers with the hashes of their tokens; mode 600.",
-            detail="`taciturn serve` adds a caller "
-            "([serve](../ops/docs/serve.md#scores-on-demand)). Callers have a "
-            "token, or a certificate of `callers-ca`",
-            example="bob.callers.toml",
-            path=PathUse.KEPT,
-        ),
-    ] = None
-    callers_ca: Annotated[
-        str | None,
-        _callers(
-            "Bob: CA certificate of the callers (PEM); a caller's name is the one in its "
-            "certificate.",
-            detail="Not the CA of the link: anyone with a certificate of it may send requests",
-            example="callers/ca.pem",
-            path=PathUse.READ,
-        ),
-    ] = None
-    tls_certificate: Annotated[
-        str | None,
-        _callers(
-            "Bob: certificate of the service (PEM).",
-            example="callers/service.pem",
-            path=PathUse.READ,
-        ),
-    ] = None
-    tls_key: Annotated[
-        str | None,
-        _callers(
-            "Bob: private key of the service (PEM); mode 600.",
-            example="callers/service.key",
-            path=PathUse.READ,
-        ),
-    ] = None
-    rows_per_day: Annotated[
-        PositiveInt | None,
-        _serve(
-            "Maximum number of rows per day (UTC): for each caller at Bob, for the peer at Alice.",
-            detail="Counted across restarts. The file of callers may set another limit for one",
-            example=10_000,
-        ),
-    ] = None
-    requests_per_row_per_day: Annotated[
-        PositiveInt | None,
-        _callers(
-            "Bob: maximum number of requests per row and day, over all callers.",
-            detail="Alice's limit per row is `scores-per-row`, over all time",
-            example=10,
-        ),
-    ] = None
-    max_rows_per_request: Annotated[
-        PositiveInt, _callers("Bob: maximum number of rows per request.")
-    ] = 4096
-    request_seconds: Annotated[
-        Seconds, _callers("Bob: timeout for a score, after which a request is refused.")
-    ] = 10.0
-    max_queued_requests: Annotated[
-        PositiveInt, _callers("Bob: maximum number of waiting requests; more are refused at once.")
-    ] = 256
+    source: str | None = setting(example="customers.parquet", path=PathUse.READ)
+    """File with the rows to score (default: the table of `[data]`).
+
+    Of the kinds that a training reads; held in memory
+    ([serve](../ops/docs/serve.md#scores-on-demand)).
+    """
+    query: str | None = setting(example="select * from customers")
+    """SELECT statement that returns the rows to score, id column included.
+
+    In place of `source`. Only the requested rows are read, by `[data] id`, which should have an
+    index ([serve](../ops/docs/serve.md#scores-on-demand)).
+    """
+    connection: str | None = setting(example="env:CRM_DATABASE", path=PathUse.READ)
+    """Database of `query` (default: `[data] connection`).
+
+    Written as there.
+    """
+    aligned: str | None = setting(example="{role}.common.csv", path=PathUse.READ)
+    """List of rows to serve, as written by `taciturn align`.
+
+    Without it Bob asks Alice for any id that callers request, and she learns ids that she does not
+    have.
+    """
+    address: str = of_bob("127.0.0.1:8080")
+    """Bob: address (host:port) of the service for callers.
+
+    Anything but this machine needs `tls-certificate` and `tls-key`.
+    """
+    tokens: str | None = of_bob(example="bob.callers.toml", path=PathUse.KEPT)
+    """Bob: file of callers with the hashes of their tokens; mode 600.
+
+    `taciturn serve` adds a caller ([serve](../ops/docs/serve.md#scores-on-demand)). Callers have a
+    token, or a certificate of `callers-ca`.
+    """
+    callers_ca: str | None = of_bob(example="callers/ca.pem", path=PathUse.READ)
+    """Bob: CA certificate of the callers (PEM); a caller's name is the one in its certificate.
+
+    Not the CA of the link: anyone with a certificate of it may send requests.
+    """
+    tls_certificate: str | None = of_bob(example="callers/service.pem", path=PathUse.READ)
+    """Bob: certificate of the service (PEM)."""
+    tls_key: str | None = of_bob(example="callers/service.key", path=PathUse.READ)
+    """Bob: private key of the service (PEM); mode 600."""
+    rows_per_day: PositiveInt | None = setting(example=10_000)
+    """Maximum number of rows per day (UTC): for each caller at Bob, for the peer at Alice.
+
+    Counted across restarts. The file of callers may set another limit for one.
+    """
+    requests_per_row_per_day: PositiveInt | None = of_bob(example=10)
+    """Bob: maximum number of requests per row and day, over all callers.
+
+    Alice's limit per row is `scores-per-row`, over all time.
+    """
+    max_rows_per_request: PositiveInt = of_bob(4096)
+    """Bob: maximum number of rows per request."""
+    request_seconds: Seconds = of_bob(10.0)
+    """Bob: timeout for a score, after which a request is refused."""
+    max_queued_requests: PositiveInt = of_bob(256)
+    """Bob: maximum number of waiting requests; more are refused at once."""
 
     @model_validator(mode="after")
     def _whole(self) -> Self:

@@ -15,7 +15,7 @@ from taciturn.arrays import FloatArray, IntArray, LabelArray
 from taciturn.errors import ConfigError
 from taciturn.numerics.intervals import UNKNOWN, wilson
 from taciturn.numerics.logistic import sigmoid
-from taciturn.numerics.metrics import truth_of
+from taciturn.numerics.sorted_scores import truth_of
 
 MOST_BANDS = 100
 

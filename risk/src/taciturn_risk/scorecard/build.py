@@ -18,16 +18,8 @@ from taciturn.model.scores_file import ScoredRows
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import ModelPart
 from taciturn.numerics.metrics import evaluate
-from taciturn.numerics.sorted_scores import (
-    Costs,
-    SortedScores,
-    Threshold,
-    cheapest,
-    cutoffs,
-    gains,
-    ks_point,
-    roc_points,
-)
+from taciturn.numerics.sorted_scores import SortedScores
+from taciturn.numerics.threshold import Threshold
 from taciturn.party.applied_model import probability_meaning
 from taciturn.protocol.terms import Terms
 from taciturn.version import __version__
@@ -46,6 +38,7 @@ from taciturn_risk.scorecard.card import (
     constant_points,
     exact_errors,
 )
+from taciturn_risk.scorecard.gains import Costs, cheapest, cutoffs, gains, ks_point, roc_points
 from taciturn_risk.scorecard.points import Scale
 from taciturn_risk.scorecard.result import (
     ComparedScores,
@@ -270,16 +263,16 @@ def simulated_report(outcome: Outcome, request: ReportRequest) -> ModelReport:
     if not terms.agreement.kind.has_classes:
         from taciturn_risk.scorecard.means import means_report
 
-        named, sides = f"simulation of {result.dataset}", map(SideWeights, parts)
+        named, sides = f"simulation of {result.data.dataset}", map(SideWeights, parts)
         return means_report(terms, sides, parts[0].model, named, sets=sets)
     scores = sets[TRAINING].scores
-    notes = {NOT_CONVERGED: result.converged is False, L1_PENALTY: terms.penalty.l1 > 0}
+    notes = {NOT_CONVERGED: result.convergence.converged is False, L1_PENALTY: terms.penalty.l1 > 0}
     return model_report(
         terms,
         request,
         joint_coefficients(terms, parts, tables, scores, labels),
         parts[0].model,
-        f"simulation of {result.dataset}",
+        f"simulation of {result.data.dataset}",
         sets=sets,
         notes=(note for note, holds in notes.items() if holds),
     )

@@ -27,7 +27,7 @@ from taciturn.arrays import FloatArray, LabelArray
 from taciturn.errors import ConfigError
 from taciturn.numerics.intervals import wilson
 from taciturn.numerics.logistic import sigmoid
-from taciturn.numerics.metrics import truth_of
+from taciturn.numerics.sorted_scores import truth_of
 
 _STEPS, _CLOSE = 50, 1e-10
 

@@ -15,8 +15,8 @@ from taciturn.files import require_writable, write_private
 from taciturn.output_paths import PathUse, Replaces
 
 if TYPE_CHECKING:
-    from taciturn.numerics.sorted_scores import Costs
     from taciturn.party.config import PartyConfig
+    from taciturn_risk.scorecard.gains import Costs
     from taciturn_risk.scorecard.points import Scale
     from taciturn_risk.scorecard.result import ModelReport
 
@@ -142,7 +142,7 @@ def write_model_page(result: ModelReport, out: Path) -> None:
 
 
 def _costs(text: str | None, settings: PartyConfig) -> Costs | None:
-    from taciturn.numerics.sorted_scores import Costs
+    from taciturn_risk.scorecard.gains import Costs
 
     miss = settings.output.false_negative_cost
     if text is None:

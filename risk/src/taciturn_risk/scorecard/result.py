@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from taciturn.numerics.metrics import Metrics
 from taciturn.numerics.regression_metrics import RegressionMetrics
-from taciturn.numerics.sorted_scores import Cutoff, GainsRow, KsPoint, RocPoint, Threshold
+from taciturn.numerics.threshold import Threshold
 from taciturn.results.serialise import OMITTED, Result
 from taciturn_risk.scorecard.bands import BandRow
 from taciturn_risk.scorecard.calibration_tests import (
@@ -16,6 +16,7 @@ from taciturn_risk.scorecard.calibration_tests import (
     HosmerLemeshow,
     Spiegelhalter,
 )
+from taciturn_risk.scorecard.gains import Cutoff, GainsRow, KsPoint, RocPoint
 from taciturn_risk.scorecard.stability import Stability
 
 if TYPE_CHECKING:

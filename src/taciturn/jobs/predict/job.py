@@ -24,7 +24,7 @@ from taciturn.errors import ConfigError
 from taciturn.jobs.base import Job
 from taciturn.jobs.predict.declaration import LISTED_PREDICTION, PREDICTION
 from taciturn.jobs.predict.side import Answer, PredictionSide
-from taciturn.numerics.sorted_scores import threshold_at
+from taciturn.numerics.threshold import threshold_at
 from taciturn.party.agreement_check import require_begun_in_time
 from taciturn.party.applied_model import AppliedModel
 from taciturn.party.config import PartyConfig

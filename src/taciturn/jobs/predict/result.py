@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
-from taciturn.numerics.sorted_scores import Threshold
+from taciturn.numerics.threshold import Threshold
 from taciturn.results.parties import MeanRow, ScoredRow
 from taciturn.results.serialise import OMITTED, Result
 

@@ -16,12 +16,13 @@ from taciturn.jobs.align.pairwise import Spread
 from taciturn.jobs.base import SessionFacts, Side
 from taciturn.jobs.predict.result import PredictionResult
 from taciturn.model.share import ModelShare
-from taciturn.numerics.sorted_scores import even_odds
+from taciturn.numerics.threshold import even_odds
 from taciturn.party.applied_model import AppliedModel, scored_rows
 from taciturn.party.config import PartyConfig
 from taciturn.party.log import Log
 from taciturn.party.new_rows import NewRows
-from taciturn.protocol.prediction import Scored, alignment_terms
+from taciturn.protocol.model_name import alignment_terms
+from taciturn.protocol.prediction import Scored
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
 from taciturn.results.parties import MeanRow, ScoredRow

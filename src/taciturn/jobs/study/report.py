@@ -162,7 +162,7 @@ def _subject(result: StudyRun | SimulatedStudy) -> str:
     if isinstance(result, StudyRun):
         who = result.identity
         return f"{who.role} with {who.peer}: mechanism {who.mechanism}, {count}"
-    return f"{result.dataset or 'own data'}: mechanism {result.mechanism}, {count}"
+    return f"{result.data.dataset or 'own data'}: mechanism {result.mechanism}, {count}"
 
 
 def _facts(result: StudyRun | SimulatedStudy) -> dict[str, b.Words]:
@@ -175,9 +175,10 @@ def _facts(result: StudyRun | SimulatedStudy) -> dict[str, b.Words]:
 
 
 def _simulated(result: SimulatedStudy) -> dict[str, b.Words]:
+    data = result.data
     return {
-        "rows": f"{result.rows:,} for training, {result.held_out_rows:,} held out",
-        "columns": f"{result.alice_columns} at Alice, {result.bob_columns} at Bob",
+        "rows": f"{data.rows:,} for training, {data.held_out_rows:,} held out",
+        "columns": f"{data.alice_columns} at Alice, {data.bob_columns} at Bob",
         "models": f"{result.study.models} trained; solver {result.solver}, encryption "
         f"{result.scheme}",
         "time": f"{duration(result.seconds)}, {counted(result.workers, 'process')}",

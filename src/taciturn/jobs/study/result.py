@@ -9,9 +9,11 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from taciturn.numerics.regression_metrics import Added, ModelMetrics
+from taciturn.numerics.symmetry import Symmetry
 from taciturn.privacy.events import Statement
 from taciturn.results.parties import GrowingTable, Identity, PartyFigures
 from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result, Subject
+from taciturn.results.training import DataFacts
 from taciturn.settings.study import Study
 
 if TYPE_CHECKING:
@@ -237,8 +239,9 @@ class StudyRun(_StudyResult):
     """One side's part in a study between machines; figures and ledger are Bob's.
 
     ``settings`` is this side's file. ``scores_per_row`` is how many scores of a training row all
-    models opened to Bob. ``bob_alone`` and ``partner_adds`` are about the best combination's model
-    on held-out rows.
+    models opened to Bob. ``symmetry`` is the worst of Bob's tests of the scores of all passes, one
+    for each training, where they are exact. ``bob_alone`` and ``partner_adds`` are about the best
+    combination's model on held-out rows.
     """
 
     kind: ClassVar[str] = "party-study"
@@ -249,6 +252,7 @@ class StudyRun(_StudyResult):
     settings: str
     scores_per_row: int
     ledger: Statement | None = field(metadata=EMPTY)
+    symmetry: Symmetry | None = field(default=None, metadata=OMITTED)
     run: PartyFigures
     bob_alone: ModelMetrics | None = field(default=None, metadata=OMITTED)
     partner_adds: Added | None = field(default=None, metadata=OMITTED)
@@ -274,15 +278,11 @@ class SimulatedStudy(_StudyResult):
     kind: ClassVar[str] = "study"
     known_by: ClassVar[str] = "workers"
 
-    dataset: str | None
+    data: DataFacts = field(metadata=INLINE)
     mechanism: str
     solver: str
     scheme: str
     seed: int | None
-    rows: int
-    held_out_rows: int
-    alice_columns: int
-    bob_columns: int
     study: StudyTable
     scores_per_row: int
     ledger: Statement
@@ -292,8 +292,7 @@ class SimulatedStudy(_StudyResult):
 
     def subject(self) -> Subject:
         """The rows, both sides' columns, and the mechanism."""
-        columns = {"alice": self.alice_columns, "bob": self.bob_columns}
-        return Subject(self.dataset, self.mechanism, self.rows, self.held_out_rows, columns)
+        return self.data.subject(self.mechanism)
 
     def _cost(self) -> tuple[float, int]:
         return self.seconds, 0

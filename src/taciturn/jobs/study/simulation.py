@@ -41,11 +41,12 @@ from taciturn.jobs.study.sums import added_shares, judged_by_sum
 from taciturn.jobs.study.worker import to_bytes
 from taciturn.parallel import usable_cores
 from taciturn.privacy.solvers import resolved
+from taciturn.protocol.agree import agree, with_row_defaults
 from taciturn.protocol.alice.row_sums import open_sums
 from taciturn.protocol.bob.row_sums import read_sums
 from taciturn.protocol.row_sums import OpenedLoss
-from taciturn.protocol.terms import Terms, agree, with_row_defaults
-from taciturn.results.serialise import read
+from taciturn.protocol.terms import Terms
+from taciturn.results.reading import read
 from taciturn.results.training import TrainingRun
 from taciturn.setting_syntax import Hint
 from taciturn.settings.schema import Settings
@@ -108,7 +109,6 @@ def simulate_study(
     """
     start, plan = time.perf_counter(), SimulatedPlan.from_study(base, study, raw)
     settings, data, folds, models = plan.settings, plan.data, plan.folds, plan.models
-    rows, held_out = data.labels_train.rows, data.labels_test.rows if data.held_out else 0
     columns, entropy = len(data.alice_train.columns), plan.entropy
     trainings = study_trainings(models)
     count = min(workers or usable_cores(), MOST_WORKERS, len(trainings))
@@ -128,25 +128,22 @@ def simulate_study(
             number=point.number,
             values=point.values,
             columns=columns + bob_columns,
-            converged=whole.converged,
+            converged=whole.convergence.converged,
         )
         if opened:
             return judged_by_sum(setting, opened[point.number], judging)
         judged = setting.judged(
-            tuple(FoldFigures.from_metrics(run.test) for model, run in trained[:-1]), whole.test
+            tuple(FoldFigures.from_metrics(run.metrics.test) for model, run in trained[:-1]),
+            whole.metrics.test,
         )
         return judged if data.held_out else replace(judged, held_out=None)
 
     return SimulatedStudy(
-        dataset=base.dataset or base.data,
+        data=replace(first.data, dataset=base.dataset or base.data),
         mechanism=base.mechanism,
-        solver=first.solver,
-        scheme=first.scheme,
+        solver=first.agreement.solver.name,
+        scheme=first.agreement.scheme,
         seed=base.seed,
-        rows=rows,
-        held_out_rows=held_out,
-        alice_columns=columns,
-        bob_columns=bob_columns - data.bob_train.free,
         study=StudyTable.from_settings(study, [setting(point) for point in study.points]),
         scores_per_row=opened_scores(trainings, study.folds).per_row,
         ledger=planned_ledger(trainings, study.folds, bob_columns, base.delta).statement(),

@@ -14,7 +14,8 @@ from taciturn.data.split import VerticalData
 from taciturn.data.tables import LabelTable
 from taciturn.engine.transcript import Header, Transcript
 from taciturn.errors import ConfigError, DataError, TranscriptError
-from taciturn.results.serialise import read, record_of
+from taciturn.results.reading import read
+from taciturn.results.serialise import record_of
 from taciturn.results.training import TrainingRun
 from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement

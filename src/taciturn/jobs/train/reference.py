@@ -22,37 +22,31 @@ from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable
 from taciturn.numerics.convergence import RowChanges
 from taciturn.numerics.likelihood import response_likelihood, weighted_likelihood
-from taciturn.numerics.logistic import train_centralised
+from taciturn.numerics.optimum import optimum, penalised_loss
 from taciturn.numerics.regression_metrics import ModelMetrics, evaluate_labels
+from taciturn.numerics.sgd import train_centralised
 from taciturn.numerics.table_schedule import TableSchedule
-from taciturn.numerics.whole_table import fit_in_clear, fit_on_schedule, optimum, penalised_loss
+from taciturn.numerics.whole_table import fit_in_clear, fit_on_schedule
 from taciturn.privacy.base import given
 from taciturn.privacy.model_release import ModelRelease
 from taciturn.privacy.registry import mechanism
-from taciturn.protocol.batches import block_order
+from taciturn.protocol.joint_seed import block_order
 from taciturn.protocol.mutual_table import heaviest_of, usual_sigmoid
-from taciturn.protocol.outcome import BobTrained, Trained, WeightShare, model_release_of
+from taciturn.protocol.outcome import BobTrained, Trained, WeightShare
 from taciturn.protocol.scales import Scales
+from taciturn.protocol.table_shape import model_release_of
 from taciturn.protocol.terms import Terms
-from taciturn.results.training import Optimum, ReleasedModel, SharedScores, SharedWeights
+from taciturn.results.training import (
+    Comparison,
+    Optimum,
+    ReleasedModel,
+    SharedScores,
+    SharedWeights,
+)
 
 _STACK_ENTRIES = 1 << 20
 # Larger tables are compared with the optimum only where that is asked for.
 _COMPARED_COLUMNS, _COMPARED_VALUES = 1_000, 50_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """The centralised model beside the joint one; empty where they are not compared.
-
-    ``weight_bound`` is how far fixed-point rounding alone can have moved a weight, or None where no
-    bound is known.
-    """
-
-    centralised: ModelMetrics | None = None
-    max_weight_difference: float | None = None
-    weight_bound: float | None = None
-    optimum: Optimum | None = None
 
 
 def compare(

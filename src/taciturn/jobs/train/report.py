@@ -6,9 +6,10 @@ import math
 
 from taciturn.errors import counted
 from taciturn.jobs.train.result import DryRun, PartyRun
+from taciturn.numerics.convergence import Convergence
 from taciturn.numerics.regression_metrics import RegressionMetrics
-from taciturn.privacy.openings import SumKind
 from taciturn.privacy.quality_release import ToldQuality
+from taciturn.privacy.row_noise import SumKind
 from taciturn.report.blocks import (
     NO_BREAK,
     Block,
@@ -19,9 +20,9 @@ from taciturn.report.blocks import (
 )
 from taciturn.report.formatting import data_size, figure, share, time_with_waits, traffic
 from taciturn.report.training import (
-    arrived,
     base_rate,
     beyond_blocks,
+    convergence_text,
     divergence,
     ends,
     exposure_facts,
@@ -68,8 +69,7 @@ def party_blocks(result: PartyRun | DryRun) -> list[Block]:
     facts["dry run"] = "the two sides fit; nothing was trained"
     sizes = result.agreement
     facts["to fix these sizes"] = (
-        f"add to [agreement] on both sides: alice-columns = {sizes.alice_columns} and rows = "
-        f"{sizes.rows}"
+        f"add to [agreement] on both sides: alice-columns = {sizes.columns} and rows = {sizes.rows}"
     )
     if result.estimate is not None:
         facts["estimate"] = _estimate(result.estimate)
@@ -130,12 +130,15 @@ def _worth(result: PartyRun) -> list[Block]:
     # Of a whole-table training whose losses nobody sees the curve is empty.
     once = run.iterations_total == len(run.curve) or result.opened_change is not None
     facts: dict[str, Words] = {
-        "converged": arrived(
-            result.converged,
-            result.last_change,
+        "converged": convergence_text(
+            Convergence(
+                result.converged,
+                result.diverged,
+                result.last_change,
+                result.converged_reason,
+                result.last_row_change,
+            ),
             "pass" if once else "epoch",
-            result.converged_reason,
-            result.last_row_change,
             beyond=result.scores_beyond_range,
             ranged=result.identity.mechanism == "mutual",
         )

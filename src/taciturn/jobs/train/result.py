@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from taciturn.numerics.regression_metrics import Added, ModelMetrics
-from taciturn.numerics.sorted_scores import Threshold
 from taciturn.numerics.symmetry import Symmetry
+from taciturn.numerics.threshold import Threshold
 from taciturn.privacy.events import Statement
 from taciturn.privacy.quality_release import ToldQuality
 from taciturn.results.cost_preview import ColumnExposure, Estimate, Outlook
@@ -138,7 +138,7 @@ class PartyRun(Result):
 class Sizes:
     """The sizes of the tables, as [agreement] may hold them."""
 
-    alice_columns: int = field(metadata=key("alice-columns"))
+    columns: int = field(metadata=key("alice-columns"))
     rows: int
 
 

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 from typing import TypeAlias, cast
@@ -26,14 +27,20 @@ from taciturn.data.prepare import RawData
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.callbacks import Observer, noop
-from taciturn.engine.estimate import estimate_cost
-from taciturn.engine.exposure import OpenedScores, sums_alone
 from taciturn.engine.pair import run_star
 from taciturn.engine.transcript import Recorder, Transcript, TranscriptFile
 from taciturn.errors import DivergenceError
+from taciturn.jobs.train.estimate import estimate_cost
+from taciturn.jobs.train.exposure import sums_alone
 from taciturn.jobs.train.record import footer_of, header_of
-from taciturn.jobs.train.reference import Comparison, SharedModel, compare
-from taciturn.numerics.convergence import FEW_ROWS, Opened, RowChanges, assess_convergence
+from taciturn.jobs.train.reference import SharedModel, compare
+from taciturn.numerics.convergence import (
+    FEW_ROWS,
+    Convergence,
+    Opened,
+    RowChanges,
+    assess_convergence,
+)
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.logistic import row_products
 from taciturn.numerics.regression_metrics import (
@@ -50,22 +57,31 @@ from taciturn.privacy.batch_response import acceptance, conditioning
 from taciturn.privacy.events import ExposedColumns
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism_class
+from taciturn.protocol.agree import agree
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.party import alice_program
 from taciturn.protocol.alice.score_noise import ScoreNoise
-from taciturn.protocol.batches import seed_of
 from taciturn.protocol.bob.baseline import LabelPartyBaseline
 from taciturn.protocol.bob.inputs import BobInputs, released_labels
 from taciturn.protocol.bob.party import bob_program
 from taciturn.protocol.events import ClusterJoined, Event, Progress, SimulatedStep
+from taciturn.protocol.joint_seed import seed_of
 from taciturn.protocol.messages import Role
+from taciturn.protocol.opened_scores import OpenedScores
 from taciturn.protocol.outcome import BobTrained, HeldOut
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.scores import at_scale, require_finite
 from taciturn.protocol.steps import ONLY, Program
-from taciturn.protocol.terms import SummedLosses, Terms, agree
-from taciturn.results.cost_preview import Estimate
-from taciturn.results.training import FeatureParty, HiddenBatches, TrainingRun
+from taciturn.protocol.terms import SummedLosses, Terms
+from taciturn.results.cost_preview import Cost, Estimate
+from taciturn.results.training import (
+    Comparison,
+    DataFacts,
+    FeatureParty,
+    HiddenBatches,
+    RunMetrics,
+    TrainingRun,
+)
 from taciturn.setting_syntax import Hint
 from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy, Source, arrange
@@ -199,146 +215,7 @@ class _Run:
         spoken = _Spoken(batches, ledger, meter, time.perf_counter() - start)
         for number, bob in enumerate(bobs.models):
             trained = {name: alice.models[number] for name, alice in alices.items()}
-            yield replace(self, terms=terms.of_model(number))._outcome(trained, bob, spoken)
-
-    def _outcome(
-        self, alices: dict[str, PartyResult], bobs: PartyResult, spoken: _Spoken
-    ) -> Outcome:
-        data, terms, batches = self.data, self.terms, spoken.batches
-        ledger, meter, weights = spoken.ledger, spoken.meter, terms.agreement.class_weight
-        bob = cast(BobTrained, bobs.trained)
-        shared = SharedModel.from_trained([alice.trained for alice in alices.values()], bob)
-        trained_weights = np.concatenate([alice.trained.weights for alice in alices.values()])
-        alice_weights = trained_weights if shared is None else shared.weights
-        bob_weights = (
-            bob.weights if shared is None or shared.bob_weights is None else shared.bob_weights
-        )
-        places = [place for _, place in data.alices] or [slice(0, len(alice_weights))]
-        if terms.centred:
-            # In the whole model Bob's intercept absorbs the means of all columns.
-            bob_weights = bob_weights.copy()
-            for place, alice in zip(places, alices.values(), strict=True):
-                bob_weights[-1] += centring_offset(alice_weights[place], alice.trained.means)
-        keys = (alice.noise_key for alice in alices.values())
-        noise = tuple(zip(places, keys, strict=True))
-        weights_and_noise = alice_weights, bob_weights, terms.score_grid, noise
-        train, test = bobs.train_scores, bobs.held_out_scores
-        if train is None:
-            train = joint_scores(data.alice_train, data.bob_train, *weights_and_noise)
-        if test is None:
-            # Without held-out rows the test tables are the training tables.
-            test = train
-            if data.held_out:
-                test = joint_scores(data.alice_test, data.bob_test, *weights_and_noise)
-        whole, wanted = np.concatenate([alice_weights, bob_weights]), self.settings.compare_optimum
-        seed = seed_of(self.entropy.alice, self.entropy.bob)
-        comparison = compare(data, terms, batches.rows, whole, seed, wanted)
-        labels, held_out, shift = data.labels_train, data.labels_test, terms.log_odds_shift
-        alone = LabelPartyBaseline.fit(data.bob_train, labels, terms, self.entropy.bob).scores(
-            data.bob_test
-        )
-        # Where no loss is seen on the way, a simulation still knows the end.
-        end = labels_loss(train, labels, weights)
-        losses = bob.losses or batches.losses()
-        opened = None
-        if terms.shares_scores:
-            opened = Opened(
-                bob.opened_change,
-                bob.scores_beyond_range,
-                few_rows=labels.rows < FEW_ROWS * len(whole),
-            )
-        gap = self._gap(comparison)
-        row_gap = None if gap is None or comparison.optimum is None else comparison.optimum.row_gap
-        arrived = assess_convergence(
-            losses,
-            gap,
-            end,
-            batches.row_changes,
-            row_gap,
-            most_loss(labels),
-            opened,
-            () if bob.losses else batches.objectives,
-        )
-        settings, agreed = self.settings, terms.agreement
-        sgd = None if terms.whole_table else agreed.sgd
-        result = TrainingRun(
-            dataset=settings.source,
-            mechanism=agreed.mechanism,
-            epsilon=agreed.epsilon,
-            noise=agreed.noise,
-            variant=agreed.variant,
-            b1=agreed.b1,
-            b2=agreed.b2,
-            bob_update=agreed.bob_update,
-            base_mechanism=agreed.base_mechanism,
-            mechanism_settings=agreed.mechanism_settings,
-            budget=settings.budget,
-            scheme=agreed.scheme,
-            key_bits=agreed.key_bits,
-            encrypted=terms.scheme.protects,
-            seed=settings.seed,
-            permute_labels=settings.permute_labels,
-            permute_rows=settings.permute_rows,
-            solver=agreed.solver.name,
-            passes=terms.rounds if sgd is None else None,
-            epochs=None if sgd is None else sgd.epochs,
-            batch_size=None if sgd is None else sgd.batch_size,
-            learning_rate=None if sgd is None else sgd.learning_rate,
-            l2=agreed.l2,
-            family=None if agreed.kind.has_classes else agreed.family,
-            class_weight=weights,
-            iterations=bob.iterations,
-            stopped=None if bob.stopped is None else bob.stopped.value,
-            hidden_batches=self._hidden_batches(batches.rows, bob.redraws),
-            sealed=None if shared is None else shared.describe(terms, data.bob_train),
-            alice_columns=len(data.alice_train.columns),
-            parties=feature_parties(data),
-            bob_columns=len(data.bob_train.columns) - int(data.intercept),
-            intercept=data.intercept,
-            rows_train=labels.rows,
-            rows_test=held_out.rows if data.held_out else 0,
-            train=evaluate_labels(train, labels, shift),
-            test=evaluate_labels(test, held_out, shift),
-            centralised=comparison.centralised,
-            bob_alone=evaluate_labels(alone, held_out, shift),
-            partner_adds=added_by_partner(test, alone, held_out),
-            converged=arrived.converged,
-            converged_reason=arrived.reason,
-            diverged=bool(arrived.diverged),
-            last_change=arrived.last_change,
-            last_row_change=arrived.row_change,
-            opened_change=bob.opened_change,
-            scores_beyond_range=bob.scores_beyond_range,
-            symmetry=None if bob.opened is None else bob.opened.symmetry(),
-            optimum=comparison.optimum,
-            max_weight_difference=comparison.max_weight_difference,
-            weight_bound=comparison.weight_bound,
-            seconds=spoken.seconds,
-            bytes_to_alice=meter.sent["bob"],
-            bytes_to_bob=meter.sent["alice"],
-            ledger=replace(ledger.statement(), columns=_exposed(terms, data)),
-            preparation=tuple(data.preparation.describe()),
-            notes=(
-                *data.notes,
-                *_weighing(weights),
-                *terms.mechanism.notes(),
-                *sums_alone(terms),
-                *_unhidden(terms, shared),
-                *ledger.notes(),
-            ),
-        )
-        return Outcome(
-            result,
-            terms,
-            data,
-            alice_weights,
-            bob_weights,
-            train,
-            noise,
-            tuple(batches.rows),
-            held_out_scores=bobs.held_out_scores,
-            loss_shares=_loss_shares(alices, bobs),
-        )
+            yield _TrainedModel(self, terms.of_model(number), trained, bob, spoken).outcome()
 
     def _converse(
         self, taps: list[LinkTap], observe: _Batches
@@ -359,19 +236,167 @@ class _Run:
             return f"noise without rounding, which this is not; {assumption}"
         return assumption
 
-    def _gap(self, comparison: Comparison) -> tuple[float, float] | None:
-        """The distance to the optimum, where noise does not keep the training from it."""
-        best = comparison.optimum
-        if best is None or not self.terms.mechanism.lossless:
-            return None
-        return best.gap, best.loss
 
-    def _hidden_batches(self, batches: list[IndexArray], redraws: int) -> HiddenBatches | None:
+@dataclass(frozen=True)
+class _TrainedModel:
+    """One model of a conversation that has ended, with what all parties have of it."""
+
+    run: _Run
+    terms: Terms
+    alices: dict[str, PartyResult]
+    bobs: PartyResult
+    spoken: _Spoken
+
+    def outcome(self) -> Outcome:
+        alice_weights, bob_weights = self.weights
+        return Outcome(
+            self._result(),
+            self.terms,
+            self.run.data,
+            alice_weights,
+            bob_weights,
+            self.scores[0],
+            self.noise_keys,
+            tuple(self.spoken.batches.rows),
+            held_out_scores=self.bobs.held_out_scores,
+            loss_shares=_loss_shares(self.alices, self.bobs),
+        )
+
+    @cached_property
+    def bob(self) -> BobTrained:
+        return cast(BobTrained, self.bobs.trained)
+
+    @cached_property
+    def shared(self) -> SharedModel | None:
+        return SharedModel.from_trained([alice.trained for alice in self.alices.values()], self.bob)
+
+    @cached_property
+    def places(self) -> list[slice]:
+        """Where the columns of each Alice stand."""
+        return [place for _, place in self.run.data.alices] or [
+            slice(0, len(self.run.data.alice_train.columns))
+        ]
+
+    @cached_property
+    def weights(self) -> tuple[FloatArray, FloatArray]:
+        """The Alices' weights and Bob's; shares are put together, which no party can."""
+        alice = np.concatenate([alice.trained.weights for alice in self.alices.values()])
+        bob = self.bob.weights
+        if self.shared is not None:
+            alice = self.shared.weights
+            bob = bob if self.shared.bob_weights is None else self.shared.bob_weights
+        if self.terms.centred:
+            # In the whole model Bob's intercept absorbs the means of all columns.
+            bob = bob.copy()
+            for place, party in zip(self.places, self.alices.values(), strict=True):
+                bob[-1] += centring_offset(alice[place], party.trained.means)
+        return alice, bob
+
+    @cached_property
+    def noise_keys(self) -> tuple[tuple[slice, bytes], ...]:
+        keys = (alice.noise_key for alice in self.alices.values())
+        return tuple(zip(self.places, keys, strict=True))
+
+    @cached_property
+    def scores(self) -> tuple[FloatArray, FloatArray]:
+        """Of the training rows and of the held-out ones; those that no program opened, in clear."""
+        data, whole = self.run.data, (*self.weights, self.terms.score_grid, self.noise_keys)
+        train, test = self.bobs.train_scores, self.bobs.held_out_scores
+        if train is None:
+            train = joint_scores(data.alice_train, data.bob_train, *whole)
+        if test is None:
+            # Without held-out rows the test tables are the training tables.
+            test = train
+            if data.held_out:
+                test = joint_scores(data.alice_test, data.bob_test, *whole)
+        return train, test
+
+    @cached_property
+    def comparison(self) -> Comparison:
+        entropy, rows = self.run.entropy, self.spoken.batches.rows
+        seed, wanted = seed_of(entropy.alice, entropy.bob), self.run.settings.compare_optimum
+        return compare(self.run.data, self.terms, rows, np.concatenate(self.weights), seed, wanted)
+
+    def _result(self) -> TrainingRun:
+        settings, data, terms = self.run.settings, self.run.data, self.terms
+        ledger, meter = self.spoken.ledger, self.spoken.meter
+        return TrainingRun(
+            data=_facts(settings, data),
+            agreement=terms.agreement,
+            budget=settings.budget,
+            encrypted=terms.scheme.protects,
+            seed=settings.seed,
+            permute_labels=settings.permute_labels,
+            permute_rows=settings.permute_rows,
+            stopped=None if self.bob.stopped is None else self.bob.stopped.value,
+            hidden_batches=self._hidden_batches(),
+            sealed=None if self.shared is None else self.shared.describe(terms, data.bob_train),
+            comparison=self.comparison,
+            metrics=self._metrics(),
+            cost=Cost(
+                self.bob.iterations, self.spoken.seconds, meter.sent["bob"], meter.sent["alice"]
+            ),
+            ledger=replace(ledger.statement(), columns=_exposed(terms, data)),
+            preparation=tuple(data.preparation.describe()),
+            notes=(
+                *data.notes,
+                *_weighing(terms.agreement.class_weight),
+                *terms.mechanism.notes(),
+                *sums_alone(terms),
+                *_unhidden(terms, self.shared),
+                *ledger.notes(),
+            ),
+            convergence=self._convergence(),
+            opened_change=self.bob.opened_change,
+            scores_beyond_range=self.bob.scores_beyond_range,
+            symmetry=None if self.bob.opened is None else self.bob.opened.symmetry(),
+        )
+
+    def _metrics(self) -> RunMetrics:
+        data, shift = self.run.data, self.terms.log_odds_shift
+        (train, test), labels, held_out = self.scores, data.labels_train, data.labels_test
+        entropy = self.run.entropy.bob
+        baseline = LabelPartyBaseline.fit(data.bob_train, labels, self.terms, entropy)
+        alone = baseline.scores(data.bob_test)
+        return RunMetrics(
+            train=evaluate_labels(train, labels, shift),
+            test=evaluate_labels(test, held_out, shift),
+            bob_alone=evaluate_labels(alone, held_out, shift),
+            partner_adds=added_by_partner(test, alone, held_out),
+        )
+
+    def _convergence(self) -> Convergence:
+        labels, batches, best = self.run.data.labels_train, self.spoken.batches, None
+        if self.terms.mechanism.lossless:
+            # Where noise does not keep the training from the optimum.
+            best = self.comparison.optimum
+        opened = None
+        if self.terms.shares_scores:
+            columns = sum(map(len, self.weights))
+            opened = Opened(
+                self.bob.opened_change,
+                self.bob.scores_beyond_range,
+                few_rows=labels.rows < FEW_ROWS * columns,
+            )
+        arrived = assess_convergence(
+            self.bob.losses or batches.losses(),
+            None if best is None else (best.gap, best.loss),
+            # Where no loss is seen on the way, a simulation still knows the end.
+            labels_loss(self.scores[0], labels, self.terms.agreement.class_weight),
+            batches.row_changes,
+            None if best is None else best.row_gap,
+            most_loss(labels),
+            opened,
+            () if self.bob.losses else batches.objectives,
+        )
+        return replace(arrived, diverged=bool(arrived.diverged))
+
+    def _hidden_batches(self) -> HiddenBatches | None:
         design = self.terms.mechanism.hidden_batch
         if design is None:
             return None
-        fewest = self.terms.too_few(len(self.data.alice_train.columns))
-        sizes = [len(rows) for rows in batches]
+        fewest = self.terms.too_few(len(self.run.data.alice_train.columns))
+        sizes = [len(rows) for rows in self.spoken.batches.rows]
         return HiddenBatches(
             epsilon=design.epsilon,
             subset_size=design.subset,
@@ -381,9 +406,20 @@ class _Run:
             mean_batch=fmean(sizes),
             empty_batches=sizes.count(0),
             rejected=1.0 - acceptance(design, fewest),
-            redraws=redraws,
+            redraws=self.bob.redraws,
             conditioning=conditioning(design, fewest),
         )
+
+
+def _facts(settings: Settings, data: VerticalData) -> DataFacts:
+    return DataFacts(
+        dataset=settings.source,
+        rows=data.labels_train.rows,
+        held_out_rows=data.labels_test.rows if data.held_out else 0,
+        alice_columns=len(data.alice_train.columns),
+        parties=feature_parties(data),
+        bob_columns=len(data.bob_train.columns) - data.bob_train.free,
+    )
 
 
 def _exposed(terms: Terms, data: VerticalData) -> ExposedColumns:
@@ -424,18 +460,19 @@ def feature_parties(data: VerticalData) -> tuple[FeatureParty, ...] | None:
 
 def raise_if_diverged(run: TrainingRun) -> None:
     """Refuses a model that is worse than none, unless noise has made it so."""
-    if not run.diverged or not mechanism_class(run.mechanism).lossless:
+    if not run.convergence.diverged or not mechanism_class(run.agreement.mechanism).lossless:
         return
     out = "standardise or clip the columns"
-    if run.solver == "sgd":
+    if run.agreement.solver.name == "sgd":
         out += ", lower {learning_rate}, or use {solver}"
+    figures = run.metrics.train
     reached = (
-        f"log loss on the training rows is {run.train.loss:.4g}, where 0.6931 is that of saying "
+        f"log loss on the training rows is {figures.loss:.4g}, where 0.6931 is that of saying "
         "one half of every row"
     )
-    if isinstance(run.train, RegressionMetrics):
+    if isinstance(figures, RegressionMetrics):
         reached = (
-            f"mean deviance on the training rows is {run.train.deviance:.4g}, more than twice that "
+            f"mean deviance on the training rows is {figures.deviance:.4g}, more than twice that "
             "of no model at all"
         )
     raise DivergenceError(

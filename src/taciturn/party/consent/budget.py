@@ -11,7 +11,7 @@ Alice's budget of opened scores: by how many models each of her rows was scored 
 often one of them scored it again, and in how many trainings it was a training row
 (``scored_rows``).
 
-Enough scores by different models determine a row (``taciturn.engine.exposure``). Trainings,
+Enough scores by different models determine a row (``taciturn.jobs.train.exposure``). Trainings,
 held-out rows, predictions and services charge the same account. A training is charged as a whole,
 for the most scores that it can open.
 """
@@ -31,7 +31,6 @@ import numpy as np
 
 from taciturn.data.ids import RowIds
 from taciturn.engine.callbacks import Announce, noop
-from taciturn.engine.exposure import OpenedScores, counted_sums
 from taciturn.files import canonical_json
 from taciturn.job_registry import Namespace
 from taciturn.party.config import PartyConfig
@@ -46,6 +45,7 @@ from taciturn.party.consent.scored_rows import (
     ScoredRows,
 )
 from taciturn.party.consent.store import ConsentStore
+from taciturn.protocol.opened_scores import OpenedScores, counted_sums
 from taciturn.protocol.terms import Terms
 from taciturn.results.cost_preview import ExposedSession, OpenedSums, ScoreAccount
 
@@ -215,7 +215,7 @@ def opening_facts(
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "mechanism": mechanism,
         "scores_per_row": opened.per_row,
-        _SUMS: [asdict(sums) for sums in counted_sums(trainings)],
+        _SUMS: [asdict(sums) for sums in _opened_sums(counted_sums(trainings))],
     }
 
 
@@ -348,6 +348,14 @@ class ScoreBudget(RowBudget[RowOpening]):
             raise namespace.exceeded(self.partner, most, then, limit, rows)
 
 
+def _opened_sums(counts: Counter[tuple[str, int, int]]) -> tuple[OpenedSums, ...]:
+    """The counts of sums, by kind, rows and passes."""
+    return tuple(
+        OpenedSums(kind=kind, numbers=numbers, rows=rows, passes=passes)
+        for (kind, rows, passes), numbers in counts.items()
+    )
+
+
 def _facts_of(account: Account) -> dict[str, dict[str, Any]]:
     """The recorded facts of an account's sessions."""
     return {session: json.loads(facts) for session, facts in account.entries(SESSION).items()}
@@ -361,10 +369,7 @@ def _score_account(account: Account, largest: LargestCounts) -> ScoreAccount:
     return ScoreAccount(
         partner=account.name,
         **asdict(largest),
-        sums=tuple(
-            OpenedSums(kind=kind, numbers=numbers, rows=rows, passes=passes)
-            for (kind, rows, passes), numbers in counts.items()
-        ),
+        sums=_opened_sums(counts),
         unrecorded=sum(
             facts.get("mechanism") == "mutual" and _SUMS not in facts for facts in sessions
         ),

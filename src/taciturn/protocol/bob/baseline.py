@@ -15,9 +15,9 @@ from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.memmap import over_blocks
 from taciturn.numerics.likelihood import response_likelihood, weighted_likelihood
-from taciturn.numerics.logistic import train_centralised
+from taciturn.numerics.optimum import optimum
 from taciturn.numerics.regression_metrics import labels_loss, most_loss, null_score
-from taciturn.numerics.whole_table import optimum
+from taciturn.numerics.sgd import train_centralised
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KEY_BYTES, Entropy
 

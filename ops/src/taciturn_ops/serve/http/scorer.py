@@ -14,7 +14,7 @@ from taciturn.arrays import FloatArray
 from taciturn.data.csv_files import Dialect
 from taciturn.data.ids import AS_THEY_ARE
 from taciturn.errors import DataError, FileError, OutputError, PeerAbsent
-from taciturn.numerics.sorted_scores import Threshold
+from taciturn.numerics.threshold import Threshold
 from taciturn.party.applied_model import AppliedModel, scored_rows
 from taciturn.party.config import PartyConfig
 from taciturn.results.serialise import record_of

@@ -1,4 +1,4 @@
-"""Curves and tables by score: ROC, KS, gains, thresholds and bands, against scikit-learn."""
+"""Curves and tables by score: ROC, KS, gains and costs of thresholds, against scikit-learn."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from sklearn import metrics as oracle
 
 from taciturn.numerics.logistic import sigmoid
-from taciturn.numerics.metrics import ks
-from taciturn.numerics.sorted_scores import (
+from taciturn.numerics.sorted_scores import SortedScores
+from taciturn.numerics.threshold import chosen
+from taciturn_risk.scorecard.gains import (
     Costs,
-    SortedScores,
     cheapest,
-    chosen,
     cutoff,
     cutoffs,
     gains,
@@ -70,7 +69,11 @@ def test_ks_is_reached_where_it_is_said_to_be(pairs):
     assert point is not None
     above = scores >= point.score
     gap = above[labels == 1].mean() - above[labels == 0].mean()
-    assert abs(gap) == pytest.approx(ks(scores, labels)) == pytest.approx(point.distance)
+    assert (
+        abs(gap)
+        == pytest.approx(SortedScores.from_scores(scores, labels).ks())
+        == pytest.approx(point.distance)
+    )
     assert (point.ones, point.zeros) == pytest.approx(
         (above[labels == 1].mean(), above[labels == 0].mean())
     )
