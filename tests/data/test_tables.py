@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from taciturn.data.foreign import is_pandas
 from taciturn.data.frames import matrix_of
 from taciturn.data.ids import RowIds
 from taciturn.data.tables import FeatureTable, LabelTable
