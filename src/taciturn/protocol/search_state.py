@@ -12,10 +12,10 @@ from taciturn.arrays import FloatArray, IntArray
 from taciturn.protocol.array_store import (
     ArrayStore,
     LazyArrays,
-    integers_loader,
     bits_of,
     floats_of,
     hex_of,
+    integers_loader,
 )
 
 
