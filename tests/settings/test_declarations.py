@@ -26,8 +26,8 @@ from taciturn.party.config import (
     party_file,
     section_settings,
 )
-from taciturn.privacy.openings import OPENING_ROWS
 from taciturn.privacy.registry import MECHANISMS
+from taciturn.privacy.row_noise import OPENING_ROWS
 from taciturn.setting_syntax import COMMAND_LINE, plain_value
 from taciturn.settings.agreement import AGREEMENT_KEYS, ALSO_SIMULATED, Agreement
 from taciturn.settings.checked import declared

@@ -33,8 +33,8 @@ from taciturn.engine.callbacks import Callbacks
 from taciturn.numerics.logistic import sigmoid
 from taciturn.party.config import ACCEPTED_EXPOSURE, PartyConfig
 from taciturn.privacy.solvers import resolved
+from taciturn.protocol.agree import with_row_defaults
 from taciturn.protocol.events import Event, Progress
-from taciturn.protocol.terms import with_row_defaults
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.transport.certs import make_certificates
@@ -202,7 +202,7 @@ def run_side(path: Path) -> SideReport:
         peaks=watch.end(),
         processor_seconds=processor_seconds() - before,
         bytes_sent=result.run.bytes_sent,
-        model=result.model,
+        model=str(config.path(config.output.model)),
     )
 
 

@@ -11,11 +11,12 @@ from taciturn.memmap import MEMORY, Scratch
 from taciturn.party.config import PartyConfig
 from taciturn.party.credentials import identity_of
 from taciturn.party.tables import PartyTables
+from taciturn.protocol.agree import agree, with_row_defaults
 from taciturn.protocol.handshake import PeerTable
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
-from taciturn.protocol.terms import Terms, agree, with_row_defaults
+from taciturn.protocol.terms import Terms
 from taciturn.results.parties import Identity
 from taciturn.results.training import FeatureParty
 from taciturn.rng import Entropy
@@ -188,11 +189,10 @@ def terms_for(config: PartyConfig, columns: int, rows: int, table_rows: int | No
 
     ``table_rows`` decides the defaults of a fold: the number of all training rows.
     """
-    with rendering_errors_as(config.syntax):
-        settings = with_row_defaults(config.settings(), table_rows or rows)
-        common = agree(settings, columns, rows, parties=config.parties or None)
     beside = {k: v for k, v in config.beside().items() if k in Agreement.model_fields}
     if config.agreement_file is not None:
         # Two sides with two files notice when they meet; a model's file has which one it was.
         beside["file_digest"] = config.agreement_file.digest
-    return Terms(Agreement.from_mapping({**common.agreement.model_dump(), **beside}), common.scheme)
+    with rendering_errors_as(config.syntax):
+        settings = with_row_defaults(config.settings(), table_rows or rows)
+        return agree(settings, columns, rows, parties=config.parties or None, beside=beside)

@@ -57,21 +57,22 @@ from taciturn.privacy.batch_response import acceptance, conditioning
 from taciturn.privacy.events import ExposedColumns
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism_class
+from taciturn.protocol.agree import agree
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.party import alice_program
 from taciturn.protocol.alice.score_noise import ScoreNoise
-from taciturn.protocol.batches import seed_of
 from taciturn.protocol.bob.baseline import LabelPartyBaseline
 from taciturn.protocol.bob.inputs import BobInputs, released_labels
 from taciturn.protocol.bob.party import bob_program
 from taciturn.protocol.events import ClusterJoined, Event, Progress, SimulatedStep
+from taciturn.protocol.joint_seed import seed_of
 from taciturn.protocol.messages import Role
 from taciturn.protocol.opened_scores import OpenedScores
 from taciturn.protocol.outcome import BobTrained, HeldOut
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.scores import at_scale, require_finite
 from taciturn.protocol.steps import ONLY, Program
-from taciturn.protocol.terms import SummedLosses, Terms, agree
+from taciturn.protocol.terms import SummedLosses, Terms
 from taciturn.results.cost_preview import Cost, Estimate
 from taciturn.results.training import (
     Comparison,
