@@ -1,4 +1,4 @@
-"""What ``run_party`` does for every job, whatever its sides say to each other."""
+"""What ``run_job`` does for every job, whatever its sides say to each other."""
 
 from __future__ import annotations
 
