@@ -203,7 +203,19 @@ class TrainSide(ResumableSide[FinishedTraining, "PartyRun | StudyRun"]):
     def task(self, session: JournaledSession) -> Task[None, FinishedTraining]:
         """The trainings of the session, from its last checkpoint."""
         engine, record = self.engine, self._record
-        return TrainingTask(self.plan, session, self.log, self.callbacks, engine, record).task()
+        task = TrainingTask(self.plan, session, self.log, self.callbacks, engine, record).task()
+        return self.with_result(task)
+
+    def with_result(self, task: Task[None, FinishedTraining]) -> Task[None, FinishedTraining]:
+        """The task with a whole result at Alice, who has nothing to assess."""
+        if self.tables.labels is not None:
+            return task
+
+        def finish(ended: None) -> FinishedTraining:
+            finished = task.finish(ended)
+            return replace(finished, result=self.result(finished))
+
+        return replace(task, finish=finish)
 
     def to_record(self, outcome: FinishedTraining, state: SessionState) -> bytes:
         """The outcome for the journal."""
