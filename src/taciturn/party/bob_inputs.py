@@ -6,12 +6,11 @@ Only Bob's process loads this file; Alice's has no labels, no ledger and none of
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.data.tables import LabelTable
 from taciturn.errors import ConfigError
-from taciturn.memmap import MEMORY, Scratch
+from taciturn.memmap import Scratch
 from taciturn.party.config import PartyConfig
 from taciturn.party.state_store import state_key
 from taciturn.party.tables import PartyTables
@@ -19,7 +18,6 @@ from taciturn.privacy.base import Mechanism
 from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.bob.inputs import BobInputs, released_labels
 from taciturn.protocol.bob.party import bob_program
-from taciturn.protocol.handshake import ANY_TABLE, PeerTable
 from taciturn.protocol.outcome import HeldOut
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.state import TrainingState
@@ -27,6 +25,9 @@ from taciturn.protocol.steps import ONLY, Program
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint
+
+if TYPE_CHECKING:
+    from taciturn.party.training_inputs import TrainingInputs
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -71,32 +72,26 @@ class BobTrainingInputs:
 
     def program(
         self,
-        tables: PartyTables,
-        terms: Terms,
+        side: TrainingInputs,
         entropy: Entropy,
-        resume: TrainingState | None = None,
-        peer: PeerTable = ANY_TABLE,
-        memory: int = DEFAULT_TABLE_MEMORY,
-        scratch: Scratch = MEMORY,
+        resume: TrainingState | None,
+        scratch: Scratch,
         *,
-        opens_held_out: bool = True,
+        opens_held_out: bool,
     ) -> Program[PartyResult]:
-        """Bob's program, from the first message to the last.
-
-        ``peer`` is what Alice's table must be; ``memory`` is how many bytes a whole table of his
-        may take in the scheme's own form. ``opens_held_out`` is as the checkpoint has it.
-        """
+        """Bob's program (``TrainingInputs.program``)."""
+        terms = side.terms
         inputs: BobInputs[Mechanism] = BobInputs(
-            tables.train,
+            side.tables.train,
             self.labels,
             terms,
             terms.mechanism,
             self.ledger,
             entropy,
             resume,
-            _held_out(tables, terms),
-            peer,
-            memory,
+            _held_out(side.tables, terms),
+            side.peer_table,
+            side.table_memory,
             scratch,
             tuple(terms.agreement.parties or (ONLY,)),
             opens_held_out,

@@ -70,6 +70,11 @@ class TrainingInputs:
         return largest_bits(self.tables.train, self.terms)
 
     @property
+    def table_memory(self) -> int:
+        """Bytes that a whole table of this side may take in the scheme's own form."""
+        return self.config.compute.table_memory << 20
+
+    @property
     def iterations(self) -> int:
         """Number of iterations, unless the training ends early."""
         return self.terms.iterations(self.tables.train.rows)
@@ -85,33 +90,23 @@ class TrainingInputs:
     ) -> Program[PartyResult]:
         """This side's program, from the first message to the last; ``resume`` is None to begin.
 
-        ``opens_held_out`` is whether Alice's limits allow scores of the held-out rows.
+        ``opens_held_out`` is whether Alice's limits allow scores of the held-out rows, as the
+        checkpoint has it.
         """
-        tables, terms = self.tables, self.terms
-        memory = self.config.compute.table_memory << 20
         if bob is not None:
-            return bob.program(
-                tables,
-                terms,
-                entropy,
-                resume,
-                self.peer_table,
-                memory,
-                scratch,
-                opens_held_out=opens_held_out,
-            )
+            return bob.program(self, entropy, resume, scratch, opens_held_out=opens_held_out)
         # Each side loads its own programs only.
         from taciturn.protocol.alice.inputs import AliceInputs
         from taciturn.protocol.alice.party import alice_program
 
         return alice_program(
             AliceInputs(
-                tables.train,
-                terms,
+                self.tables.train,
+                self.terms,
                 entropy,
                 resume,
-                tables.held_out,
-                memory,
+                self.tables.held_out,
+                self.table_memory,
                 scratch,
                 identity_of(self.config),
                 opens_held_out,
