@@ -23,6 +23,7 @@ UNUSED = {
     "studies": ("jobs/study/", "settings/study.py", "protocol/row_sums.py"),
     "several Alices": ("protocol/party_group.py", "protocol/bob/partners.py"),
     "Dask": ("crypto/cluster.py",),
+    "worker processes": ("crypto/bfv/processes.py", "crypto/bfv/worker.py"),
     "Paillier": (
         *("crypto/paillier.py", "crypto/group.py", "crypto/multiexp.py", "crypto/trapdoor.py"),
         "crypto/clear.py",
@@ -33,20 +34,23 @@ UNUSED = {
         *("privacy/additive.py", "privacy/batch_response.py", "privacy/gaussian.py"),
         *("privacy/label_response.py", "privacy/multiplicative.py", "privacy/unprotected.py"),
         *("privacy/noise.py", "privacy/model_release.py", "party/consent/label_flips.py"),
+        *("numerics/label_noise.py", "numerics/sgd.py", "numerics/descent.py"),
     ),
     "other families of labels": (
         *("families/gamma.py", "families/gaussian.py", "families/poisson.py"),
+        "numerics/regression_metrics.py",
     ),
     "other conversations": (
         *(f"protocol/{role}/train_{name}.py" for role in ("alice", "bob") for name in OTHERS),
         *("protocol/alice/whitened.py", "protocol/bob/subspace_search.py", "numerics/subspace.py"),
     ),
     "dry runs, estimates and disclosure": (
-        *("jobs/train/estimate.py", "jobs/train/exposure.py", "jobs/train/disclosure_text.py"),
-        *("party/past_exposure.py", "crypto/calibration_run.py"),
+        *("jobs/train/dry_run.py", "jobs/train/estimate.py", "jobs/train/exposure.py"),
+        *("jobs/train/disclosure_text.py", "party/past_exposure.py", "crypto/calibration_run.py"),
     ),
     "simulations": (
         *("simulation.py", "engine/pair.py", "jobs/train/simulation.py", "jobs/train/reference.py"),
+        "numerics/whole_table.py",
         *("data/datasets.py", "data/split.py", "api.py", "estimator.py", "regressors.py"),
     ),
     "transcripts": ("engine/transcript.py",),
@@ -60,8 +64,9 @@ OF_THE_OTHER = {
     "Alice": (
         *("protocol/bob/", "privacy/ledger.py", "party/bob_inputs.py", "numerics/metrics.py"),
         *("party/consent/label_budget.py", "party/consent/label_stops.py", "model/scores_file.py"),
+        "jobs/train/label_consent.py",
     ),
-    "Bob": ("protocol/alice/", "party/consent/scored_rows.py"),
+    "Bob": ("protocol/alice/", "party/consent/scored_rows.py", "jobs/train/feature_consent.py"),
 }
 PLANTED = """
 import sys

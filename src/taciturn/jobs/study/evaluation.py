@@ -24,7 +24,7 @@ from taciturn.jobs.train.evaluation import (
     threshold_of,
 )
 from taciturn.jobs.train.finished import FinishedTraining
-from taciturn.numerics.regression_metrics import ModelMetrics
+from taciturn.numerics.label_metrics import ModelMetrics
 from taciturn.party.log import Log
 from taciturn.protocol.row_sums import OpenedLoss
 from taciturn.results.serialise import record_of

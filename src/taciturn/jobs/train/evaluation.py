@@ -23,7 +23,7 @@ from taciturn.files import write_private
 from taciturn.jobs.train.finished import FinishedTraining, TrainedModel, training_run
 from taciturn.jobs.train.plan import TrainingPlan
 from taciturn.jobs.train.result import PartyMetrics, PartyRun
-from taciturn.model.share import ModelShare
+from taciturn.model.share import add_metrics
 from taciturn.numerics.convergence import (
     FEW_ROWS,
     MOST_LOSS,
@@ -31,8 +31,7 @@ from taciturn.numerics.convergence import (
     Opened,
     assess_convergence,
 )
-from taciturn.numerics.logistic import sigmoid
-from taciturn.numerics.regression_metrics import (
+from taciturn.numerics.label_metrics import (
     Added,
     ModelMetrics,
     added_by_partner,
@@ -40,6 +39,7 @@ from taciturn.numerics.regression_metrics import (
     fits_worse_than_base_rate,
     most_loss,
 )
+from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.threshold import Threshold, chosen, even_odds, threshold_at
 from taciturn.party.config import PartyConfig
 from taciturn.party.log import Log
@@ -170,10 +170,8 @@ def add_to_file(
     """Add the metrics to the model's file, and write Bob's scores next to it."""
     # A file that was moved meanwhile, or is another session's, is not touched.
     with suppress(FileError):
-        share = ModelShare.load(path)
-        if share.session == trained.session:
-            replace(share, metrics=share.metrics | dict(metrics)).save(path)
-            keep_scores(path, share.session, tables, *scores, log)
+        if add_metrics(path, trained.session, metrics):
+            keep_scores(path, trained.session, tables, *scores, log)
 
 
 def _write_held_out(
