@@ -127,18 +127,17 @@ def dates(series: pl.Series, formats: tuple[str, ...] = (), ids: RowIds | None =
         )
     text = without_blanks(as_levels(series))
     moments = parsed_dates(text, formats)
-    written = " or ".join(form.replace(ISO, "in ISO 8601") for form in formats)
-    require_none(
-        moments.is_null() & text.is_not_null(),
-        f"not dates written {f'as {written}' if formats else 'in ISO 8601 (such as 2026-01-31)'}",
-        ids,
-        Hint(
+    wrong = moments.is_null() & text.is_not_null()
+    if wrong.any():
+        written = " or ".join(form.replace(ISO, "in ISO 8601") for form in formats)
+        as_written = f"as {written}" if formats else "in ISO 8601 (such as 2026-01-31)"
+        hint = Hint(
             "say how they are written, with one format or a list: {date_format}; or which "
             "words mean that a value is missing: {na_values}",
             date_format={series.name: "%d.%m.%Y"},
             na_values=["WORD"],
-        ),
-    )
+        )
+        require_none(wrong, f"not dates written {as_written}", ids, hint)
     return moments
 
 
@@ -167,9 +166,10 @@ def numbers(
     else:
         result = plain.cast(pl.Float64, strict=False)
     require_no_words(result.is_null() & plain.is_not_null(), ids, decimal)
-    way_out = "replace them, leave them out as missing, or leave the column out: {drop}"
-    hint = Hint(way_out, drop=[series.name])
-    require_none(result.is_infinite(), "infinite", ids, hint, InfiniteValueError)
+    if (infinite := result.is_infinite()).any():
+        way_out = "replace them, leave them out as missing, or leave the column out: {drop}"
+        hint = Hint(way_out, drop=[series.name])
+        require_none(infinite, "infinite", ids, hint, InfiniteValueError)
     return result.to_numpy()
 
 
