@@ -20,10 +20,10 @@ import numpy as np
 from taciturn.arrays import FloatArray, IndexArray, IntArray
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable
-from taciturn.numerics.convergence import RowChanges
 from taciturn.numerics.label_metrics import ModelMetrics, evaluate_labels
 from taciturn.numerics.likelihood import response_likelihood, weighted_likelihood
 from taciturn.numerics.optimum import optimum, penalised_loss
+from taciturn.numerics.row_changes import RowChanges
 from taciturn.numerics.sgd import train_centralised
 from taciturn.numerics.table_schedule import TableSchedule
 from taciturn.numerics.whole_table import fit_in_clear, fit_on_schedule
