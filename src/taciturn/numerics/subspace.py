@@ -140,11 +140,6 @@ class SubspaceSolver:
         self.penalty = self._turn
 
     @property
-    def passes(self) -> int:
-        """Number of directions."""
-        return self._passes
-
-    @property
     def weights(self) -> FloatArray:
         """Bob's own, of his columns as they are: the intercept takes up what centring moved."""
         weights = self._weights.copy()
@@ -302,16 +297,6 @@ class SubspaceSolver:
         """Current scores of the rows with the weights of both."""
         state = self.coefficients
         return self._filled(lambda place: self._clip(self._scores_of(state, place)))
-
-    def loss(self) -> float:
-        """Current penalised mean loss."""
-        state = self.coefficients
-
-        def value(place: slice) -> float:
-            scores = self._clip(self._scores_of(state, place))
-            return float(np.sum(self._likelihood(scores, place).value))
-
-        return self._loss(self._sum(value), state)
 
     def _clip(self, scores: FloatArray) -> FloatArray:
         return clip_scores(scores, self._family.most_score)
