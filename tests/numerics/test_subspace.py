@@ -53,18 +53,13 @@ def scores_of(direction: FloatArray) -> FloatArray:
     return WHITENED @ (direction @ WHITENED)
 
 
-def loss_of(solver: SubspaceSolver) -> float:
-    assert solver.objective is not None
-    return solver.objective
-
-
 def losses(solver: SubspaceSolver, passes: int) -> list[float]:
     values = []
     for number in range(1, passes + 1):
         direction = rounded(solver.direction())
-        values.append(loss_of(solver))
+        values.append(solver.loss())
         solver.add(direction, scores_of(direction), last=number == passes)
-    return [*values, loss_of(solver)]
+    return [*values, solver.loss()]
 
 
 @pytest.mark.parametrize("epsilon", [None, 0.2, 1.0, 5.0])
@@ -262,8 +257,8 @@ def test_a_column_of_his_own_that_repeats_or_is_empty_does_no_harm():
     odd, even = SubspaceSolver(plain(), own, L2, 1, 20), solver_of(plain())
     for solver in (odd, even):
         losses(solver, 10)
-    assert loss_of(odd) == pytest.approx(loss_of(even), abs=1e-3)
-    assert loss_of(odd) <= loss_of(even)
+    assert odd.loss() == pytest.approx(even.loss(), abs=1e-3)
+    assert odd.loss() <= even.loss()
 
 
 KINDS = ["usual", "repeated", "of any scale", "fewer rows than columns"]
@@ -284,7 +279,7 @@ def loss_alone(likelihood: Likelihood, own: FloatArray, l2: float) -> float:
     solver = SubspaceSolver(likelihood, own, l2, 0, 3)
     for number in range(3):
         solver.add(solver.direction(), np.zeros(len(own)), last=number == 2)
-    return loss_of(solver)
+    return solver.loss()
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -298,6 +298,16 @@ class SubspaceSolver:
         state = self.coefficients
         return self._filled(lambda place: self._clip(self._scores_of(state, place)))
 
+    def loss(self) -> float:
+        """Current penalised mean loss."""
+        state = self.coefficients
+
+        def value(place: slice) -> float:
+            scores = self._clip(self._scores_of(state, place))
+            return float(np.sum(self._likelihood(scores, place).value))
+
+        return self._loss(self._sum(value), state)
+
     def _clip(self, scores: FloatArray) -> FloatArray:
         return clip_scores(scores, self._family.most_score)
 
