@@ -20,7 +20,8 @@ from taciturn.engine.transcript import Transcript
 from taciturn.extensions import OBSERVERS, installed
 from taciturn.jobs.base import Job, run_party
 from taciturn.jobs.predict.job import PredictJob
-from taciturn.jobs.train.job import DryRunJob, TrainJob, TrainSide, training_job
+from taciturn.jobs.train.dry_run import DryRunJob
+from taciturn.jobs.train.job import TrainJob, TrainSide
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import WholeModel, whole_model
 from taciturn.parallel import one_thread
@@ -192,7 +193,7 @@ class Party:
 
     def run(self, *, record: Path | None = None, fresh: bool = False) -> Any:
         """Trains one model, or a study; or resumes."""
-        job = training_job(self.config, record=record, fresh=fresh)
+        job = TrainJob(record, fresh)
         return run_party(job, self.config, self.callbacks, self.endpoint)
 
     def dry_run(self) -> Any:

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from taciturn.engine.pair import run_pair
-from taciturn.jobs.study.job import StudyJob, StudySide
+from taciturn.jobs.study.job import StudySide
+from taciturn.jobs.train.job import TrainJob
 from taciturn.model.share import ModelShare
 from taciturn.parallel import one_thread
 from taciturn.party.config import PartyConfig
@@ -33,7 +34,9 @@ def write_study(folder: Path, study: str = SMALL, rows: int = 120, **changes: An
 
 def study_of(folder: Path, role: str) -> StudySide:
     """One side, prepared."""
-    return StudyJob().prepare(PartyConfig.read(folder / f"{role}.toml"))
+    side = TrainJob().prepare(PartyConfig.read(folder / f"{role}.toml"))
+    assert isinstance(side, StudySide)
+    return side
 
 
 def run_study(folder: Path, wire: Wire | None = None, **options: Any) -> Ends:

@@ -11,15 +11,17 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.jobs.train.evaluation import FinishedTraining
-from taciturn.jobs.train.job import TrainSide
+from taciturn.jobs.train.evaluation import assessed_training
+from taciturn.jobs.train.finished import FinishedTraining, TrainedModel
 from taciturn.jobs.train.result import PartyRun
 from taciturn.model.share import ModelShare
 from taciturn.party.array_store import EncryptedArrayStore
 from taciturn.party.config import PartyConfig
 from taciturn.party.session import Meeting
 from taciturn.party.tables import load_tables
+from taciturn.protocol.state import INLINE
 from taciturn.results.reading import read
+from taciturn.results.serialise import record_of
 from tests.modules import module_of
 from tests.party.sides import NEWTON, run_both, write_tables
 from tests.party.sides import set_up as agree
@@ -72,12 +74,12 @@ def test_nothing_is_computed_of_labels_before_the_way_is_closed(tmp_path, monkey
     monkeypatch.setattr(module_of(EncryptedArrayStore), "LEAST_BYTES", 1)
     order: list[str] = []
 
-    def stopped(*_: Any) -> PartyRun:
+    def stopped(*_: Any) -> None:
         order.append("assessed")
         raise KeyboardInterrupt
 
     finish = Meeting.finish
-    monkeypatch.setattr(module_of(TrainSide), "assess", stopped)
+    monkeypatch.setattr(module_of(assessed_training), "metrics_of", stopped)
 
     def finished(meeting: Meeting, seconds: float) -> bool:
         confirmed = finish(meeting, seconds)
@@ -91,10 +93,10 @@ def test_nothing_is_computed_of_labels_before_the_way_is_closed(tmp_path, monkey
     # exact: the test's own notes
     assert order.index("bob finished") < order.index("assessed")
     assert ModelShare.load(tmp_path / "bob.model.json").metrics == {}
-    assert (tmp_path / "bob-state" / "arrays" / "held_out-end").exists()
+    assert (tmp_path / "bob-state" / "results" / "scores-0").exists()
     monkeypatch.undo()
     _, bob = run_both(tmp_path).records
-    assert not (tmp_path / "bob-state" / "arrays").exists()
+    assert not (tmp_path / "bob-state" / "results").exists()
     assert bob["partner_adds"].keys() == {"auc", "low", "high"}
     assert bob["symmetry"] == {"largest": 0, "passed": True}
     assert "held_out" in ModelShare.load(tmp_path / "bob.model.json").metrics
@@ -135,8 +137,10 @@ def test_without_held_out_rows_there_is_no_comparison(tmp_path):
 def test_a_training_that_ended_survives_its_record(newton):
     bob = json.loads((newton / "results.json").read_text())[1]
     scores = np.array([0.1, -math.inf, 3e300])
-    ended = FinishedTraining(read(PartyRun, bob), None, scores, assessed=False)
-    again = FinishedTraining.from_bytes(ended.to_bytes())
-    assert again.held_out_scores is not None
-    assert np.array_equal(again.held_out_scores, scores)
-    assert (again.run, again.train_scores, again.assessed) == (ended.run, None, False)
+    run = read(PartyRun, bob)
+    trained = TrainedModel(number=0, held_out_scores=INLINE.put("scores-0", scores))
+    ended = FinishedTraining(trained=(trained,), figures=run.run, ledger=run.ledger)
+    again = read(FinishedTraining, json.loads(json.dumps(record_of(ended))))
+    assert np.array_equal(INLINE.get(again.trained[0].held_out_scores)(), scores)
+    assert again == ended
+    assert not again.assessed

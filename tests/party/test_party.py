@@ -26,7 +26,7 @@ from taciturn.errors import (
     StateError,
     TaciturnError,
 )
-from taciturn.jobs.train.job import JournaledTraining, TrainJob
+from taciturn.jobs.train.job import TrainJob, TrainSide
 from taciturn.jobs.train.report import party_blocks
 from taciturn.model.archive import listed_models
 from taciturn.model.share import ModelShare
@@ -215,7 +215,7 @@ def test_a_session_does_not_resume_on_other_labels_or_after_the_machine(
         table = pl.read_csv(folder / "bob.csv")
         table.with_columns(sick=1 - table["sick"]).write_csv(folder / "bob.csv")
     else:
-        monkeypatch.setattr(module_of(JournaledTraining), "boot", lambda: "another start")
+        monkeypatch.setattr(module_of(TrainSide), "boot", lambda: "another start")
     write_config(folder, "bob", agreement=MECHANISMS["add"], link={"connect-seconds": 0.1})
     with refused(StateError, names=named):
         alone(folder, "bob").run()

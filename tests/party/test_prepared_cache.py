@@ -23,7 +23,7 @@ from taciturn.data.user_table import user_rows
 from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import FileError
 from taciturn.files import exclusive_lock
-from taciturn.jobs.train.job import JournaledTraining
+from taciturn.jobs.train.job import TrainSide
 from taciturn.model.share import ModelShare
 from taciturn.party.config import PartyConfig
 from taciturn.party.tables import PartyTables, PreparedCache, load_tables
@@ -260,7 +260,7 @@ def test_a_training_goes_by_mapped_tables_and_removes_them(folder, monkeypatch):
         seen.update(path.name for path in folder.glob("*-state/prepared/*/*"))
 
     mapped = partial(PreparedCache, least=0)
-    monkeypatch.setattr(module_of(JournaledTraining), "PreparedCache", mapped)
+    monkeypatch.setattr(module_of(TrainSide), "PreparedCache", mapped)
     assert run_both(folder, watch={"bob": Callbacks(observe=look)}).records
     assert seen == {"train", "held-out"}
     assert not list(folder.glob("*-state/prepared"))

@@ -31,10 +31,10 @@ from taciturn.errors import (
 )
 from taciturn.jobs.base import run_party
 from taciturn.jobs.predict.job import PredictJob
-from taciturn.jobs.study.job import StudyJob
+from taciturn.jobs.study.job import StudySide
 from taciturn.jobs.study.result import StudyRun
 from taciturn.jobs.study.use import studied_model, use_model
-from taciturn.jobs.train.job import training_job
+from taciturn.jobs.train.job import TrainJob
 from taciturn.jobs.train.plan import TrainingPlan
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import whole_model
@@ -160,6 +160,16 @@ def test_alice_learns_how_many_models_there_are_and_no_figure(studied):
         *("held_out_rows", "version", "settings"),
     }
     assert alice["ledger"] == {}
+
+
+def test_bob_tests_the_scores_of_every_training_for_one_table(studied):
+    folder, alice, bob = studied
+    assert bob["symmetry"] == {"largest": 0, "passed": True}
+    assert "symmetry" not in alice
+    for setting in bob["study"]["settings"]:
+        metrics = written(folder, "bob", setting["number"]).metrics
+        assert metrics["symmetry"] == {"largest": 0, "passed": True}
+        assert "symmetry" not in written(folder, "alice", setting["number"]).metrics
 
 
 def test_both_records_are_read_back(studied):
@@ -532,8 +542,7 @@ def test_combinations_are_numbered_with_the_last_setting_varying_fastest():
 
 def test_it_is_a_study_that_a_file_with_one_is_run_as(tmp_path):
     write_study(tmp_path)
-    config = PartyConfig.read(tmp_path / "bob.toml")
-    assert isinstance(training_job(config), StudyJob)
+    assert isinstance(study_of(tmp_path, "bob"), StudySide)
 
 
 # --- several Alices, and other mechanisms ---------------------------------------------------------
@@ -549,17 +558,16 @@ def test_two_alices_study_together_and_resume_after_a_kill(tmp_path):
         path = group_shape.place(name) / f"{role_of(name)}.toml"
         path.write_text(f"{path.read_text()}\n[study]\n{study}", encoding="utf-8")
 
-    def act(config: PartyConfig, way: Endpoints, calls: Callbacks) -> StudyRun:
-        return run_party(StudyJob(), config, calls, way)
+    def act(config: PartyConfig, way: Endpoints, calls: Callbacks) -> Any:
+        return run_party(TrainJob(), config, calls, way)
 
     killed = group_shape.run(act, watch={"alice-2": Callbacks(observe=Killer(40))})
     assert isinstance(killed["alice-2"], Killed)
     ends = group_shape.run(act)
     bob = ends["bob"].to_dict()
     assert bob["study"]["models"] == 12
-    plans = [
-        StudyJob().prepare(group_shape.config(name)).plan for name in (*group_shape.names, "bob")
-    ]
+    sides = [TrainJob().prepare(group_shape.config(name)) for name in (*group_shape.names, "bob")]
+    plans: list[Any] = [side.plan for side in sides]
     for model in plans[-1].models:
         if model.fold is None:
             file = f"models/model-{model.point.number:02d}.json"

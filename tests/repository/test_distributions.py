@@ -20,7 +20,7 @@ from taciturn.__main__ import dispatch
 from taciturn.cli import app
 from taciturn.errors import ConfigError
 from taciturn.job_registry import registry
-from taciturn.jobs.train.job import DryRunJob
+from taciturn.jobs.train.dry_run import DryRunJob
 from taciturn.party.config import PartyConfig
 from taciturn.party.observers import party_observers, remarks_after
 from tests.party.sides import write_config

@@ -28,7 +28,8 @@ from taciturn.errors import (
     SignatureError,
 )
 from taciturn.jobs.resumable import ResumableSide
-from taciturn.jobs.train.job import DryRunJob, TrainJob
+from taciturn.jobs.train.dry_run import DryRunJob
+from taciturn.jobs.train.job import TrainJob
 from taciturn.model.share import ModelShare
 from taciturn.party.agreement_file import AgreementFile
 from taciturn.party.config import PartyConfig

@@ -10,7 +10,7 @@ from ops.tests.tampering import furnish, name_agreement
 
 from taciturn.__main__ import run
 from taciturn.errors import ConfigError, SignatureError
-from taciturn.jobs.study.job import StudyJob
+from taciturn.jobs.train.job import TrainJob
 from taciturn.party.config import PartyConfig
 from tests.expected import refused
 from tests.party.studies import ROLES, run_study, study_of, written
@@ -77,7 +77,7 @@ def test_a_changed_study_is_refused_by_name(folder, tmp_path):
     other = folder / "bob-changed.toml"
     other.write_text(own.replace('"agreement.toml"', f'"{changed}"'))
     with refused(SignatureError, names="study.l2"):
-        StudyJob().prepare(PartyConfig.read(other))
+        TrainJob().prepare(PartyConfig.read(other))
 
 
 def test_a_study_beside_the_name_of_an_agreement_is_refused(folder):

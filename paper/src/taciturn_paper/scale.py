@@ -202,7 +202,7 @@ def run_side(path: Path) -> SideReport:
         peaks=watch.end(),
         processor_seconds=processor_seconds() - before,
         bytes_sent=result.run.bytes_sent,
-        model=result.model,
+        model=str(config.path(config.output.model)),
     )
 
 

@@ -69,12 +69,8 @@ class SessionOutcome(Protocol):
     """Outcome of a session, for its journal."""
 
     @property
-    def run(self) -> Any:  # noqa: ANN401 - the result of one training, or of several
-        """The result, as far as it is known."""
-
-    @property
-    def session(self) -> str:
-        """The session's name in the model file."""
+    def figures(self) -> PartyFigures:
+        """The figures of the session."""
 
     @property
     def assessed(self) -> bool:
@@ -205,7 +201,7 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
         """The outcome from the journal."""
 
     @abstractmethod
-    def assess(self, outcome: O, entropy: KeyedEntropy) -> O:
+    def assess(self, outcome: O, state: SessionState, entropy: KeyedEntropy) -> O:
         """The outcome with what depends on labels; the connection is closed."""
 
     @abstractmethod
@@ -259,7 +255,7 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
             if not outcome.assessed:
                 # From here on what is done, and how long it takes, may depend on labels.
                 session.close()
-                outcome = self.assess(outcome, KeyedEntropy(past.meta.entropy))
+                outcome = self.assess(outcome, state, KeyedEntropy(past.meta.entropy))
                 state.journal.done(self.to_record(outcome, state))
             state.clear()
             if not confirmed:
@@ -293,8 +289,7 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
 
 
 def _figures_of(outcome: SessionOutcome) -> PartyFigures:
-    figures: PartyFigures = outcome.run.run
-    return figures
+    return outcome.figures
 
 
 @contextmanager

@@ -171,7 +171,7 @@ def check_table(config: PartyConfig, report: Report = lambda price: None) -> lis
     try:
         require_fit(config, tables)
         preview = (
-            TrainingPlan(config, tables, party_terms(config, tables))
+            TrainingPlan.of_one(config, tables, party_terms(config, tables))
             if config.study is None
             else TrainingPlan.from_config(config)
         )

@@ -11,10 +11,12 @@ each row at Alice's, releases of each label at Bob's. It depends on no label.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -22,8 +24,9 @@ from taciturn.arrays import IndexArray
 from taciturn.data.ids import RowIds, filled_folds
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.errors import BudgetExceeded, counted, rendering_errors_as
+from taciturn.files import canonical_json, private_folder, reporting_write_errors
 from taciturn.jobs.train.disclosure_text import disclosure_text
-from taciturn.jobs.train.plan import TrainingPlan
+from taciturn.jobs.train.plan import ModelEntry, PlannedModel, PlannedTraining, TrainingPlan
 from taciturn.memmap import MEMORY, Scratch, row_blocks
 from taciturn.numerics.subspace import MOST_RATIO
 from taciturn.party.config import PartyConfig
@@ -38,10 +41,13 @@ from taciturn.party.training_inputs import (
     terms_for,
 )
 from taciturn.privacy.events import Statement
+from taciturn.protocol.handshake import greeting, shake_hands
 from taciturn.protocol.opened_scores import OpenedScores
 from taciturn.protocol.row_sums import RowSumPlan
+from taciturn.protocol.steps import ONLY, Program, gather
 from taciturn.protocol.terms import SummedLosses, Terms
 from taciturn.results.cost_preview import Disclosure, Estimate
+from taciturn.rng import KeyedEntropy
 from taciturn.settings.study import Point, Study, named
 
 if TYPE_CHECKING:
@@ -53,33 +59,23 @@ _MOST_KEPT_BYTES = 256 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class StudyModel:
-    """One model of a study.
+class StudyModel(PlannedModel):
+    """One model of a study; numbers count combination by combination.
 
-    ``number`` counts from 0, combination by combination. ``fold`` is the fold that it leaves out;
-    None where it has all training rows. ``scored`` counts the rows scored at its end: its fold's,
-    or the held-out ones.
+    ``fold`` is the fold that it leaves out; None where it has all training rows. ``scored`` counts
+    the rows scored at its end: its fold's, or the held-out ones.
     """
 
-    number: int
     point: Point
     fold: int | None
-    terms: Terms
-    rows: int
     scored: int
 
 
 @dataclass(frozen=True, slots=True)
-class StudyTraining:
-    """One conversation of a study: the training of a model, or of several that share a search.
+class StudyTraining(PlannedTraining):
+    """One training of a study: its models have the same fold, and differ in their penalty alone."""
 
-    ``number`` counts from 0 in the order of training. ``terms`` are those of all its models, which
-    have the same fold and differ in their penalty alone.
-    """
-
-    number: int
     models: tuple[StudyModel, ...]
-    terms: Terms
 
     @property
     def fold(self) -> int | None:
@@ -87,19 +83,9 @@ class StudyTraining:
         return self.models[0].fold
 
     @property
-    def rows(self) -> int:
-        """The number of training rows."""
-        return self.models[0].rows
-
-    @property
     def scored(self) -> int:
         """The number of rows that each model scores at the end."""
         return self.models[0].scored
-
-    @property
-    def passes(self) -> int:
-        """The number of iterations."""
-        return self.terms.iterations(self.rows)
 
     @property
     def opened(self) -> OpenedScores:
@@ -122,7 +108,7 @@ def study_models(
                 judged = len(folds) if study.folds else held_out
                 agreed = agreed.with_sum(SummedLosses(judged, *_judging(study, fold)))
             scored = held_out if fold is None else inside
-            models.append(StudyModel(len(models), point, fold, agreed, rows, scored))
+            models.append(StudyModel(len(models), agreed, rows, point, fold, scored))
     return tuple(models)
 
 
@@ -238,12 +224,15 @@ class StudyPlan(TrainingPlan):
     training row.
     """
 
+    trainings: tuple[StudyTraining, ...]
     study: Study
     settings: Mapping[int, PartyConfig]
     models: tuple[StudyModel, ...]
-    trainings: tuple[StudyTraining, ...]
     folds: IndexArray
     _made: dict[int, PartyTables] = field(default_factory=dict)
+
+    # Scores of each model's training rows would fill the disk, and judge nothing.
+    keeps_training_scores: ClassVar[bool] = False
 
     @classmethod
     def from_study(cls, config: PartyConfig, study: Study, tables: PartyTables) -> StudyPlan:
@@ -273,15 +262,61 @@ class StudyPlan(TrainingPlan):
         trainings = study_trainings(models)
         first = _of_all_rows(trainings)
         base = settings[first.models[0].point.number]
-        return cls(base, tables, first.terms, study, settings, models, trainings, folds)
+        return cls(base, tables, first.terms, trainings, study, settings, models, folds)
 
     @property
-    def passes(self) -> int:
-        """The number of iterations of all trainings."""
-        return sum(training.passes for training in self.trainings)
+    def models_folder(self) -> Path:
+        """Folder of the models."""
+        return self.config.path(self.config.output.models_folder)
 
-    def inputs_of(self, training: StudyTraining, scratch: Scratch = MEMORY) -> TrainingInputs:
+    def make_models_folder(self) -> None:
+        """Make the folder of the models, if there is none."""
+        with reporting_write_errors(self.models_folder, "folder of models"):
+            private_folder(self.models_folder)
+
+    def model_path(self, number: int) -> Path:
+        """The file of a combination's model."""
+        digits = max(2, len(str(len(self.study.points))))
+        return self.models_folder / f"model-{number:0{digits}d}.json"
+
+    def model_entry(self, model: PlannedModel, session: str) -> ModelEntry | None:
+        """File of a model of all training rows; None for a fold's."""
+        studied = self.models[model.number]
+        if studied.fold is not None:
+            return None
+        number, values = studied.point.number, studied.point.values
+        about = {
+            "model": number,
+            "models": len(self.study.points),
+            "session": session,
+            "values": json.loads(json.dumps(dict(values))),
+            "used": False,
+        }
+        return ModelEntry(self.model_path(number), model_name(session, number), about)
+
+    def notes(self) -> tuple[str, ...]:
+        """Remarks about this side's tables and limits, and how many models there are."""
+        study = self.study
+        about = f"a study: {len(study.points)} combinations, {study.models} models in all"
+        # Without arguments super() fails in a dataclass with slots.
+        return (*TrainingPlan.notes(self), about)
+
+    def opening(self) -> Program[None]:
+        """Compare the study, the training rows and the folds with the peer."""
+        config, study = self.config, json.loads(self.study.canonical())
+        peers = config.parties if config.link.peer is None else (ONLY,)
+        # What decides which rows are trained on: where it differs, their number does too.
+        by_id = {name: config.agreed.get(name) for name in ("held_out", "split_seed")}
+        hello = greeting(config.role, canonical_json({**study, **by_id}), self.tables.train)
+        yield from gather({peer: shake_hands(hello) for peer in peers})
+
+    def entropy_of(self, training: PlannedTraining, entropy: KeyedEntropy) -> KeyedEntropy:
+        """A training's part of the session's randomness."""
+        return entropy.fork(f"model {training.number}")
+
+    def inputs_of(self, training: PlannedTraining, scratch: Scratch = MEMORY) -> TrainingInputs:
         """This side's inputs of one training; large folds are stored in ``scratch``."""
+        training = self.trainings[training.number]
         tables = self._tables_of(training.fold, scratch)
         settings = self.settings[training.models[0].point.number]
         return TrainingInputs(settings, tables, training.terms)

@@ -9,6 +9,7 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from taciturn.numerics.regression_metrics import Added, ModelMetrics
+from taciturn.numerics.symmetry import Symmetry
 from taciturn.privacy.events import Statement
 from taciturn.results.parties import GrowingTable, Identity, PartyFigures
 from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result, Subject
@@ -238,8 +239,9 @@ class StudyRun(_StudyResult):
     """One side's part in a study between machines; figures and ledger are Bob's.
 
     ``settings`` is this side's file. ``scores_per_row`` is how many scores of a training row all
-    models opened to Bob. ``bob_alone`` and ``partner_adds`` are about the best combination's model
-    on held-out rows.
+    models opened to Bob. ``symmetry`` is the worst of Bob's tests of the scores of all passes, one
+    for each training, where they are exact. ``bob_alone`` and ``partner_adds`` are about the best
+    combination's model on held-out rows.
     """
 
     kind: ClassVar[str] = "party-study"
@@ -250,6 +252,7 @@ class StudyRun(_StudyResult):
     settings: str
     scores_per_row: int
     ledger: Statement | None = field(metadata=EMPTY)
+    symmetry: Symmetry | None = field(default=None, metadata=OMITTED)
     run: PartyFigures
     bob_alone: ModelMetrics | None = field(default=None, metadata=OMITTED)
     partner_adds: Added | None = field(default=None, metadata=OMITTED)

@@ -77,7 +77,8 @@ def party(
     """
     # Imported here: the transport takes a second to load, and no other command needs it.
     from taciturn.jobs.base import run_party
-    from taciturn.jobs.train.job import DryRunJob, training_job
+    from taciturn.jobs.train.dry_run import DryRunJob
+    from taciturn.jobs.train.job import TrainJob
     from taciturn.party.config import PartyConfig
 
     plan = plan_output(out)
@@ -96,9 +97,7 @@ def party(
         _going_on(dry_run),
         shown(settings, watched_side("party", watch, watch_port, settings)) as callbacks,
     ):
-        job: Job[Any] = (
-            DryRunJob(record) if dry_run else training_job(settings, record=record, fresh=fresh)
-        )
+        job: Job[Any] = DryRunJob(record) if dry_run else TrainJob(record, fresh)
         if begin_anyway:
             forget_label_stops(settings)
         result = run_party(job, settings, callbacks)
