@@ -631,3 +631,13 @@ def _has_two_values(series: pl.Series) -> bool:
     if values.dtype.is_numeric():
         return set(values.to_list()) == {0, 1}
     return set(values.cast(pl.String).str.to_lowercase().to_list()) in _TWO_WORDS
+
+
+@dataclass(frozen=True, slots=True)
+class SideTables:
+    """One side's prepared rows; Alice's have no labels, and nothing may be held out."""
+
+    train: FeatureTable
+    labels: LabelTable | None
+    held_out: FeatureTable | None
+    held_out_labels: LabelTable | None

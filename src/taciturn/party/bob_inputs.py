@@ -6,27 +6,25 @@ Only Bob's process loads this file; Alice's has no labels, no ledger and none of
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
-from taciturn.data.tables import LabelTable
+from taciturn.data.tables import LabelTable, SideTables
 from taciturn.errors import ConfigError
 from taciturn.memmap import MEMORY, Scratch
-from taciturn.party.config import PartyConfig
-from taciturn.party.state_store import state_key
-from taciturn.party.tables import PartyTables
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.bob.inputs import BobInputs, released_labels
-from taciturn.protocol.bob.party import bob_program
 from taciturn.protocol.handshake import ANY_TABLE, PeerTable
 from taciturn.protocol.outcome import HeldOut
-from taciturn.protocol.party import PartyResult
 from taciturn.protocol.state import TrainingState
-from taciturn.protocol.steps import ONLY, Program
+from taciturn.protocol.steps import ONLY
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint
+
+if TYPE_CHECKING:
+    from taciturn.party.config import PartyConfig
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -60,6 +58,7 @@ class BobTrainingInputs:
         if method.label_flips is not None:
             # Loaded here: most mechanisms flip nothing.
             from taciturn.party.consent.label_flips import LabelFlipStore
+            from taciturn.party.state_store import state_key
 
             key, _ = state_key(config)
             respond = LabelFlipStore.from_config(config, method.label_flips, key).release
@@ -69,9 +68,9 @@ class BobTrainingInputs:
             ledger.restore(spent)
         return cls(labels, ledger)
 
-    def program(
+    def inputs(
         self,
-        tables: PartyTables,
+        tables: SideTables,
         terms: Terms,
         entropy: Entropy,
         resume: TrainingState | None = None,
@@ -80,13 +79,13 @@ class BobTrainingInputs:
         scratch: Scratch = MEMORY,
         *,
         opens_held_out: bool = True,
-    ) -> Program[PartyResult]:
-        """Bob's program, from the first message to the last.
+    ) -> BobInputs[Mechanism]:
+        """Everything that Bob's program needs.
 
         ``peer`` is what Alice's table must be; ``memory`` is how many bytes a whole table of his
         may take in the scheme's own form. ``opens_held_out`` is as the checkpoint has it.
         """
-        inputs: BobInputs[Mechanism] = BobInputs(
+        return BobInputs(
             tables.train,
             self.labels,
             terms,
@@ -101,10 +100,9 @@ class BobTrainingInputs:
             tuple(terms.agreement.parties or (ONLY,)),
             opens_held_out,
         )
-        return bob_program(inputs)
 
 
-def _held_out(tables: PartyTables, terms: Terms) -> HeldOut | None:
+def _held_out(tables: SideTables, terms: Terms) -> HeldOut | None:
     if tables.held_out is not None and tables.held_out_labels is not None:
         return HeldOut(tables.held_out, tables.held_out_labels)
     if terms.agreement.evaluate == "epoch":

@@ -52,7 +52,7 @@ from taciturn.data.prepare import ChosenRows, Preparation, fit_and_prepare
 from taciturn.data.source import read_frame
 from taciturn.data.tables import (
     FeatureTable,
-    LabelTable,
+    SideTables,
     label_name_notes,
     leakage_notes,
     width_notes,
@@ -269,16 +269,12 @@ class PreparedCache:
 
 
 @dataclass(frozen=True, slots=True)
-class PartyTables:
-    """One side's rows; Alice's have no labels, and nothing may be held out.
+class PartyTables(SideTables):
+    """One side's rows, with what is kept for its files.
 
     ``held_out_ids`` are the table's own spelling of the held-out rows' ids.
     """
 
-    train: FeatureTable
-    labels: LabelTable | None
-    held_out: FeatureTable | None
-    held_out_labels: LabelTable | None
     preparation: Preparation
     held_out_ids: RowIds
     remarks: tuple[str, ...] = ()

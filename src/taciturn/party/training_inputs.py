@@ -88,18 +88,22 @@ class TrainingInputs:
         """
         tables, terms = self.tables, self.terms
         memory = self.config.compute.table_memory << 20
-        if bob is not None:
-            return bob.program(
-                tables,
-                terms,
-                entropy,
-                resume,
-                self.peer_table,
-                memory,
-                scratch,
-                opens_held_out=opens_held_out,
-            )
         # Each side loads its own programs only.
+        if bob is not None:
+            from taciturn.protocol.bob.party import bob_program
+
+            return bob_program(
+                bob.inputs(
+                    tables,
+                    terms,
+                    entropy,
+                    resume,
+                    self.peer_table,
+                    memory,
+                    scratch,
+                    opens_held_out=opens_held_out,
+                )
+            )
         from taciturn.protocol.alice.inputs import AliceInputs
         from taciturn.protocol.alice.party import alice_program
 

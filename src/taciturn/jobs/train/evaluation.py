@@ -21,6 +21,7 @@ from taciturn.data.tables import LabelTable
 from taciturn.errors import FileError
 from taciturn.files import write_private
 from taciturn.jobs.train.finished import FinishedTraining, TrainedModel, training_run
+from taciturn.jobs.train.model_quality import baseline_of, metrics_of
 from taciturn.jobs.train.plan import TrainingPlan
 from taciturn.jobs.train.result import PartyMetrics, PartyRun
 from taciturn.model.share import ModelShare
@@ -32,14 +33,7 @@ from taciturn.numerics.convergence import (
     assess_convergence,
 )
 from taciturn.numerics.logistic import sigmoid
-from taciturn.numerics.regression_metrics import (
-    Added,
-    ModelMetrics,
-    added_by_partner,
-    evaluate_labels,
-    fits_worse_than_base_rate,
-    most_loss,
-)
+from taciturn.numerics.regression_metrics import fits_worse_than_base_rate, most_loss
 from taciturn.numerics.threshold import Threshold, chosen, even_odds, threshold_at
 from taciturn.party.config import PartyConfig
 from taciturn.party.log import Log
@@ -93,16 +87,6 @@ def assessed_training(
     return run
 
 
-def metrics_of(
-    scores: FloatArray | None, labels: LabelTable | None, terms: Terms
-) -> ModelMetrics | None:
-    """Metrics of scores; None without scores or labels."""
-    if scores is None or labels is None:
-        return None
-    # What is no number becomes one: a model that diverged is worth what its figures say.
-    return evaluate_labels(np.nan_to_num(scores), labels, terms.log_odds_shift)
-
-
 def convergence_of(
     trained: TrainedModel, held_out: FloatArray | None, tables: PartyTables, terms: Terms
 ) -> Convergence:
@@ -126,20 +110,6 @@ def convergence_of(
         opened=opened,
         objectives=trained.objectives,
     )
-
-
-def baseline_of(
-    scores: FloatArray | None, tables: PartyTables, terms: Terms, entropy: Entropy
-) -> tuple[ModelMetrics | None, Added | None]:
-    """Metrics of a model of Bob's columns alone on held-out rows, and what the partner adds."""
-    # Bob alone has labels, and only he loads his programs.
-    from taciturn.protocol.bob.baseline import LabelPartyBaseline
-
-    held_out, labels, truth = tables.held_out, tables.labels, tables.held_out_labels
-    if held_out is None or labels is None or truth is None or scores is None:
-        return None, None
-    alone = LabelPartyBaseline.fit(tables.train, labels, terms, entropy).scores(held_out)
-    return metrics_of(alone, truth, terms), added_by_partner(np.nan_to_num(scores), alone, truth)
 
 
 def threshold_of(
