@@ -29,6 +29,7 @@ from taciturn.numerics.whitening import Whitening
 from taciturn.privacy.base import Released
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.solvers import resolved
+from taciturn.protocol.agree import agree
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet as greet_bob
 from taciturn.protocol.alice.opening import greet_with_table
@@ -55,7 +56,9 @@ from taciturn.protocol.bob.sealed import Keys
 
 # private: a deviating party repeats the honest one up to one step
 from taciturn.protocol.bob.train_table_sealed import _Questions
+from taciturn.protocol.encoded_table import EncodedTable
 from taciturn.protocol.events import Progress
+from taciturn.protocol.masks import NO_MASKS, ZeroSum
 from taciturn.protocol.messages import (
     EncryptedResidues,
     HiddenBatchOffer,
@@ -67,12 +70,11 @@ from taciturn.protocol.messages import (
     RevealedGradient,
     RowNumbers,
 )
-from taciturn.protocol.party_group import NO_MASKS, ZeroSum
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.scores import receive_scores
 from taciturn.protocol.steps import Program, Send, receive, send
-from taciturn.protocol.table_shape import EncodedTable, TableShape
-from taciturn.protocol.terms import Terms, agree
+from taciturn.protocol.table_shape import TableShape
+from taciturn.protocol.terms import Terms
 from taciturn.rng import KEY_BYTES, KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy, arrange, load_raw

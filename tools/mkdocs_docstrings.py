@@ -1,11 +1,14 @@
 """Docstrings as Markdown, for the site: doctests and literal blocks become code.
 
 A griffe extension (``mkdocs.yml`` names it). Markdown would take the prompt of a doctest for a
-quotation, and the two colons before a literal block for text.
+quotation, and the two colons before a literal block for text. Where parameters are settings, their
+descriptions are put in when the class is made, and only then.
 """
 
 from __future__ import annotations
 
+import inspect
+import pydoc
 import re
 from typing import Any
 
@@ -33,4 +36,7 @@ class Docstrings(griffe.Extension):
     def on_object(self, *, obj: griffe.Object, **kwargs: Any) -> None:  # noqa: ANN401 - griffe's
         """Rewrites the docstring of an object that griffe has just loaded."""
         if obj.docstring is not None:
+            if "{settings}" in obj.docstring.value:
+                found = pydoc.locate(obj.path)
+                obj.docstring.value = inspect.getdoc(found) or ""
             obj.docstring.value = as_markdown(obj.docstring.value)

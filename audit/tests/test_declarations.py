@@ -9,7 +9,7 @@ import pytest
 import taciturn
 from taciturn import api
 from taciturn.errors import ConfigError
-from taciturn.settings.options import SettingsOptions
+from taciturn.settings.signatures import SettingsOptions
 from tests.expected import refused
 
 

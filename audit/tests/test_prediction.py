@@ -12,11 +12,13 @@ from taciturn.data.tables import FeatureTable
 from taciturn.engine.pair import run_pair
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.privacy.solvers import resolved
-from taciturn.protocol.alice.scoring import RevealedResponder, SealedResponder, answer_rows
+from taciturn.protocol.agree import agree
+from taciturn.protocol.alice.scoring import RevealedResponder, answer_rows
+from taciturn.protocol.alice.scoring_sealed import SealedResponder
 from taciturn.protocol.bob.scoring import RevealedRequester, ask_rows, score_requester
 from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.scales import Scales
-from taciturn.protocol.terms import Terms, agree
+from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from tests.protocol.parties import NOISE, NOISE_KEY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from taciturn.privacy.openings import OPENING_ROWS
+from taciturn.privacy.row_noise import OPENING_ROWS
 from taciturn_audit.row_influence import RowInfluence, measure_influence
 from taciturn_paper.known_others import CHOSEN, HONEST, candidates, stated_bits
 

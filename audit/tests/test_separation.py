@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from audit.tests.views.several import NEWTON, Several, several
 
-from taciturn.protocol.party_group import ZeroSum
+from taciturn.protocol.masks import ZeroSum
 from taciturn_audit.distinguishing_game import FALSE_ALARM
 from taciturn_audit.results.columns import Separation
 from taciturn_audit.separation import answers_of, separate

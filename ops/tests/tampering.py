@@ -13,13 +13,13 @@ from cryptography import x509
 from cryptography.hazmat.primitives.serialization import Encoding
 
 from taciturn.errors import ConfigError, SignatureError
-from taciturn.party.agreement_check import day, statement
+from taciturn.party.agreement_check import statement
 from taciturn.party.agreement_file import AgreementFile, Signature
 from taciturn.party.config import PartyConfig
 from taciturn.party.credentials import signer
 from taciturn.party.tables import load_tables
 from taciturn.transport.certs import make_certificates
-from taciturn.transport.tls import Credentials, load_credentials
+from taciturn.transport.tls import Credentials, day, load_credentials
 from taciturn_ops.agreement.propose import proposal_text, propose
 from taciturn_ops.agreement.sign import signature_block, signed
 from tests.certificates import issue_again

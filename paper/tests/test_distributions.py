@@ -16,9 +16,10 @@ from taciturn.__main__ import run
 from taciturn.errors import OutputError
 from taciturn.privacy.additive import Additive
 from taciturn.privacy.batch_response import BatchDesign, draw_batch
-from taciturn.privacy.events import AdditiveNoise, PrintedFactor, price, printed_label_price
+from taciturn.privacy.events import AdditiveNoise, PrintedFactor
 from taciturn.privacy.multiplicative import VARIANTS
 from taciturn.privacy.noise import draw
+from taciturn.privacy.prices import price, printed_label_price
 from taciturn.privacy.registry import MECHANISMS
 from taciturn.rng import KeyedEntropy
 from taciturn_paper import distributions as subject

@@ -10,7 +10,8 @@ import taciturn
 from taciturn.errors import ConfigError
 from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.registry import mechanism
-from taciturn.protocol.terms import Terms, agree
+from taciturn.protocol.agree import agree
+from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn_paper.cleartext import train_side_by_side, train_with_noise
 from taciturn_paper.utility import Cell, Rows, judge

@@ -13,9 +13,9 @@ from taciturn.privacy.base import GradientMechanism, ResidueMechanism
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism
 from taciturn.privacy.solvers import resolved
-from taciturn.protocol.batches import seed_of
+from taciturn.protocol.agree import agree
 from taciturn.protocol.bob.inputs import released_labels
-from taciturn.protocol.terms import agree
+from taciturn.protocol.joint_seed import seed_of
 from taciturn.report.blocks import Block
 from taciturn.report.terminal import render
 from taciturn.settings.schema import Settings

@@ -26,12 +26,12 @@ from taciturn.results.cost_preview import Estimate
 from taciturn.results.runs import Runs
 from taciturn.results.training import TrainingRun
 from taciturn.settings.options import (
-    SettingsOptions,
     given_options,
     per_seed,
     record_target,
     refusing_former_keywords,
 )
+from taciturn.settings.signatures import SettingsOptions
 from taciturn.settings.table import Duplicates
 from taciturn.simulation import in_cell, load_raw, settings_of
 

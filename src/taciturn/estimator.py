@@ -47,8 +47,8 @@ from taciturn.report.training import convergence_warning
 from taciturn.results.serialise import record_of
 from taciturn.results.training import TrainingRun
 from taciturn.rng import KeyedEntropy
-from taciturn.settings.options import refusing_former_keywords
-from taciturn.settings.schema import DEFAULT_MECHANISM, Settings
+from taciturn.settings.schema import Settings
+from taciturn.settings.signatures import ClassifierParameters
 from taciturn.simulation import in_cell
 from taciturn.version import __version__
 
@@ -144,67 +144,14 @@ class SimulatedModel(BaseEstimator):  # type: ignore[misc]
         return f'<div class="taciturn-protection"><ul>{items}</ul></div>'
 
 
-class VerticalLogisticRegression(ClassifierMixin, SimulatedModel):  # type: ignore[misc]
+class VerticalLogisticRegression(ClassifierParameters, ClassifierMixin, SimulatedModel):  # type: ignore[misc]
     """A binary logistic regression, trained by simulated parties.
 
     Every parameter but the last three is the setting of the same name, with its default for own
     data. Columns are taken as they come: put a ``StandardScaler`` before it.
 
     Args:
-        alice_columns: Alice's columns: `all`, `half`, `equal`, a number (the first ones), or names
-            separated by commas (`;` between Alices). Names are those of a frame, or x0, x1, … of an
-            array. Bob has the others, the intercept and the labels.
-        parties: Number of Alices, up to 16; they share Alice's columns, and Bob learns only sums of
-            their scores.
-        mechanism: Protection: `mutual` (labels, columns; default on own data), `sealed` (labels),
-            `label-rr`, `none`, `add`, `mult`, `hybrid`. Several Alices need another than `mutual`.
-        epsilon: Privacy parameter: per release for `add`, `mult` and `hybrid`, in total for
-            `label-rr`.
-        noise: `add`, `mult`: noise distribution, `discrete` (exact) or `continuous` (as in the
-            paper; leaks) (default: discrete).
-        variant: `mult`: variant of the mechanism, `printed`, `one-sided` or `mean-one` (default:
-            printed).
-        b1: `mult`: smallest magnitude of a residue; smaller ones are raised to it (default: 0.1).
-        b2: `mult`: largest magnitude of an output; larger ones are clipped (default: 10).
-        subset_size: `hybrid`: number of rows among which a batch is hidden; derived from `l-rr` or
-            Alice's columns by default.
-        l_rr: `hybrid`: average number of rows of a subset that Alice scores (L_RR), in place of
-            `subset-size`.
-        bob_update: `add`, `mult`: residues that update Bob's own weights, `released` or `true`
-            (default: released).
-        base_mechanism: `label-rr`: mechanism that trains on the flipped labels, `none` or `sealed`
-            (default: none).
-        reveal: `sealed`, `mutual`: reveal Alice's weights to her after training, an unprotected
-            release.
-        reveal_epsilon: `sealed`: add noise to the revealed weights, at this total epsilon.
-        reveal_delta: `sealed`: delta that belongs to `reveal-epsilon` (default: 1e-06).
-        fresh_keys: `sealed`: use a new key for each encrypted vector.
-        reveal_bob: `mutual`: reveal Bob's weights to him after training.
-        score_range: `mutual`: largest magnitude of a score; larger ones wrap around (default: 64;
-            128 below 8,192 training rows).
-        sigmoid_error: `mutual`: maximum error of the sigmoid of a shared score (default: 0.003).
-        mechanism_settings: Settings that a mechanism of another package declares, by name.
-        budget: Stop before the total epsilon of a label exceeds this.
-        delta: Delta at which the ledger states its tighter total.
-        scheme: Encryption scheme: `bfv`, `paillier` (smaller messages, slower), or `clear` (no
-            encryption; simulations only).
-        key_bits: Key size in bits: 3072 or 2048 for `paillier`; `bfv` has 128-bit security.
-        solver: `newton`: all rows in a few passes; `sgd`: mini-batches (default: newton for
-            `sealed`, `mutual` and own data).
-        passes: `newton`: number of passes over the rows (default: with `mutual` 28, or 56 below
-            8,192 training rows; else 12).
-        batch_size: `sgd`: rows per batch.
-        minimum_batch: `sgd`: smallest batch; a shorter last batch is merged with the one before it.
-        epochs: `sgd`: number of passes over the rows.
-        learning_rate: `sgd`: step size of the gradient descent.
-        schedule: `sgd`: schedule of the learning rate, `constant`, `inverse` or `inverse-sqrt`.
-        decay: `sgd`: rate at which the schedule lowers the learning rate.
-        l1: L1 penalty, applied by each side to its own weights; not supported by `sealed` and
-            `mutual`.
-        l2: L2 penalty on all weights except the intercept (default: 1 / training rows for `newton`,
-            0 for `sgd`).
-        feature_bits: Fractional bits of a feature in fixed-point arithmetic.
-        residue_bits: Fractional bits of a residue in fixed-point arithmetic.
+        {settings}
         fit_intercept: Fit an intercept, at Bob and without penalty.
         class_weight: None, a mapping from class to weight, or "balanced". Weights are public, and
             only their ratio counts: the largest becomes 1, so that the learning rate is that of the
@@ -236,90 +183,6 @@ class VerticalLogisticRegression(ClassifierMixin, SimulatedModel):  # type: igno
     >>> fitted.score(X, y) > 0.95, model.ledger_["label_epsilon_total"]
     (True, 0.0)
     """
-
-    @refusing_former_keywords
-    def __init__(
-        self,
-        *,
-        alice_columns: object = "all",
-        parties: int = 1,
-        mechanism: str = DEFAULT_MECHANISM,
-        epsilon: float | None = None,
-        noise: str | None = None,
-        variant: str | None = None,
-        b1: float | None = None,
-        b2: float | None = None,
-        subset_size: int | None = None,
-        l_rr: int | None = None,
-        bob_update: str | None = None,
-        base_mechanism: str | None = None,
-        reveal: bool | None = None,
-        reveal_epsilon: float | None = None,
-        reveal_delta: float | None = None,
-        fresh_keys: bool | None = None,
-        reveal_bob: bool | None = None,
-        score_range: float | None = None,
-        sigmoid_error: float | None = None,
-        mechanism_settings: dict[str, Any] | None = None,
-        budget: float | None = None,
-        delta: float = 1e-6,
-        scheme: str = "bfv",
-        key_bits: int | None = None,
-        solver: str | None = None,
-        passes: int | None = None,
-        batch_size: int | None = None,
-        minimum_batch: int = 1,
-        epochs: int | None = None,
-        learning_rate: float | None = None,
-        schedule: str = "constant",
-        decay: float = 0.0,
-        l1: float = 0.0,
-        l2: float | None = None,
-        feature_bits: int = 16,
-        residue_bits: int = 20,
-        fit_intercept: bool = True,
-        class_weight: object = None,
-        random_state: object = None,
-    ) -> None:
-        self.alice_columns = alice_columns
-        self.parties = parties
-        self.mechanism = mechanism
-        self.epsilon = epsilon
-        self.noise = noise
-        self.variant = variant
-        self.b1 = b1
-        self.b2 = b2
-        self.subset_size = subset_size
-        self.l_rr = l_rr
-        self.bob_update = bob_update
-        self.base_mechanism = base_mechanism
-        self.reveal = reveal
-        self.reveal_epsilon = reveal_epsilon
-        self.reveal_delta = reveal_delta
-        self.fresh_keys = fresh_keys
-        self.reveal_bob = reveal_bob
-        self.score_range = score_range
-        self.sigmoid_error = sigmoid_error
-        self.mechanism_settings = mechanism_settings
-        self.budget = budget
-        self.delta = delta
-        self.scheme = scheme
-        self.key_bits = key_bits
-        self.solver = solver
-        self.passes = passes
-        self.batch_size = batch_size
-        self.minimum_batch = minimum_batch
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.schedule = schedule
-        self.decay = decay
-        self.l1 = l1
-        self.l2 = l2
-        self.feature_bits = feature_bits
-        self.residue_bits = residue_bits
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.random_state = random_state
 
     # scikit-learn's name for the columns is a capital letter.
     def fit(self, X: Any, y: Any, **unsupported: object) -> Self:  # noqa: ANN401, N803, RUF100

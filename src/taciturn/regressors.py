@@ -8,6 +8,7 @@ does. ``sample_weight`` and ``exposure`` are Bob's, as the labels are.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,37 +25,21 @@ from taciturn.families.base import Family
 from taciturn.families.registry import FAMILIES
 from taciturn.numerics.regression_metrics import null_score
 from taciturn.privacy.solvers import resolved
-from taciturn.settings.schema import DEFAULT_MECHANISM, Settings
+from taciturn.settings.schema import Settings
+from taciturn.settings.signatures import RegressorParameters
 
 # What scikit-learn calls otherwise than the commands do.
 _OWN_NAMES = ("fit_intercept", "random_state")
 
 
-class VerticalRegressor(RegressorMixin, SimulatedModel):  # type: ignore[misc]
+class VerticalRegressor(RegressorParameters, RegressorMixin, SimulatedModel):  # type: ignore[misc]
     """A generalised linear model, trained by simulated parties.
 
     Every parameter but the last two is the setting of the same name, with its default for own
     data. Columns are taken as they come: put a ``StandardScaler`` before it.
 
     Args:
-        alice_columns: Alice's columns: `all`, `half`, `equal`, a number (the first ones), or names
-            separated by commas (`;` between Alices). Names are those of a frame, or x0, x1, … of an
-            array. Bob has the others, the intercept and the labels.
-        parties: Number of Alices, up to 16; they share Alice's columns, and Bob learns only sums of
-            their scores.
-        mechanism: How the labels are protected: `mutual` (default; gaussian only), `sealed` or
-            `none`. The other families, and several Alices, need one of the last two.
-        reveal: `sealed`, `mutual`: reveal Alice's weights to her after training, an unprotected
-            release.
-        fresh_keys: `sealed`: use a new key for each encrypted vector.
-        scheme: Encryption scheme: `bfv`, or `clear` (no encryption).
-        passes: Number of passes over the rows (default: with `mutual` 28, or 56 below 8,192
-            training rows; else 12, with several Alices 20).
-        l2: L2 penalty on all weights except the intercept, half of which times their squares is
-            added to half of the mean deviance (default: 1 / training rows). scikit-learn's
-            ``alpha`` of ``PoissonRegressor`` and ``GammaRegressor``; times the rows, of ``Ridge``.
-        feature_bits: Fractional bits of a feature in fixed-point arithmetic.
-        residue_bits: Fractional bits of a residue in fixed-point arithmetic.
+        {settings}
         fit_intercept: Fit an intercept, at Bob and without penalty.
         random_state: An int is the seed of a simulated run (``seed`` of ``train``); None draws one.
 
@@ -71,35 +56,16 @@ class VerticalRegressor(RegressorMixin, SimulatedModel):  # type: ignore[misc]
     """
 
     family: ClassVar[str]
-
-    def __init__(
-        self,
-        *,
-        alice_columns: object = "all",
-        parties: int = 1,
-        mechanism: str = DEFAULT_MECHANISM,
-        reveal: bool | None = None,
-        fresh_keys: bool | None = None,
-        scheme: str = "bfv",
-        passes: int | None = None,
-        l2: float | None = None,
-        feature_bits: int = 16,
-        residue_bits: int = 20,
-        fit_intercept: bool = True,
-        random_state: object = None,
-    ) -> None:
-        self.alice_columns = alice_columns
-        self.parties = parties
-        self.mechanism = mechanism
-        self.reveal = reveal
-        self.fresh_keys = fresh_keys
-        self.scheme = scheme
-        self.passes = passes
-        self.l2 = l2
-        self.feature_bits = feature_bits
-        self.residue_bits = residue_bits
-        self.fit_intercept = fit_intercept
-        self.random_state = random_state
+    texts: ClassVar[Mapping[str, str]] = {
+        "mechanism": "How the labels are protected: `mutual` (default; gaussian only), `sealed` or "
+        "`none`. The other families, and several Alices, need one of the last two.",
+        "scheme": "Encryption scheme: `bfv`, or `clear` (no encryption).",
+        "passes": "Number of passes over the rows (default: with `mutual` 28, or 56 below 8,192 "
+        "training rows; else 12, with several Alices 20).",
+        "l2": "L2 penalty on all weights except the intercept, half of which times their squares "
+        "is added to half of the mean deviance (default: 1 / training rows). scikit-learn's "
+        "``alpha`` of ``PoissonRegressor`` and ``GammaRegressor``; times the rows, of ``Ridge``.",
+    }
 
     @property
     def _kind(self) -> Family:

@@ -18,5 +18,5 @@ TRANSCRIPT_VERSION = 8
 """Of the file that ``--record`` writes."""
 MODEL_VERSION = 7
 """Of a side's model file: that of release 0.3."""
-CONSENT_VERSION = 2
-"""Of the consent store: that of release 0.3."""
+CONSENT_VERSION = 3
+"""Of the consent store; one of version 2 is converted."""

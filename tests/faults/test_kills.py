@@ -18,7 +18,8 @@ from taciturn.model.whole import whole_model
 from taciturn.numerics.table_schedule import TableSchedule
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import ScoreBudget
-from taciturn.party.consent.scored_rows import RowOpening, ScoredRows
+from taciturn.party.consent.records import VALUE
+from taciturn.party.consent.scored_rows import REPETITIONS, RowOpening, ScoredRows
 from taciturn.protocol.codec import decode
 from tests.faults.processes import PartyProcess, prediction, run_with_kills, training
 from tests.faults.setups import SETUPS, Setup
@@ -122,9 +123,8 @@ def scores_given(folder: Path) -> int:
     assert budget is not None
     with budget.store.reading() as records:
         tags = budget.account(records).tags(pl.read_csv(folder / "alice.new.csv")["id"])
-        scored = ScoredRows(records, budget.partner)
-        models = scored.change(tags, RowOpening()).models
-        return int((models + scored.repetitions(tags)).max())
+        before = ScoredRows(records, budget.partner).change(tags, RowOpening()).before
+        return int((before[VALUE] + before[REPETITIONS]).max())
 
 
 def scores_are_right(folder: Path, end: dict[str, Any]) -> bool:

@@ -21,7 +21,7 @@ from taciturn.data.rules import NumericRule
 from taciturn.data.user_table import DEFAULTS
 from taciturn.errors import FileError, OutputError
 from taciturn.files import canonical_json, write_private
-from taciturn.model.share import ModelShare
+from taciturn.model.share import ModelShare, add_metrics
 from taciturn.version import __version__
 from tests.expected import refused
 
@@ -64,6 +64,21 @@ def test_what_is_written_is_read_back(path):
     assert after.agreement == before.agreement
     assert after.ledger == {"label_epsilon_total": "inf"}
     assert np.array_equal(after.preparation.apply(FRAME), before.preparation.apply(FRAME))
+
+
+def test_metrics_are_added_to_the_file_of_their_session_alone(path):
+    before, figures = share(), {"train": {"auc": 0.75}, "converged": True}
+    replace(before, metrics={**before.metrics, **figures}).save(path)
+    expected = path.read_bytes()
+    before.save(path)
+    written = path.read_bytes()
+    assert not add_metrics(path, "ba" * 16, figures)
+    assert path.read_bytes() == written
+    assert add_metrics(path, before.session, figures)
+    assert path.read_bytes() == expected
+    path.write_bytes(expected.replace(b"0.75", b"0.85"))
+    with pytest.raises(FileError):
+        add_metrics(path, before.session, figures)
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False, width=64), max_size=8))

@@ -16,7 +16,7 @@ from taciturn.errors import TaciturnError
 from taciturn.job_registry import installed_sections
 from taciturn.party.config import PartyConfig
 from taciturn.party.used_paths import used_paths
-from taciturn.protocol.terms import agree
+from taciturn.protocol.agree import agree
 from taciturn.setting_syntax import toml_value
 
 RECORDED = Path(__file__).with_suffix(".json")

@@ -11,7 +11,7 @@ from taciturn.errors import AgreementError, BudgetExceeded, ConfigError
 from taciturn.jobs.train.job import TrainJob, TrainSide
 from taciturn.party.config import PartyConfig
 from taciturn.party.training_inputs import terms_for
-from taciturn.privacy.openings import OPENING_ROWS
+from taciturn.privacy.row_noise import OPENING_ROWS
 from taciturn.settings.schema import DEFAULT_MECHANISM
 from tests.expected import refused
 from tests.party.sides import write_config, write_tables

@@ -12,8 +12,9 @@ from scipy.stats import dlaplace, laplace
 
 from taciturn.arrays import BoolArray, FloatArray
 from taciturn.privacy.additive import Additive
-from taciturn.privacy.events import AdditiveNoise, price
+from taciturn.privacy.events import AdditiveNoise
 from taciturn.privacy.noise import divisor
+from taciturn.privacy.prices import price
 from taciturn.rng import KeyedEntropy
 
 BITS = 8

@@ -15,6 +15,7 @@ from scipy.stats import binom, dlaplace
 
 from taciturn.arrays import FloatArray
 from taciturn.privacy.additive import Additive
+from taciturn.privacy.composition import label_epsilon
 from taciturn.privacy.events import (
     AdditiveNoise,
     HiddenBatchGradient,
@@ -23,9 +24,8 @@ from taciturn.privacy.events import (
     OneSidedFactor,
     PrintedFactor,
     PrivacyEvent,
-    price,
 )
-from taciturn.privacy.ledger import label_epsilon
+from taciturn.privacy.prices import price
 
 DELTAS = [1e-9, 1e-6, 1e-3, 0.1]
 

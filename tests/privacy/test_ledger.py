@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from taciturn.arrays import EVERY_ROW
 from taciturn.errors import BudgetExceeded, ConfigError, PrivacyError
+from taciturn.privacy.composition import label_epsilon
 from taciturn.privacy.events import (
     AdditiveNoise,
     BatchResponse,
@@ -21,13 +22,12 @@ from taciturn.privacy.events import (
     MeanOneFactor,
     NonPrivate,
     OneSidedFactor,
-    Price,
     PrintedFactor,
     PrivacyEvent,
     Statement,
-    price,
 )
-from taciturn.privacy.ledger import DEFAULT_DELTA, Ledger, label_epsilon
+from taciturn.privacy.ledger import DEFAULT_DELTA, Ledger
+from taciturn.privacy.prices import Price, price
 from taciturn.results.serialise import record_of
 from tests.expected import refused
 

@@ -23,9 +23,9 @@ from taciturn.privacy.base import (
     SignPreserving,
     SizedByColumns,
 )
-from taciturn.privacy.events import EVENTS, price
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.noise import draw
+from taciturn.privacy.prices import EVENTS, price
 from taciturn.privacy.registry import MECHANISMS, mechanism, mechanism_class
 from taciturn.protocol.alice.party import TRAININGS as ALICE
 from taciturn.protocol.bob.party import TRAININGS as BOB

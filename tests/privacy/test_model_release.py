@@ -13,8 +13,9 @@ from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError
 from taciturn.numerics.descent import BoundedTable, DescentSolver
 from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
+from taciturn.privacy.composition import label_epsilon
 from taciturn.privacy.events import NoisyModel
-from taciturn.privacy.ledger import Ledger, label_epsilon
+from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.model_release import ModelRelease, rounding_error
 from taciturn.protocol.scales import Scales
 from taciturn.rng import Entropy, KeyedEntropy

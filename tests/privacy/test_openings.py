@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from taciturn.privacy.openings import OPENING_ROWS as ROWS
-from taciturn.privacy.openings import OPENINGS, ScoreNoise, noise_of, row_noise
+from taciturn.privacy.openings import OPENINGS, ScoreNoise, noise_of
+from taciturn.privacy.row_noise import OPENING_ROWS as ROWS
+from taciturn.privacy.row_noise import row_noise
 
 
 @pytest.mark.parametrize(("rows", "width"), [(ROWS, 1.0), (16_384, 1.0), (60_000, 60_000 / 2**14)])

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError, PrivacyError
 from taciturn.privacy.events import (
-    EVENTS,
     AdditiveNoise,
     BatchResponse,
     HiddenBatchGradient,
@@ -22,14 +21,12 @@ from taciturn.privacy.events import (
     MultiplicativeNoise,
     NonPrivate,
     OneSidedFactor,
-    Price,
     PrintedFactor,
     PrivacyEvent,
-    price,
-    printed_label_price,
 )
 from taciturn.privacy.multiplicative import VARIANTS, MeanOne, Multiplicative, Printed
 from taciturn.privacy.noise import divisor
+from taciturn.privacy.prices import EVENTS, Price, price, printed_label_price
 from tests.expected import refused
 
 EPSILONS = (0.01, 0.1, 1.0, 10.0)

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from taciturn.privacy.base import Released
-from taciturn.privacy.events import EVENTS, AdditiveNoise, NonPrivate, PrivacyEvent
+from taciturn.privacy.events import AdditiveNoise, NonPrivate, PrivacyEvent
+from taciturn.privacy.prices import EVENTS
 
 
 @pytest.mark.parametrize("value", [(314159, 271828), "314159", np.array([314159.0])])

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from taciturn.numerics.metrics import auc
-from taciturn.privacy.events import NoisyAccuracy, NonPrivate, price
+from taciturn.privacy.events import NoisyAccuracy, NonPrivate
 from taciturn.privacy.noise import divisor, scale
+from taciturn.privacy.prices import price
 from taciturn.privacy.quality_release import STEPS, release, told_quality
 from taciturn.rng import KeyedEntropy
 

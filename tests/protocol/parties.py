@@ -21,10 +21,11 @@ from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism as mechanism_of
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.party import TRAININGS as ALICES
-from taciturn.protocol.batches import BatchPlan, seed_of
+from taciturn.protocol.batches import BatchPlan
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.party import TRAININGS as BOBS
 from taciturn.protocol.codec import decode, encode
+from taciturn.protocol.joint_seed import seed_of
 from taciturn.protocol.messages import Message
 from taciturn.protocol.outcome import BobTrained, Trained
 from taciturn.protocol.steps import Program

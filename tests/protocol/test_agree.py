@@ -9,12 +9,12 @@ import pytest
 from taciturn.errors import BudgetExceeded, ConfigError
 from taciturn.jobs.train.simulation import simulate_training
 from taciturn.privacy.batch_response import design
-from taciturn.privacy.openings import OPENING_ROWS
 from taciturn.privacy.registry import MECHANISMS
+from taciturn.privacy.row_noise import OPENING_ROWS
 from taciturn.privacy.solvers import resolved
+from taciturn.protocol.agree import AGREED, agree, require_used
 from taciturn.protocol.mutual import MOST_WAVES, Columns
 from taciturn.protocol.mutual_table import TablePlan
-from taciturn.protocol.terms import AGREED, agree, require_used
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import (
     DATASET_DEFAULTS,

@@ -7,9 +7,14 @@ import pytest
 
 from taciturn.engine.pair import run_pair
 from taciturn.errors import RemoteProtocolError
-from taciturn.protocol.alice.opening import agree_seed
-from taciturn.protocol.batches import commitment, draw_share, joint_seed, seed_of
-from taciturn.protocol.bob.opening import agree_seed as bobs_agree_seed
+from taciturn.protocol.joint_seed import (
+    agree_as_alice,
+    agree_as_bob,
+    commitment,
+    draw_share,
+    joint_seed,
+    seed_of,
+)
 from taciturn.protocol.messages import BatchCommitment, BatchShare, PublicBytes
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused
@@ -17,7 +22,7 @@ from tests.protocol.parties import ALICE, BOB, ByHand, Tables, agreement, alice_
 
 
 def test_both_get_the_seed_of_both_shares():
-    alice, bob = run_pair(agree_seed(ALICE), bobs_agree_seed(BOB))
+    alice, bob = run_pair(agree_as_alice(ALICE), agree_as_bob(BOB))
     assert alice == bob == seed_of(ALICE, BOB) == joint_seed(draw_share(ALICE), draw_share(BOB))
 
 
@@ -28,7 +33,7 @@ def test_each_share_moves_the_seed(who):
 
 
 def test_bob_tells_his_share_only_after_hers():
-    side = ByHand("bob", bobs_agree_seed(BOB))
+    side = ByHand("bob", agree_as_bob(BOB))
     assert [type(message) for message in side.said] == [BatchCommitment]
     assert side.said[0] == BatchCommitment(commitment(draw_share(BOB)))
     side.feed(BatchShare(PublicBytes(bytes(32))))
@@ -37,13 +42,13 @@ def test_bob_tells_his_share_only_after_hers():
 
 
 def test_alice_waits_for_the_commitment_before_she_tells_hers():
-    side = ByHand("alice", agree_seed(ALICE))
+    side = ByHand("alice", agree_as_alice(ALICE))
     assert side.said == []
     assert side.driver.expects == "BatchCommitment"
 
 
 def test_a_bob_who_changes_his_mind_is_caught():
-    side = ByHand("alice", agree_seed(ALICE))
+    side = ByHand("alice", agree_as_alice(ALICE))
     side.feed(BatchCommitment(commitment(bytes(32))))
     with refused(RemoteProtocolError):
         side.feed(BatchShare(PublicBytes(b"\x01" + bytes(31))))
@@ -53,10 +58,10 @@ def test_a_bob_who_changes_his_mind_is_caught():
 @pytest.mark.parametrize("who", ["alice", "bob"])
 def test_a_share_of_another_length_is_refused(who, length):
     if who == "alice":
-        side = ByHand("alice", agree_seed(ALICE))
+        side = ByHand("alice", agree_as_alice(ALICE))
         side.feed(BatchCommitment(commitment(bytes(length))))
     else:
-        side = ByHand("bob", bobs_agree_seed(BOB))
+        side = ByHand("bob", agree_as_bob(BOB))
     with refused(RemoteProtocolError, names=length):
         side.feed(BatchShare(PublicBytes(bytes(length))))
 

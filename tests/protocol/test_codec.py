@@ -28,13 +28,13 @@ from taciturn.jobs.align.messages import (
 )
 from taciturn.privacy.base import MaskedProduct, Released
 from taciturn.privacy.events import (
-    EVENTS,
     AdditiveNoise,
     BatchResponse,
     MeanOneFactor,
     NonPrivate,
     PrivacyEvent,
 )
+from taciturn.privacy.prices import EVENTS
 from taciturn.protocol.codec import (
     MAX_FRAME,
     MAX_RELEASED,

@@ -40,7 +40,7 @@ from taciturn.numerics.shared_fraction import UNIT_BITS
 from taciturn.numerics.whitening import centring_offset
 from taciturn.numerics.whole_table import fit_in_clear
 from taciturn.privacy.batch_response import BatchDesign
-from taciturn.privacy.openings import OPENING_ROWS
+from taciturn.privacy.row_noise import OPENING_ROWS
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.party import TRAININGS, alice_program
 from taciturn.protocol.alice.whitened import WhitenedTable

@@ -22,8 +22,8 @@ from taciturn.privacy.additive import Additive
 from taciturn.privacy.base import Released, ResidueMechanism
 from taciturn.privacy.noise import LaplaceDraws, Stock, divisor
 from taciturn.privacy.registry import mechanism as mechanism_of
-from taciturn.protocol.batches import seed_of
 from taciturn.protocol.bob.train_residues import train
+from taciturn.protocol.joint_seed import seed_of
 from taciturn.protocol.messages import NoisyResidues, RealResidues
 from taciturn.protocol.observations import ResiduesSeen
 from taciturn.rng import Entropy, KeyedEntropy

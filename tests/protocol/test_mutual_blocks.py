@@ -16,8 +16,8 @@ from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
 from taciturn.numerics.optimum import optimum, penalised_loss
 from taciturn.numerics.table_schedule import TableSchedule
 from taciturn.numerics.whole_table import fit_on_schedule
-from taciturn.protocol.batches import block_order, seed_of
 from taciturn.protocol.events import Progress
+from taciturn.protocol.joint_seed import block_order, seed_of
 from taciturn.protocol.messages import SharedVector
 from tests.protocol.parties import BOB, Tables
 from tests.protocol.stars import Star, StarTalk, converse, entropy_of

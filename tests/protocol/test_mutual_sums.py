@@ -21,7 +21,7 @@ from taciturn.numerics.periodic_sigmoid import half_range
 from taciturn.numerics.shared_fraction import SharedFraction
 from taciturn.numerics.shared_range import RangeCount
 from taciturn.numerics.whole_table import fit_on_schedule
-from taciturn.privacy.openings import OPENING_ROWS, row_noise
+from taciturn.privacy.row_noise import OPENING_ROWS, row_noise
 from taciturn.protocol.codec import decode
 from taciturn.protocol.messages import (
     CarryShares,
@@ -31,7 +31,8 @@ from taciturn.protocol.messages import (
     Role,
     Segments,
 )
-from taciturn.protocol.mutual import Columns, OpenedFigures, SharedSums, SumsPlan
+from taciturn.protocol.mutual import Columns
+from taciturn.protocol.mutual_sums import OpenedFigures, SharedSums, SumsPlan
 from taciturn.protocol.mutual_table import TablePlan
 from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.terms import Terms

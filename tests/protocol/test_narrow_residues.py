@@ -16,7 +16,7 @@ from taciturn.crypto.clear import ClearScheme
 from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
 from taciturn.numerics.shared_fraction import Carried, Widening
 from taciturn.numerics.whole_table import fit_on_schedule
-from taciturn.privacy.openings import OPENING_ROWS
+from taciturn.privacy.row_noise import OPENING_ROWS
 from taciturn.protocol.messages import (
     CarryShares,
     LossShares,

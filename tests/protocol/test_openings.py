@@ -8,7 +8,7 @@ import pytest
 
 from taciturn.crypto.clear import ClearScheme
 from taciturn.jobs.train.disclosure_text import disclosure_text as disclosure_of
-from taciturn.privacy.openings import OPENING_ROWS
+from taciturn.privacy.row_noise import OPENING_ROWS
 from taciturn.protocol.opened_scores import OpenedScores
 from taciturn.protocol.terms import Terms
 from tests.protocol.test_conversations import agreed

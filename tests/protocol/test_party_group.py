@@ -16,9 +16,10 @@ from taciturn.crypto.signatures import KeyIdentity
 from taciturn.engine.driver import Driver
 from taciturn.engine.pair import run_star
 from taciturn.errors import AgreementError, LocalProtocolError, RemoteProtocolError
-from taciturn.protocol.alice.opening import join_group
-from taciturn.protocol.bob.opening import form_group
+from taciturn.protocol.alice.group import join_group
+from taciturn.protocol.bob.group import form_group
 from taciturn.protocol.codec import decode, encode, kind_of
+from taciturn.protocol.masks import PairwiseMasks, ZeroSum
 from taciturn.protocol.messages import (
     Endorsement,
     Endorsements,
@@ -28,7 +29,7 @@ from taciturn.protocol.messages import (
     PublicBytes,
     Roster,
 )
-from taciturn.protocol.party_group import Members, PairwiseMasks, ZeroSum
+from taciturn.protocol.party_group import Members
 from taciturn.protocol.steps import Program
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused

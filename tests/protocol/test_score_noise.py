@@ -23,16 +23,13 @@ from taciturn.privacy.registry import mechanism as mechanism_of
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.party import alice_program
 from taciturn.protocol.alice.score_noise import ScoreNoise, noise_key
-from taciturn.protocol.alice.scoring import (
-    MutualResponder,
-    RevealedResponder,
-    SealedResponder,
-    answer_rows,
-    score_responder,
-)
+from taciturn.protocol.alice.scoring import RevealedResponder, answer_rows, score_responder
+from taciturn.protocol.alice.scoring_mutual import MutualResponder
+from taciturn.protocol.alice.scoring_sealed import SealedResponder
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.party import bob_program
-from taciturn.protocol.bob.scoring import MutualRequester, ask_rows, score_requester
+from taciturn.protocol.bob.scoring import ask_rows, score_requester
+from taciturn.protocol.bob.scoring_mutual import MutualRequester
 from taciturn.protocol.outcome import HeldOut
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.prediction import whitened_rows

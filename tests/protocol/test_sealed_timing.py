@@ -29,10 +29,10 @@ from taciturn.crypto.bfv.keys import BfvScheme, BfvSecretKey
 from taciturn.crypto.bfv.modular import Grid
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.driver import Driver
-from taciturn.protocol.alice.opening import agree_seed
 from taciturn.protocol.alice.sealed import Keys
 from taciturn.protocol.codec import decode, encode, kind_of
 from taciturn.protocol.handshake import open_training
+from taciturn.protocol.joint_seed import agree_as_alice
 from taciturn.protocol.messages import SealedGradient, SealedResidues
 from taciturn.protocol.steps import Program, receive, send
 from taciturn.protocol.table_shape import TableShape
@@ -304,7 +304,7 @@ def spy(terms: Terms, target: Target) -> Program[None]:
     ring = shape.ring(scales)
     nothing = np.zeros((ROWS, COLUMNS), dtype=np.int64)
     yield from open_training("alice", terms, FeatureTable.from_data(nothing.astype(float)), BITS)
-    key = yield from Keys(terms, ring, (yield from agree_seed(ALICE))).receive()
+    key = yield from Keys(terms, ring, (yield from agree_as_alice(ALICE))).receive()
     # Half labels of each kind: residues of one half, of length 1 / sqrt(rows) together.
     whole = (1 << scales.residue_bits) // ROWS
     factor = min((1 << ring.matrix_bits) - 1, (1 << 48) // (2 * whole))

@@ -7,7 +7,7 @@ import pytest
 
 from taciturn.crypto.bfv.parameters import DEGREE, SLOT_MODULUS
 from taciturn.crypto.bfv.slots import BfvSlots
-from taciturn.protocol.mutual import slot_blocks
+from taciturn.protocol.slot_blocks import slot_blocks
 
 SIZES = [1, 7, 455, 2730, 2731, 4096, 4097, 5000, 8192, 8193, 20_001]
 

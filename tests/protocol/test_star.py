@@ -20,8 +20,8 @@ from taciturn.protocol.alice.party import dry_run as alice_dry_run
 from taciturn.protocol.bob.observations import DirectionScored
 from taciturn.protocol.bob.party import dry_run as bob_dry_run
 from taciturn.protocol.handshake import ANY_TABLE, PeerTable
+from taciturn.protocol.masks import ZeroSum
 from taciturn.protocol.messages import NoisyResidues
-from taciturn.protocol.party_group import ZeroSum
 from taciturn.protocol.steps import Program
 from taciturn.rng import KeyedEntropy
 from tests.expected import refused

@@ -16,8 +16,9 @@ from taciturn.data.tables import LabelTable
 from taciturn.errors import PrivacyError, RemoteProtocolError
 from taciturn.privacy.additive import Additive
 from taciturn.privacy.base import Released
-from taciturn.privacy.events import AdditiveNoise, price
+from taciturn.privacy.events import AdditiveNoise
 from taciturn.privacy.noise import LaplaceDraws
+from taciturn.privacy.prices import price
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.bob.train_residues import train
 from taciturn.protocol.events import Progress

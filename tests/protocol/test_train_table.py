@@ -33,7 +33,8 @@ from taciturn.numerics.subspace import SubspaceSolver
 from taciturn.numerics.whitening import Whitening, centring_offset
 from taciturn.privacy.events import NoisyModel
 from taciturn.privacy.model_release import ModelRelease
-from taciturn.protocol.alice.scoring import SealedResponder, answer_rows
+from taciturn.protocol.alice.scoring import answer_rows
+from taciturn.protocol.alice.scoring_sealed import SealedResponder
 from taciturn.protocol.bob.scoring import ask_rows, score_requester
 from taciturn.protocol.events import Advance, HeldOutSeen, PartDone
 from taciturn.protocol.messages import (
@@ -49,7 +50,8 @@ from taciturn.protocol.messages import (
     SealedScores,
 )
 from taciturn.protocol.observations import MomentsSeen, Observation, ShareRevealed
-from taciturn.protocol.outcome import BobTrained, model_release_of
+from taciturn.protocol.outcome import BobTrained
+from taciturn.protocol.table_shape import model_release_of
 from taciturn.protocol.terms import Terms
 from taciturn.settings.agreement import Agreement
 from tests.expected import refused

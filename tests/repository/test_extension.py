@@ -21,7 +21,7 @@ from taciturn.__main__ import run
 from taciturn.errors import AgreementError, ConfigError, ExtensionError, PeerStopped, PrivacyError
 from taciturn.party.config import PartyConfig
 from taciturn.party.templates import Trial, template
-from taciturn.privacy.events import Price, price
+from taciturn.privacy.prices import Price, price
 from taciturn.privacy.registry import MECHANISMS, OURS, mechanism_class
 from taciturn.settings.agreement import differences
 from taciturn.settings.schema import Settings
@@ -210,7 +210,7 @@ WHOLE = """
 from dataclasses import dataclass
 from taciturn.privacy.base import ResidueMechanism, Released
 from taciturn.privacy.events import PrivacyEvent
-from taciturn.privacy.events import Price, Priced
+from taciturn.privacy.prices import Price, Priced
 
 @dataclass(frozen=True, slots=True)
 class Told(PrivacyEvent):

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import pytest
 import typer
+from tools.write_signatures import STUB, stub
 
 import taciturn
 from taciturn.cli.options import SHARED, merged
@@ -26,13 +26,12 @@ from taciturn.party.config import (
     party_file,
     section_settings,
 )
-from taciturn.privacy.openings import OPENING_ROWS
 from taciturn.privacy.registry import MECHANISMS
+from taciturn.privacy.row_noise import OPENING_ROWS
 from taciturn.setting_syntax import COMMAND_LINE, plain_value
 from taciturn.settings.agreement import AGREEMENT_KEYS, ALSO_SIMULATED, Agreement
 from taciturn.settings.checked import declared
 from taciturn.settings.mechanism_settings import FIELD
-from taciturn.settings.options import SettingsOptions
 from taciturn.settings.schema import (
     DEFAULT_FEW_ROWS_PASSES,
     DEFAULT_FEW_ROWS_RANGE,
@@ -48,6 +47,7 @@ from taciturn.settings.schema import (
     Newton,
     Settings,
 )
+from taciturn.settings.signatures import SettingsOptions
 from taciturn.settings.study import Study
 from taciturn.settings.table import TableSettings
 from tests import settings_page
@@ -211,33 +211,11 @@ def test_options_lie_over_the_file_and_errors_know_where_a_value_came_from(tmp_p
 # --- Python --------------------------------------------------------------------------------------
 
 
-def plain_type(kind: Any) -> Any:
-    """A field's type as a caller sees it: no constraints, and any sequence for a tuple."""
-    if get_origin(kind) is Annotated:
-        return plain_type(get_args(kind)[0])
-    if get_origin(kind) in (Union, types.UnionType):
-        members = [plain_type(part) for part in get_args(kind)]
-        return {one for part in members for one in (part if isinstance(part, set) else {part})}
-    if get_origin(kind) is tuple:
-        return f"Sequence[{plain_type(get_args(kind)[0])}]"
-    if get_origin(kind) is Sequence:
-        return f"Sequence[{plain_type(get_args(kind)[0])}]"
-    if get_origin(kind) is dict:
-        key, value = map(plain_type, get_args(kind))
-        return f"dict[{key}, {sorted(value) if isinstance(value, set) else value}]"
-    if isinstance(kind, type):
-        return kind.__name__
-    return str(kind).replace("collections.abc.", "")
-
-
-def test_keyword_arguments_have_the_names_and_types_of_the_settings():
-    hints = get_type_hints(SettingsOptions)
-    assert set(hints) == set(Settings.model_fields) - {"data"}
+def test_the_signatures_that_type_checkers_read_are_those_of_the_settings():
+    assert STUB.read_text(encoding="utf-8") == stub()
+    # The table of a function is its own parameter.
+    assert set(get_type_hints(SettingsOptions)) == set(Settings.model_fields) - {"data"}
     assert not SettingsOptions.__required_keys__
-    # It is also a frame.
-    del hints["alice_data"]
-    for name, kind in hints.items():
-        assert plain_type(kind) == plain_type(Settings.model_fields[name].annotation), name
 
 
 def test_a_mistyped_parameter_of_the_function_gets_the_nearest():

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from taciturn.errors import ConfigError
 from taciturn.privacy.solvers import resolved
-from taciturn.protocol.terms import with_row_defaults
+from taciturn.protocol.agree import with_row_defaults
 from taciturn.setting_syntax import hyphenated
 from taciturn.settings.agreement import Agreement, differences
 from taciturn.settings.schema import (

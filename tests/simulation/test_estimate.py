@@ -11,8 +11,9 @@ from taciturn.data.tables import FeatureTable
 from taciturn.jobs.train.estimate import estimate_cost
 from taciturn.numerics.table_schedule import TableSchedule
 from taciturn.privacy.solvers import resolved
+from taciturn.protocol.agree import agree
 from taciturn.protocol.messages import Role
-from taciturn.protocol.terms import Terms, agree
+from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from tests.protocol.parties import Tables

@@ -16,7 +16,7 @@ from taciturn.errors import DivergenceError
 from taciturn.numerics.convergence import SEEN_ONCE
 from taciturn.numerics.metrics import AddedAuc, Metrics
 from taciturn.numerics.regression_metrics import class_metrics
-from taciturn.privacy.openings import OPENING_ROWS
+from taciturn.privacy.row_noise import OPENING_ROWS
 from taciturn.report.training import worth_facts
 from taciturn.results.folder import from_record
 from taciturn.results.training import TrainingRun

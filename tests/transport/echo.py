@@ -15,8 +15,8 @@ from taciturn.errors import ConnectionLost, MalformedFrame, PeerAbsent, PeerSile
 from taciturn.transport.channel import Channel, Endpoint
 from taciturn.transport.dial import DialEndpoint
 from taciturn.transport.limits import Limits
-from taciturn.transport.serve import ServeEndpoint
 from taciturn.transport.tls import load_credentials
+from tests.transport.serve_endpoint import ServeEndpoint
 
 LIMITS = Limits(handshake=2.0, drain=2.0, attempts=50.0)
 

@@ -19,8 +19,8 @@ from taciturn.transport.certs import Issuer, issue, make_issuer
 from taciturn.transport.dial import DialEndpoint
 from taciturn.transport.grpc_channel import GrpcChannel
 from taciturn.transport.limits import Limits
-from taciturn.transport.serve import ServeEndpoint
 from taciturn.transport.tls import Credentials, load_credentials
+from tests.transport.serve_endpoint import ServeEndpoint
 from tests.waiting import HANG
 
 HOST = "127.0.0.1"

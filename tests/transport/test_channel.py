@@ -24,7 +24,7 @@ from taciturn.transport.grpc_channel import (
     objection,
 )
 from taciturn.transport.limits import CHUNK, READY, WINDOW, Limits
-from taciturn.transport.serve import ServeEndpoint
+from taciturn.transport.serve import Hub
 from tests.expected import refused
 from tests.modules import module_of
 from tests.system import free_port
@@ -39,6 +39,7 @@ from tests.transport.parties import (
     serving,
 )
 from tests.transport.relay import Relay
+from tests.transport.serve_endpoint import ServeEndpoint
 from tests.waiting import HANG, wait_until
 
 
@@ -216,7 +217,7 @@ def test_a_stream_that_came_earlier_does_not_replace_a_later_one(authority, monk
             assert go_on.wait(HANG)
         return objection(shown, peers, own)
 
-    monkeypatch.setattr(module_of(ServeEndpoint), "objection", slow_for_the_first)
+    monkeypatch.setattr(module_of(Hub), "objection", slow_for_the_first)
     server, ended = serving(authority), threading.Event()
     client = dialling(authority, server.port)
     try:

@@ -18,7 +18,6 @@ from taciturn.transport.corelog import explain
 from taciturn.transport.dial import DialEndpoint
 from taciturn.transport.grpc_channel import METHOD
 from taciturn.transport.limits import Limits
-from taciturn.transport.serve import ServeEndpoint
 from taciturn.transport.tls import Credentials
 from tests.expected import refused
 from tests.transport.parties import (
@@ -31,6 +30,7 @@ from tests.transport.parties import (
     serving,
     tls_client,
 )
+from tests.transport.serve_endpoint import ServeEndpoint
 from tests.waiting import HANG
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
@@ -240,7 +240,7 @@ REASONS = """
 import sys
 from pathlib import Path
 from taciturn.transport.corelog import handshake_reasons
-from taciturn.transport.serve import ServeEndpoint
+from tests.transport.serve_endpoint import ServeEndpoint
 from taciturn.transport.tls import load_credentials
 
 folder = Path(sys.argv[1])
@@ -319,7 +319,7 @@ EARLIER = """
 import sys, threading
 import grpc
 from pathlib import Path
-from taciturn.transport.serve import ServeEndpoint
+from tests.transport.serve_endpoint import ServeEndpoint
 from taciturn.transport.tls import load_credentials
 
 folder = Path(sys.argv[1])

@@ -11,10 +11,10 @@ import pytest
 
 from taciturn.transport.certs import make_certificates
 from taciturn.transport.dial import DialEndpoint
-from taciturn.transport.serve import ServeEndpoint
 from taciturn.transport.tls import Credentials, load_credentials
 from tests.certificates import renew
 from tests.transport.parties import HOST, QUICK
+from tests.transport.serve_endpoint import ServeEndpoint
 from tests.waiting import HANG
 
 

@@ -14,13 +14,9 @@ from taciturn.extras import explained
 from taciturn.jobs.train.record import RecordedRun
 from taciturn.privacy.registry import mechanism_class
 from taciturn.setting_syntax import Hint, hyphenated
-from taciturn.settings.options import (
-    SettingsOptions,
-    given_options,
-    per_seed,
-    record_target,
-)
+from taciturn.settings.options import given_options, per_seed, record_target
 from taciturn.settings.schema import SGD_ONLY, Settings
+from taciturn.settings.signatures import SettingsOptions
 from taciturn.simulation import arrange, in_cell, load_features, load_raw, settings_of
 from taciturn_audit.results.audit import AuditRun
 from taciturn_audit.results.check import CheckResult

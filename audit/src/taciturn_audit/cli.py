@@ -32,7 +32,7 @@ from taciturn.setting_syntax import Hint, hyphenated
 from taciturn.version import __version__
 
 if TYPE_CHECKING:
-    from taciturn.settings.options import SettingsOptions
+    from taciturn.settings.signatures import SettingsOptions
     from taciturn_audit.results.compare import Comparison
     from taciturn_audit.results.runs import AuditResult
     from taciturn_audit.results.session import SessionAudit

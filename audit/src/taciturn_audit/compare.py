@@ -22,7 +22,7 @@ from taciturn.jobs.train.exposure import reconstruction
 from taciturn.jobs.train.simulation import estimate, raise_if_diverged, simulate_training
 from taciturn.numerics.metrics import Metrics
 from taciturn.numerics.regression_metrics import ModelMetrics
-from taciturn.protocol.terms import agree
+from taciturn.protocol.agree import agree
 from taciturn.results.runs import Runs
 from taciturn.results.training import TrainingRun
 from taciturn.settings.schema import Settings

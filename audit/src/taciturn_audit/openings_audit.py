@@ -28,7 +28,7 @@ from taciturn.jobs.study.worker import without_fold
 from taciturn.jobs.train.simulation import Outcome, joint_scores
 from taciturn.party.consent.budget import default_models
 from taciturn.privacy.base import given
-from taciturn.privacy.openings import opens_sums, row_noise
+from taciturn.privacy.row_noise import opens_sums, row_noise
 from taciturn.rng import KeyedEntropy
 from taciturn.setting_syntax import Hint
 from taciturn.settings.schema import Settings

@@ -29,7 +29,7 @@ from taciturn.jobs.train.exposure import column_exposure, reconstruction, sums_a
 from taciturn.jobs.train.simulation import feature_parties
 from taciturn.parallel import one_thread
 from taciturn.privacy.base import EncryptedMechanism
-from taciturn.privacy.events import price
+from taciturn.privacy.prices import price
 from taciturn.protocol.bob.forecast import forecast
 from taciturn.protocol.openings import SCORE_NOISE_TEXT
 from taciturn.rng import KeyedEntropy

@@ -27,7 +27,8 @@ from taciturn.errors import ShapeError
 from taciturn.jobs.train.simulation import Outcome, simulate_training
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.registry import mechanism, mechanism_class
-from taciturn.protocol.terms import Terms, agree, with_row_defaults
+from taciturn.protocol.agree import agree, with_row_defaults
+from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy

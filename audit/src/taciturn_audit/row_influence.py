@@ -2,7 +2,7 @@
 
 Such a Bob trains in clear for each candidate of the unknown row and compares the results with the
 opened numbers. What they tell him follows from by how many rows the candidates move each sum, and
-from its noise (``taciturn.privacy.openings``): bits of further trainings add up.
+from its noise (``taciturn.privacy.row_noise``): bits of further trainings add up.
 
 Steps are those of ``mutual`` in real numbers, with its periodic sigmoid, so that scores beyond the
 range wrap as they do there. The rounding of fixed point is left out; it only hides.
@@ -19,7 +19,7 @@ from taciturn.arrays import EVERY_ROW, FloatArray, LabelArray
 from taciturn.families.base import RowLikelihood
 from taciturn.numerics.periodic_sigmoid import PeriodicSigmoid, half_range
 from taciturn.numerics.whole_table import fit_on_schedule
-from taciturn.privacy.openings import row_noise
+from taciturn.privacy.row_noise import row_noise
 
 
 @dataclass(frozen=True, slots=True)

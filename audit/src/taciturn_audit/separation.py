@@ -1,6 +1,6 @@
 """Test whether Bob can separate one Alice's scores from the sum of several.
 
-Several Alices answer under masks that cancel in their sum (``taciturn.protocol.party_group``). From
+Several Alices answer under masks that cancel in their sum (``taciturn.protocol.masks``). From
 all that he has, decrypted with his own keys, this takes the numbers that each Alice answered and
 asks of each whether they say anything of her scores. A ridge regression learns on the first half of
 the training which numbers go with high scores, and says which half of the rest are the higher ones:

@@ -22,14 +22,15 @@ from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.transcript import replay as replay_program
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism
-from taciturn.protocol.batches import seed_of
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.observations import DirectionScored
 from taciturn.protocol.bob.party import bob_program
 from taciturn.protocol.codec import decode
+from taciturn.protocol.joint_seed import seed_of
 from taciturn.protocol.messages import CarryShares, Hello, LossShares, ResidueShares, SharedProduct
-from taciturn.protocol.mutual import Columns, slot_blocks
+from taciturn.protocol.mutual import Columns
 from taciturn.protocol.mutual_table import TablePlan
+from taciturn.protocol.slot_blocks import slot_blocks
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.simulation import RunEntropy

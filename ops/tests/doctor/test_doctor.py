@@ -302,7 +302,7 @@ def test_a_consent_store_is_read_whole(bob):
         account.write_values(account.tags(["ann", "bess"]), np.array([1, 2]))
     assert said(check_party(bob), "consent", Level.OK)
     with closing(sqlite3.connect(store.path)) as database, database:
-        database.execute("update buckets set sum = sum + 1")
+        database.execute("update singles set value = value + 1")
     assert said(check_party(bob), "consent")
 
 

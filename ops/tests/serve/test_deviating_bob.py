@@ -12,7 +12,7 @@ from taciturn.crypto.base import EncryptedVector, TableSize
 from taciturn.crypto.bfv.layout import Side, Tiling
 from taciturn.party.applied_model import AppliedModel
 from taciturn.protocol.bob.partners import Partner
-from taciturn.protocol.bob.scoring import SealedRequester
+from taciturn.protocol.bob.scoring_sealed import SealedRequester
 from taciturn.protocol.messages import SealedScores, SealedWeights
 from taciturn.protocol.prediction import Scored
 from taciturn.protocol.steps import Program, receive, send

@@ -15,9 +15,11 @@ from taciturn.errors import CryptoError, RemoteProtocolError
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.logistic import row_products, row_transforms
 from taciturn.protocol.alice.score_noise import ScoreNoise
-from taciturn.protocol.alice.scoring import DueRows, RevealedResponder, SealedResponder
+from taciturn.protocol.alice.scoring import DueRows, RevealedResponder
+from taciturn.protocol.alice.scoring_sealed import SealedResponder
 from taciturn.protocol.bob.scoring import RevealedRequester, score_requester
 from taciturn.protocol.codec import decode
+from taciturn.protocol.masks import ZeroSum
 from taciturn.protocol.messages import (
     Hello,
     Message,
@@ -27,7 +29,6 @@ from taciturn.protocol.messages import (
     SealedScores,
     SealedWeights,
 )
-from taciturn.protocol.party_group import ZeroSum
 from taciturn.protocol.steps import ONLY, Program, Send
 from taciturn.rng import KeyedEntropy
 from taciturn_ops.serve.alice import RoundResponder, RowsRequest

@@ -36,10 +36,11 @@ from taciturn.numerics.optimum import optimum
 from taciturn.numerics.sgd import train_centralised
 from taciturn.parallel import usable_cores
 from taciturn.privacy.solvers import resolved
-from taciturn.protocol.batches import seed_of
+from taciturn.protocol.agree import agree
+from taciturn.protocol.joint_seed import seed_of
 from taciturn.protocol.mutual_table import shared_sigmoid
 from taciturn.protocol.scales import Scales
-from taciturn.protocol.terms import Terms, agree
+from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.setting_syntax import Hint
 from taciturn.settings.schema import Settings

@@ -1,6 +1,6 @@
 """Claimed and true epsilon of each noise mechanism, with bounds from samples.
 
-Three figures stand beside the paper's claim: the closed form (``taciturn.privacy.events``), the
+Three figures stand beside the paper's claim: the closed form (``taciturn.privacy.prices``), the
 largest log-ratio of exact probabilities found by trying every output of a coarse grid on many pairs
 of residues, and a lower bound from samples of the mechanism as it runs
 (``taciturn_audit.epsilon_bound``). A lower bound above the claim refutes it, but for the stated
@@ -18,9 +18,10 @@ import numpy as np
 from taciturn.engine.callbacks import Announce, noop
 from taciturn.privacy.additive import Additive
 from taciturn.privacy.base import ResidueMechanism
-from taciturn.privacy.events import AdditiveNoise, price
+from taciturn.privacy.events import AdditiveNoise
 from taciturn.privacy.multiplicative import VARIANTS
 from taciturn.privacy.noise import LaplaceDraws, draw
+from taciturn.privacy.prices import price
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.schema import Variant
 from taciturn_audit.epsilon_bound import EpsilonBound, Sampler, epsilon_lower_bound_over

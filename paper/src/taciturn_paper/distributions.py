@@ -37,15 +37,16 @@ from taciturn.numerics.sgd import batches
 from taciturn.privacy.additive import Additive
 from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.batch_response import BatchDesign, acceptance, design
-from taciturn.privacy.events import AdditiveNoise, LabelResponse, price
+from taciturn.privacy.events import AdditiveNoise, LabelResponse
 from taciturn.privacy.label_response import FlippedLabels
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.multiplicative import VARIANTS
 from taciturn.privacy.noise import LaplaceDraws
+from taciturn.privacy.prices import price
 from taciturn.privacy.solvers import resolved
 from taciturn.privacy.unprotected import Unprotected
+from taciturn.protocol.agree import agree
 from taciturn.protocol.outcome import BobTrained
-from taciturn.protocol.terms import agree
 from taciturn.settings.schema import Settings, Variant, dataset_defaults
 from taciturn.simulation import RunEntropy, arrange, load_raw
 from taciturn_audit.attacks.linear import DETERMINED

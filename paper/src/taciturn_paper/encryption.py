@@ -39,12 +39,12 @@ from taciturn.errors import ConfigError, DatasetUnavailable, nearest
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.solvers import resolved
 from taciturn.privacy.unprotected import Unprotected
+from taciturn.protocol.agree import agree
 from taciturn.protocol.alice import train_revealed as alice
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.bob import train_revealed as bob
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.messages import Role
-from taciturn.protocol.terms import agree
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy, arrange, load_raw

@@ -37,7 +37,8 @@ from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.label_response import FlippedLabels
 from taciturn.privacy.noise import LaplaceDraws, draw
 from taciturn.privacy.registry import mechanism
-from taciturn.protocol.terms import Terms, agree
+from taciturn.protocol.agree import agree
+from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn_audit.exact_intervals import t_interval
 from taciturn_paper.cleartext import train_with_gradients, train_with_noise

@@ -16,7 +16,7 @@ from statistics import fmean
 
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.privacy.registry import mechanism
-from taciturn.protocol.terms import agree
+from taciturn.protocol.agree import agree
 from taciturn.results.serialise import record_of
 from taciturn.rng import KeyedEntropy
 from taciturn_audit.exact_intervals import t_interval

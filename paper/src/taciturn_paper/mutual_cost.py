@@ -31,7 +31,7 @@ from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.optimum import optimum, penalised_loss
 from taciturn.numerics.whole_table import fit_in_clear, fit_on_schedule
 from taciturn.privacy.solvers import resolved
-from taciturn.protocol.terms import agree
+from taciturn.protocol.agree import agree
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy, arrange, load_raw

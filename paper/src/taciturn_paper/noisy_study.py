@@ -24,7 +24,7 @@ from taciturn.numerics.bounded_waves import loss_waves
 from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.periodic_sigmoid import half_range
 from taciturn.privacy.noise import divisor, draw
-from taciturn.privacy.openings import row_noise
+from taciturn.privacy.row_noise import row_noise
 from taciturn.privacy.solvers import resolved
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.schema import Settings

@@ -21,9 +21,10 @@ from taciturn.crypto.clear import ClearScheme
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.engine.pair import run_pair
 from taciturn.privacy.ledger import Ledger
-from taciturn.privacy.openings import SCORE_NOISE_BITS
 from taciturn.privacy.registry import mechanism
+from taciturn.privacy.row_noise import SCORE_NOISE_BITS
 from taciturn.privacy.solvers import resolved
+from taciturn.protocol.agree import agree
 from taciturn.protocol.alice import train_table_mutual as alice
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.score_noise import ScoreNoise, noise_key
@@ -31,7 +32,6 @@ from taciturn.protocol.bob import train_table_mutual as bob
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.prediction import whitened_rows
-from taciturn.protocol.terms import agree
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy

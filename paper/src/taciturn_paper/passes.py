@@ -23,16 +23,16 @@ from taciturn.engine.pair import run_pair
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism as mechanism_of
 from taciturn.privacy.solvers import resolved
+from taciturn.protocol.agree import agree
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.party import alice_program
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.party import bob_program
 from taciturn.protocol.messages import Role
-from taciturn.protocol.mutual import slot_blocks
-from taciturn.protocol.terms import agree
+from taciturn.protocol.slot_blocks import slot_blocks
 from taciturn.rng import KeyedEntropy
-from taciturn.settings.options import SettingsOptions
 from taciturn.settings.schema import Settings
+from taciturn.settings.signatures import SettingsOptions
 from taciturn_paper.throughput import synthetic
 
 PASSES, TURNS = 8, 3

@@ -33,8 +33,8 @@ from taciturn.engine.callbacks import Callbacks
 from taciturn.numerics.logistic import sigmoid
 from taciturn.party.config import PartyConfig
 from taciturn.privacy.solvers import resolved
+from taciturn.protocol.agree import with_row_defaults
 from taciturn.protocol.events import Event, Progress
-from taciturn.protocol.terms import with_row_defaults
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import ACCEPTED_EXPOSURE
 from taciturn.settings.schema import Settings
@@ -180,7 +180,7 @@ class _Watch:
 def run_side(path: Path) -> SideReport:
     """One side's whole training, as its command runs it."""
     start, watch, ended = time.perf_counter(), _Watch(), list[float]()
-    from taciturn.jobs.base import RunContext
+    from taciturn.jobs.base import RunContext, run_session
     from taciturn.jobs.train.job import TrainJob
     from taciturn.party.endpoints import open_endpoint
 
@@ -193,7 +193,7 @@ def run_side(path: Path) -> SideReport:
     with open_endpoint(config, lambda text: None) as endpoint:
         side = job.prepare(config)
         ready, before, prepared = time.perf_counter(), processor_seconds(), watch.peaks()[0]
-        result = side.run_session(RunContext(job, config, Callbacks(observe=observe), endpoint))
+        result = run_session(side, RunContext(job, config, Callbacks(observe=observe), endpoint))
     done = time.perf_counter()
     return SideReport(
         preparation_seconds=ready - start,

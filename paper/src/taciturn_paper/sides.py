@@ -624,9 +624,9 @@ def _endpoint(role: Role, folder: Path, port: int) -> Endpoint:
     certs = folder / "certs"
     own = load_credentials(certs / f"{role}.pem", certs / f"{role}.key", certs / AUTHORITY)
     if role == "bob":
-        from taciturn.transport.serve import ServeEndpoint
+        from taciturn.transport.serve import Hub
 
-        return ServeEndpoint(f"127.0.0.1:{port}", own, peer="alice")
+        return Hub(f"127.0.0.1:{port}", own, pins={"alice": None}).endpoints["alice"]
     from taciturn.transport.dial import DialEndpoint
 
     return DialEndpoint(f"127.0.0.1:{port}", own, peer="bob")

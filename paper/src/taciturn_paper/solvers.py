@@ -27,8 +27,9 @@ from taciturn.numerics.sgd import train_centralised
 from taciturn.numerics.whole_table import fit_in_clear
 from taciturn.parallel import one_thread, usable_cores
 from taciturn.privacy.solvers import resolved
-from taciturn.protocol.batches import seed_of
-from taciturn.protocol.terms import Terms, agree
+from taciturn.protocol.agree import agree
+from taciturn.protocol.joint_seed import seed_of
+from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings, SolverName
 from taciturn.simulation import RunEntropy, arrange, load_raw

@@ -32,9 +32,9 @@ from taciturn.data.tables import FeatureTable
 from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
 from taciturn.numerics.subspace import SubspaceSolver
 from taciturn.parallel import one_thread
+from taciturn.protocol.agree import agree
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.whitened import WhitenedTable
-from taciturn.protocol.terms import agree
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn_paper.scale import spread

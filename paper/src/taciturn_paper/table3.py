@@ -24,8 +24,9 @@ from taciturn.jobs.train.simulation import programs
 from taciturn.parallel import one_thread
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.solvers import resolved
+from taciturn.protocol.agree import agree
 from taciturn.protocol.events import Event, Progress
-from taciturn.protocol.terms import Terms, agree
+from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy, arrange, load_raw

@@ -30,9 +30,9 @@ from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.unprotected import Unprotected
 from taciturn.protocol.alice import train_revealed as alice
 from taciturn.protocol.alice.inputs import AliceInputs
-from taciturn.protocol.batches import seed_of
 from taciturn.protocol.bob import train_revealed as bob
 from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.joint_seed import seed_of
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.agreement import Agreement

@@ -30,8 +30,9 @@ from taciturn.privacy.noise import LaplaceDraws
 from taciturn.privacy.registry import mechanism
 from taciturn.privacy.solvers import resolved
 from taciturn.privacy.unprotected import Unprotected
-from taciturn.protocol.batches import seed_of
-from taciturn.protocol.terms import Terms, agree
+from taciturn.protocol.agree import agree
+from taciturn.protocol.joint_seed import seed_of
+from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn.simulation import RunEntropy, arrange

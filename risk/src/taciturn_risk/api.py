@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Unpack
 
 from taciturn.engine.callbacks import Callbacks, Observer, noop
 from taciturn.extras import explained
-from taciturn.settings.options import SettingsOptions, given_options
+from taciturn.settings.options import given_options
+from taciturn.settings.signatures import SettingsOptions
 from taciturn.simulation import in_cell, load_raw, settings_of
 from taciturn_risk.runs.collection import RunFilter, collect
 from taciturn_risk.runs.result import RunList

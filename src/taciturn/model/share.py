@@ -14,6 +14,7 @@ import hashlib
 import json
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -184,17 +185,8 @@ class ModelShare:
 
     def save(self, path: Path) -> None:
         """Write the file atomically, readable by its owner only."""
-        values = finite_json(
-            {
-                "format": FORMAT,
-                "version": MODEL_VERSION,
-                **asdict(self),
-                "weights": self.weights.tolist(),
-                "preparation": self.preparation.to_json(),
-            }
-        )
-        values["digest"] = hashlib.sha256(canonical_json(values).encode()).hexdigest()
-        write_private(path, json.dumps(values, indent=1, allow_nan=False) + "\n")
+        numbers = {"weights": self.weights.tolist(), "preparation": self.preparation.to_json()}
+        _write(path, {**asdict(self), **numbers})
 
     @classmethod
     def load(cls, path: Path) -> ModelShare:
@@ -218,6 +210,21 @@ class ModelShare:
             ) from None
         _require_sound(share, path)
         return share
+
+
+def add_metrics(path: Path, session: str, metrics: Mapping[str, Any]) -> bool:
+    """Add metrics to a model's file; False where it is another session's, and stays as it is."""
+    record = _parsed(path)
+    if record.get("session") != session:
+        return False
+    _write(path, {**record, "metrics": {**record["metrics"], **metrics}})
+    return True
+
+
+def _write(path: Path, record: Mapping[str, Any]) -> None:
+    values = finite_json({"format": FORMAT, "version": MODEL_VERSION, **record})
+    values["digest"] = hashlib.sha256(canonical_json(values).encode()).hexdigest()
+    write_private(path, json.dumps(values, indent=1, allow_nan=False) + "\n")
 
 
 def _parsed(path: Path) -> dict[str, Any]:

@@ -25,7 +25,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from taciturn.crypto.signatures import verify
 from taciturn.errors import CertificateError, CryptoError, SignatureError
@@ -45,8 +44,10 @@ from taciturn.settings.agreement import differences
 from taciturn.transport.tls import (
     Credentials,
     certificate_fingerprint,
+    day,
     is_vouched_for,
     party_name,
+    public_octets,
 )
 
 # Two clocks may differ by a little.
@@ -246,146 +247,128 @@ class _Examined:
         chain = self._chain()
         self._require_value(chain[0])
         self._require_this_agreement()
-        side = self._side()
-        if not self._vouched_for(chain, verifier):
-            raise self._wrong(
-                f"the certificate with which {side.name} signed is not of the authority in "
-                f"{verifier.ca}"
-            )
-        if not self._vouched_for(chain, verifier, self.signature.time):
-            raise self._wrong(
-                f"an authority between {side.name}'s certificate and {verifier.ca} was not valid "
-                f"on {day(self.signature.time)}, when {side.name} signed"
-            )
+        side, signed = self._side(), self.signature
+        self._require(
+            self._vouched_for(chain, verifier),
+            f"the certificate with which {side.name} signed is not of the authority in "
+            f"{verifier.ca}",
+        )
+        self._require(
+            self._vouched_for(chain, verifier, signed.time),
+            f"an authority between {side.name}'s certificate and {verifier.ca} was not valid "
+            f"on {day(signed.time)}, when {side.name} signed",
+        )
         self._require_name(chain[0])
-        if side.fingerprint not in (None, self.signature.fingerprint):
-            raise self._wrong(
-                f"{side.name} signed with another key than the agreement names: "
-                f"{_short(self.signature.fingerprint)}, and the agreement has "
-                f"{_short(str(side.fingerprint))}"
-            )
+        self._require(
+            side.fingerprint in (None, signed.fingerprint),
+            f"{side.name} signed with another key than the agreement names: "
+            f"{_short(signed.fingerprint)}, and the agreement has {_short(str(side.fingerprint))}",
+        )
         self._require_time(chain[0], now)
         return side
+
+    def _require(self, sound: bool, problem: str, hint: str = _ASK) -> None:
+        if not sound:
+            raise SignatureError(problem, where=self.agreement.path, hint=hint)
 
     def _vouched_for(
         self, chain: list[x509.Certificate], verifier: Verifier, when: datetime | None = None
     ) -> bool:
-        try:
+        # Certificates of others, in which anything may be damaged.
+        with suppress(Exception):
             return is_vouched_for(chain, verifier.roots, when)
-        except Exception:  # certificates of others, in which anything may be damaged
-            return False
-
-    def _wrong(self, message: str, hint: str = _ASK) -> SignatureError:
-        return SignatureError(message, where=self.agreement.path, hint=hint)
+        return False
 
     def _chain(self) -> list[x509.Certificate]:
-        try:
-            chain = [x509.load_der_x509_certificate(encoded) for encoded in self.signature.chain]
+        signed, chain, actual = self.signature, [], ""
+        with suppress(Exception):  # what is unsupported has classes of its own
+            chain = [x509.load_der_x509_certificate(encoded) for encoded in signed.chain]
             actual = certificate_fingerprint(chain[0])
-        except Exception:  # what is unsupported has classes of its own
-            raise self._wrong(
-                f"the certificate with which {self.signature.name} signed cannot be read"
-            ) from None
-        if actual != self.signature.fingerprint:
-            raise self._wrong(
-                f"the signature of {self.signature.name} says the key "
-                f"{_short(self.signature.fingerprint)}, and its certificate has {_short(actual)}"
-            )
+        self._require(
+            bool(actual), f"the certificate with which {signed.name} signed cannot be read"
+        )
+        self._require(
+            actual == signed.fingerprint,
+            f"the signature of {signed.name} says the key {_short(signed.fingerprint)}, and its "
+            f"certificate has {_short(actual)}",
+        )
         return chain
 
     def _require_value(self, certificate: x509.Certificate) -> None:
-        signature = self.signature
-        octets = certificate.public_key().public_bytes(
-            Encoding.DER, PublicFormat.SubjectPublicKeyInfo
+        signed, sound = self.signature, False
+        text = statement(signed.digest, signed.role, signed.name, signed.time)
+        with suppress(CryptoError):
+            verify(public_octets(certificate), signed.value, text)
+            sound = True
+        self._require(
+            sound,
+            f"the signature of {signed.name} is not by its key, or its name, role, time or digest "
+            "was changed",
         )
-        try:
-            verify(
-                octets,
-                signature.value,
-                statement(signature.digest, signature.role, signature.name, signature.time),
-            )
-        except CryptoError:
-            raise self._wrong(
-                f"the signature of {signature.name} is not by its key, or its name, role, time or "
-                "digest was changed"
-            ) from None
 
     def _require_this_agreement(self) -> None:
-        signature, text = self.signature, self.agreement.canonical()
-        if text_digest(signature.text) != signature.digest:
-            raise self._wrong(
-                f"the text in the signature of {signature.name} is not the one it signed"
-            )
-        if signature.text == text:
+        signed, text = self.signature, self.agreement.canonical()
+        self._require(
+            text_digest(signed.text) == signed.digest,
+            f"the text in the signature of {signed.name} is not the one it signed",
+        )
+        if signed.text == text:
             return
+        other = self.agreement.id
         with suppress(ValueError, TypeError, KeyError, RecursionError):
-            if (other := json.loads(signature.text)["id"]) != self.agreement.id:
-                raise self._wrong(
-                    f"the signature of {signature.name} is of another agreement: "
-                    f"{str(other)[:80]}, and this one is {self.agreement.id}"
-                )
-        changes = differences(signature.text, text, "when signed", "now")
+            other = json.loads(signed.text)["id"]
+        self._require(
+            other == self.agreement.id,
+            f"the signature of {signed.name} is of another agreement: {str(other)[:80]}, and this "
+            f"one is {self.agreement.id}",
+        )
+        changes = differences(signed.text, text, "when signed", "now")
         # Equal values in two spellings, such as 1 and 1.0, are two texts.
         words = "; ".join(changes) or "a number is spelled otherwise"
-        raise self._wrong(
-            f"the agreement was changed after {signature.name} signed it: {words}",
-            hint=f"restore what {signature.name} signed; or, if the change is wanted, {_AGAIN}",
+        self._require(
+            False,
+            f"the agreement was changed after {signed.name} signed it: {words}",
+            f"restore what {signed.name} signed; or, if the change is wanted, {_AGAIN}",
         )
 
     def _side(self) -> AgreedSide:
-        signature = self.signature
+        signed = self.signature
         for side in self.agreement.sides:
-            if (side.name, side.role) == (signature.name, signature.role):
+            if (side.name, side.role) == (signed.name, signed.role):
                 return side
-        raise self._wrong(
-            f"{signature.name} has signed the agreement as {signature.role}, and is not "
-            "that side of it",
+        raise SignatureError(
+            f"{signed.name} has signed the agreement as {signed.role}, and is not that side of it",
+            where=self.agreement.path,
             hint="remove that block [[signature]]",
         )
 
     def _require_name(self, certificate: x509.Certificate) -> None:
-        named = ""
+        named, signer = "", self.signature.name
         # What a certificate says of itself may be no certificate's language.
         with suppress(CertificateError, ValueError):
             named = party_name(certificate, Path(self.agreement.path))
-        if named != self.signature.name:
-            raise self._wrong(
-                f"the certificate in the signature of {self.signature.name} names "
-                f"{named[:80] or 'nobody'}"
-            )
+        self._require(
+            named == signer,
+            f"the certificate in the signature of {signer} names {named[:80] or 'nobody'}",
+        )
 
     def _require_time(self, certificate: x509.Certificate, now: datetime) -> None:
-        signature = self.signature
-        if signature.time > now + CLOCK_SLACK:
-            raise self._wrong(
-                f"{signature.name} signed on {day(signature.time)}, which is still to come",
-                hint="check the clocks of both machines",
-            )
-        if signature.time > self.agreement.valid_until:
-            raise self._wrong(
-                f"{signature.name} signed on {day(signature.time)}, after the agreement had "
-                f"expired on {day(self.agreement.valid_until)}",
-                hint=_AGAIN,
-            )
+        name, time, until = self.signature.name, self.signature.time, self.agreement.valid_until
+        self._require(
+            time <= now + CLOCK_SLACK,
+            f"{name} signed on {day(time)}, which is still to come",
+            "check the clocks of both machines",
+        )
+        self._require(
+            time <= until,
+            f"{name} signed on {day(time)}, after the agreement had expired on {day(until)}",
+            _AGAIN,
+        )
         # As it was then: a renewed certificate does not undo what its predecessor signed.
-        if (
-            not certificate.not_valid_before_utc
-            <= signature.time
-            <= certificate.not_valid_after_utc
-        ):
-            raise self._wrong(
-                f"the certificate of {signature.name} was not valid on "
-                f"{day(signature.time)}, when it signed"
-            )
-
-
-def day(moment: datetime) -> str:
-    """A moment for a person.
-
-    >>> day(datetime(2026, 12, 17, 9, tzinfo=UTC))
-    '2026-12-17 09:00 UTC'
-    """
-    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+        self._require(
+            certificate.not_valid_before_utc <= time <= certificate.not_valid_after_utc,
+            f"the certificate of {name} was not valid on {day(time)}, when it signed",
+        )
 
 
 def _short(fingerprint: str) -> str:

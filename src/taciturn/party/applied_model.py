@@ -26,8 +26,8 @@ from taciturn.numerics.whitening import Whitening
 from taciturn.party.config import PartyConfig
 from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.messages import Role
+from taciturn.protocol.model_name import ModelName
 from taciturn.protocol.outcome import WeightShare
-from taciturn.protocol.prediction import ModelName
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
 from taciturn.results.parties import MeanRow, ScoredRow

@@ -8,14 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.data.tables import LabelTable, SideTables
 from taciturn.errors import ConfigError
 from taciturn.memmap import MEMORY, Scratch
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.bob.inputs import BobInputs, released_labels
-from taciturn.protocol.handshake import ANY_TABLE, PeerTable
 from taciturn.protocol.outcome import HeldOut
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import ONLY
@@ -25,6 +23,7 @@ from taciturn.setting_syntax import Hint
 
 if TYPE_CHECKING:
     from taciturn.party.config import PartyConfig
+    from taciturn.party.side_inputs import SideInputs
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -70,32 +69,26 @@ class BobTrainingInputs:
 
     def inputs(
         self,
-        tables: SideTables,
-        terms: Terms,
+        side: SideInputs,
         entropy: Entropy,
         resume: TrainingState | None = None,
-        peer: PeerTable = ANY_TABLE,
-        memory: int = DEFAULT_TABLE_MEMORY,
         scratch: Scratch = MEMORY,
         *,
         opens_held_out: bool = True,
     ) -> BobInputs[Mechanism]:
-        """Everything that Bob's program needs.
-
-        ``peer`` is what Alice's table must be; ``memory`` is how many bytes a whole table of his
-        may take in the scheme's own form. ``opens_held_out`` is as the checkpoint has it.
-        """
+        """Everything that Bob's program needs."""
+        terms = side.terms
         return BobInputs(
-            tables.train,
+            side.tables.train,
             self.labels,
             terms,
             terms.mechanism,
             self.ledger,
             entropy,
             resume,
-            _held_out(tables, terms),
-            peer,
-            memory,
+            _held_out(side.tables, terms),
+            side.peer_table,
+            side.table_memory,
             scratch,
             tuple(terms.agreement.parties or (ONLY,)),
             opens_held_out,

@@ -35,8 +35,8 @@ from taciturn.party.used_paths import used_paths
 from taciturn.privacy.base import PaidModel, SizedByColumns
 from taciturn.privacy.registry import MECHANISMS, mechanism_class
 from taciturn.privacy.solvers import resolved, supported_solvers
+from taciturn.protocol.agree import require_used
 from taciturn.protocol.messages import Role
-from taciturn.protocol.terms import require_used
 from taciturn.setting_syntax import Hint, TomlFile, hyphenated
 from taciturn.settings.agreement import (
     ACCEPTED_EXPOSURE,

@@ -12,7 +12,6 @@ from taciturn.party.log import Log, on_change
 from taciturn.transport.address import check_address
 from taciturn.transport.channel import Endpoints
 from taciturn.transport.limits import Limits
-from taciturn.transport.tls import Credentials
 
 
 @contextmanager
@@ -25,22 +24,15 @@ def open_endpoint(
     why nobody is connected while this side waits. ``keys`` are the fingerprints of the keys with
     which peers have signed the agreement, by their names: nobody else is talked to under these.
     """
-    listen, connect = config.link.listen, config.link.connect
-    where = f"{config.where}, [link] {'connect' if listen is None else 'listen'}"
-    check_address(listen or str(connect), where=where, any_port=listen is not None)
+    link, serves = config.link, config.link.listen is not None
+    where = f"{config.where}, [link] {'listen' if serves else 'connect'}"
+    check_address(link.listen or str(link.connect), where=where, any_port=serves)
     credentials = credentials_of(config)
     require_own_name(config, credentials)
     for warning in credentials.warnings:
         announce(f"warning: {warning}")
-    with _opened(config, credentials, announce, {**config.parties, **(keys or {})}) as ways:
-        yield ways
-
-
-@contextmanager
-def _opened(
-    config: PartyConfig, credentials: Credentials, announce: Announce, keys: Mapping[str, str]
-) -> Iterator[Endpoints]:
-    link, log = config.link, Log.from_config(config, announce)
+    pins = {**config.parties, **(keys or {})}
+    log = Log.from_config(config, announce)
     limits = Limits(dead_after=link.keepalive_seconds)
     waits = on_change(lambda reason: log("waiting for the peer", reason=reason))
     # A party opens a port or dials, and loads what it does.
@@ -50,7 +42,7 @@ def _opened(
         hub = Hub(
             link.listen,
             credentials,
-            pins={peer: keys.get(peer) for peer in config.peers},
+            pins={peer: pins.get(peer) for peer in config.peers},
             limits=limits,
             on_refused=on_change(lambda reason: log("refused a connection", reason=reason)),
             on_quiet=waits,
@@ -65,9 +57,9 @@ def _opened(
     from taciturn.transport.grpc_channel import KeyPin
 
     pin = None
-    if config.peer in keys:
+    if config.peer in pins:
         files = config.path(link.certificate), config.path(link.key)
-        pin = KeyPin(keys[config.peer], *files)
+        pin = KeyPin(pins[config.peer], *files)
     endpoint = DialEndpoint(
         str(link.connect), credentials, peer=config.peer, pin=pin, limits=limits, on_failed=waits
     )

@@ -19,8 +19,8 @@ from taciturn.files import write_private
 from taciturn.job_registry import installed_sections
 from taciturn.party.config import file_default, section_settings
 from taciturn.privacy.base import Mechanism
-from taciturn.privacy.openings import OPENING_ROWS
 from taciturn.privacy.registry import mechanism_class
+from taciturn.privacy.row_noise import OPENING_ROWS
 from taciturn.protocol.messages import OTHER, Role
 from taciturn.setting_syntax import Hint, hyphenated, toml_value
 from taciturn.settings.checked import declared

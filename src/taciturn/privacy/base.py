@@ -27,7 +27,8 @@ from taciturn.errors import ConfigError
 from taciturn.families.registry import BINOMIAL
 from taciturn.numerics.likelihood import RowLikelihood, weighted_likelihood
 from taciturn.numerics.logistic import weighted_residue
-from taciturn.privacy.events import NonPrivate, Priced, PrivacyEvent
+from taciturn.privacy.events import NonPrivate, PrivacyEvent
+from taciturn.privacy.prices import Priced
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint, hyphenated
 from taciturn.settings.agreement import Agreement
@@ -45,6 +46,7 @@ from taciturn.settings.schema import (
 if TYPE_CHECKING:
     from taciturn.data.tables import LabelTable
     from taciturn.privacy.batch_response import BatchDesign
+
 
 T = TypeVar("T")
 
@@ -196,6 +198,11 @@ class Mechanism(ABC):
         mechanism takes, with its own defaults. ``columns`` are Alice's.
         """
         return {}
+
+    @property
+    def share_event(self) -> PrivacyEvent:
+        """Event of releasing Bob's share of Alice's weights; flipped labels have paid for it."""
+        return NonPrivate() if self.label_flips is None else self.label_flips.gradient_event
 
     @property
     def chosen_scores(self) -> ScoreForm | None:
@@ -372,3 +379,19 @@ def given(agreed: Agreement, name: str) -> Any:  # noqa: ANN401 - the setting's 
             hint=Hint(f"use {{{name}}}, for example", **{name: example}),
         )
     return value
+
+
+REVEALED = (
+    "no protection: Bob's share of the weights is released at the end, and a malicious Alice may "
+    "have had any label put into it; until then IND-CPA encryption, semi-honest parties"
+)
+
+
+def require_sealable(agreed: Agreement, name: str = "sealed") -> None:
+    """Refuse settings that need a weight, or let Bob's behaviour depend on labels."""
+    if agreed.patience is not None:
+        raise ConfigError(
+            f"{name} does not stop early: when Bob stops depends on labels, and Alice sees it",
+            setting="patience",
+            hint=Hint("leave {patience} out; the number of passes is fixed"),
+        )

@@ -3,34 +3,21 @@
 A row pays for each release that depends on its label. An event whose price is unknown is refused,
 never guessed. A budget stops the charge that would exceed it.
 
-**Composition.** Basic composition adds the parameters up. With a small probability ``delta`` of
-exceeding it a smaller epsilon holds: it is computed from the distribution of the privacy loss
-[KoskelaJH20, DoroshenkoGKKM22] by Google's dp-accounting.
-
-``add``'s loss is that of the Laplace mechanism. The curve of the discrete one equals the continuous
-one's at the losses which the grid allows and is straight (in exp(epsilon)) between them. Those are
-multiples of ``epsilon / 2^residue_bits``; an interval of ``epsilon / 256`` is a multiple of them
-for every grid of 8 bits or more, and connecting *those* dots bounds both curves. For the other
-mechanisms the price alone is used: any epsilon-private release is a randomised response of that
-epsilon at worst [KairouzOV15, Thm. 3.4]. A release that has a delta of its own is infinite at any
-smaller one.
-
 **Guarantee.** ``label_epsilon_total``, with ``label_delta_total``, bounds the label privacy loss of
-the row that paid most, and with a budget it never exceeds it. The total at delta is an upper bound,
-never above basic composition.
+the row that paid most, and with a budget it never exceeds it.
 
 **Assumes.** Every label-dependent value in clear left through ``charge``. The types of the messages
 keep arrays from leaving otherwise; a number, a text or public bytes they cannot judge, and under
 the scheme ``clear`` an encrypted vector is in clear. And a row's label reaches the releases of
 other rows only through values that were already released: where Bob updates his own weights with
-true residues, that fails, and ``taint`` makes every total infinite. Besides, what the prices
-assume, and that dp-accounting's estimates are pessimistic, as it says.
+true residues, that fails, and ``taint`` makes every total infinite. Besides, what the
+prices and the composition assume.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any, TypeAlias
 
@@ -38,15 +25,23 @@ import numpy as np
 
 from taciturn.arrays import EVERY_ROW, FloatArray, IndexArray, IntArray
 from taciturn.errors import BudgetExceeded, ConfigError, PrivacyError
-from taciturn.extras import install_hint, is_installed
-from taciturn.privacy.events import EVENTS, AdditiveNoise, Price, PrivacyEvent, Statement, price
+from taciturn.privacy.composition import ROUNDING, composition_notes, label_epsilon
+from taciturn.privacy.events import PrivacyEvent, Statement
+from taciturn.privacy.prices import EVENTS, Price, price
 
 Rows: TypeAlias = IndexArray | slice
 """Some rows by their places, or all of them (``EVERY_ROW``)."""
 
 DEFAULT_DELTA = 1e-6
-# Ten prices of 0.5 are 5, also where the last bit of their sum is not; so for deltas.
-_ROUNDING = 1e-9
+
+# Why a ledger is tainted: assumptions that do not hold any more.
+STOPS_BY_LABELS = (
+    "no protection: when Bob ends the training depends on labels, and Alice sees when he does"
+)
+TRUE_UPDATES = (
+    "no protection: Bob updates his own weights with true residues, "
+    "so that every later release of every row depends on each label"
+)
 
 
 class Ledger:
@@ -84,7 +79,7 @@ class Ledger:
             return True
         if self._tainted:
             return False
-        return bool(self._label_totals(rows).max() + cost <= self._budget * (1 + _ROUNDING))
+        return bool(self._label_totals(rows).max() + cost <= self._budget * (1 + ROUNDING))
 
     def charge(self, event: PrivacyEvent, rows: Rows, times: int = 1) -> None:
         """Charge a release that depends on the labels of ``rows``; call it before sending.
@@ -213,64 +208,3 @@ def _none(rows: Rows) -> bool:
 def _of(counts: IntArray, rows: Rows) -> IntArray:
     """One number where all rows have the same."""
     return counts if len(counts) == 1 else counts[rows]
-
-
-_COMPOSER = "dp-accounting"
-_DOTS = 256
-# Beyond this a label is disclosed, and no delta changes that.
-_HOPELESS = 1e4
-
-
-def label_epsilon(counts: Mapping[PrivacyEvent, int], delta: float) -> float:
-    """Epsilon of a label after ``counts`` releases of each event, at ``delta``."""
-    costly, basic = _summed(counts)
-    if sum(count * price(event).delta for event, count in costly.items()) > delta * (1 + _ROUNDING):
-        return math.inf
-    # dp-accounting is of the extra audit, which a party may lack; the sum is a bound as well.
-    if not _shrinks(basic, delta) or not is_installed(_COMPOSER):
-        return basic
-    return min(basic, _composed(costly, delta))
-
-
-def composition_notes(counts: Mapping[PrivacyEvent, int], delta: float) -> tuple[str, ...]:
-    """A remark where ``label_epsilon`` is larger than it need be."""
-    _, basic = _summed(counts)
-    if not _shrinks(basic, delta) or is_installed(_COMPOSER):
-        return ()
-    return (
-        f"{_COMPOSER} is not installed, so the total at delta {delta:g} is the plain sum of the "
-        f"releases' epsilons; for the smaller figure, {install_hint('audit')}",
-    )
-
-
-def _summed(counts: Mapping[PrivacyEvent, int]) -> tuple[dict[PrivacyEvent, int], float]:
-    costly = {event: count for event, count in counts.items() if count and price(event).label}
-    return costly, float(sum(count * price(event).label for event, count in costly.items()))
-
-
-def _shrinks(basic: float, delta: float) -> bool:
-    """Whether a smaller total than the sum may hold at delta."""
-    return delta > 0 and 0 < basic <= _HOPELESS
-
-
-def _composed(counts: Mapping[PrivacyEvent, int], delta: float) -> float:
-    # Imported here: it takes a second, and most runs end without it.
-    from dp_accounting.pld import common, privacy_loss_distribution
-
-    # One interval for all: distributions compose only on the same dots.
-    interval = min(price(event).label for event in counts) * 2 / _DOTS
-    total = privacy_loss_distribution.identity(value_discretization_interval=interval)
-    for event, count in counts.items():
-        label = price(event).label
-        composed = (
-            privacy_loss_distribution.from_laplace_mechanism(
-                1.0 / label, value_discretization_interval=interval
-            )
-            if isinstance(event, AdditiveNoise)
-            else privacy_loss_distribution.from_privacy_parameters(
-                common.DifferentialPrivacyParameters(label, price(event).delta),
-                value_discretization_interval=interval,
-            )
-        )
-        total = total.compose(composed.self_compose(count))
-    return float(total.get_epsilon_for_delta(delta))

@@ -6,7 +6,7 @@ output depends on ``|r|`` alone and no gradient can be learnt from it. Two readi
 stand beside it, both with clips that keep the sign: ``one-sided`` multiplies with the noise's size,
 ``mean-one`` with 1 plus the noise.
 
-**Guarantee.** ``privacy.events`` has the closed forms: those of ``printed`` and ``mean-one``
+**Guarantee.** ``privacy.prices`` has the closed forms: those of ``printed`` and ``mean-one``
 are finite but not the claimed epsilon; ``one-sided`` tells the sign of the residue, which is the
 label, and has none.
 

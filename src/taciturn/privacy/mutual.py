@@ -2,7 +2,7 @@
 
 Each party receives ciphertexts under the other's key, and decrypts numbers that the other's masks
 make uniform: in the training Alice learns nothing of labels, and Bob of her columns what three sums
-over all rows tell, which are opened to him after the last pass (``protocol.mutual``). The
+over all rows tell, which are opened to him after the last pass (``protocol.mutual_sums``). The
 sigmoid of a shared score is a sum of waves (``numerics.periodic_sigmoid``).
 
 **Guarantee.** What a party that keeps to the protocol sees can be simulated from its own table and
@@ -24,10 +24,9 @@ from types import MappingProxyType
 
 from taciturn.errors import ConfigError
 from taciturn.families.registry import BINOMIAL
-from taciturn.privacy.base import ClassWeighted, Sharing
+from taciturn.privacy.base import REVEALED, ClassWeighted, Sharing, require_sealable
 from taciturn.privacy.events import CiphertextsOnly, NonPrivate, PrivacyEvent
-from taciturn.privacy.openings import OPENING_ROWS
-from taciturn.privacy.sealed import REVEALED, require_sealable
+from taciturn.privacy.row_noise import OPENING_ROWS
 from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import (

@@ -10,7 +10,6 @@ tells the truth about its events and their prices: nothing here can check a proo
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -18,20 +17,15 @@ from importlib.metadata import EntryPoint
 from types import MappingProxyType
 
 from taciturn import extensions
-from taciturn.errors import ConfigError, PrivacyError, nearest
-from taciturn.extensions import Extension
+from taciturn.errors import ConfigError, nearest
 from taciturn.families.registry import BINOMIAL, FAMILIES
 from taciturn.privacy.base import (
     ClassWeighted,
-    EncryptedMechanism,
-    GradientMechanism,
     Mechanism,
-    ResidueMechanism,
 )
-from taciturn.privacy.events import admit
 from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement
-from taciturn.settings.schema import DEFAULT_MECHANISM, Newton, Protection, Settings
+from taciturn.settings.schema import DEFAULT_MECHANISM, Newton, Protection
 
 # Where each is, in the manner of an entry point.
 OURS: Mapping[str, str] = MappingProxyType(
@@ -45,17 +39,6 @@ OURS: Mapping[str, str] = MappingProxyType(
         "label-rr": "taciturn.privacy.label_response:FlippedLabels",
     }
 )
-
-
-# The conversations that a mechanism of another package can be trained in, and what each asks of it.
-_OPEN: Mapping[str, type] = MappingProxyType(
-    {
-        "residues": ResidueMechanism,
-        "revealed": GradientMechanism,
-        "sealed": EncryptedMechanism,
-    }
-)
-_REQUIRED_FACTS = ("name", "summary", "conversation")
 
 
 class _Mechanisms(Mapping[str, type[Mechanism]]):
@@ -85,34 +68,12 @@ MECHANISMS: Mapping[str, type[Mechanism]] = _Mechanisms()
 def _loaded(name: str) -> type[Mechanism]:
     added = extensions.extension(extensions.MECHANISMS, name, OURS)
     if added is not None:
-        return _checked(added)
+        # Imported here: a training with one of ours needs nothing of it.
+        from taciturn.privacy.added_mechanism import checked
+
+        return checked(added)
     ours: type[Mechanism] = EntryPoint(name, OURS[name], extensions.MECHANISMS).load()
     return ours
-
-
-def _checked(added: Extension) -> type[Mechanism]:
-    """A mechanism of another package, whose events and prices are known from here on."""
-    loaded = added.load()
-    if not (isinstance(loaded, type) and issubclass(loaded, Mechanism)):
-        added.refuse("is not a class that extends taciturn.privacy.base.Mechanism")
-    if missing := sorted(loaded.__abstractmethods__):
-        added.refuse(f"lacks {', '.join(missing)}")
-    # Static: a fact that follows from what was agreed on is a property.
-    stated = {fact: inspect.getattr_static(loaded, fact, None) for fact in _REQUIRED_FACTS}
-    if absent := [fact for fact, value in stated.items() if not isinstance(value, str)]:
-        added.refuse(f"does not say its {', '.join(absent)}")
-    if not issubclass(loaded, _OPEN.get(loaded.conversation, ())):
-        classes = ", ".join(f"{kind.__name__} ({name})" for name, kind in _OPEN.items())
-        added.refuse(f"does not extend the class of a conversation: {classes}")
-    if loaded.name != added.name:
-        added.refuse(f"calls itself {loaded.name}")
-    if strange := sorted({*loaded.takes} - Settings.model_fields.keys()):
-        added.refuse(f"takes {', '.join(strange)}, which is no setting")
-    try:
-        admit(loaded.prices)
-    except PrivacyError as problem:
-        added.refuse(problem.message, problem)
-    return loaded
 
 
 def mechanism_class(name: str) -> type[Mechanism]:

@@ -22,17 +22,13 @@ from typing import Any
 
 from taciturn.errors import ConfigError
 from taciturn.families.registry import FAMILIES
-from taciturn.privacy.base import ClassWeighted, Sharing, given
+from taciturn.privacy.base import REVEALED, ClassWeighted, Sharing, given, require_sealable
 from taciturn.privacy.events import CiphertextsOnly, NoisyModel, NonPrivate, PrivacyEvent
 from taciturn.setting_syntax import Hint
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import Settings
 
 ASSUMPTION = "IND-CPA encryption, semi-honest parties"
-REVEALED = (
-    "no protection: Bob's share of the weights is released at the end, and a malicious Alice may "
-    "have had any label put into it; until then IND-CPA encryption, semi-honest parties"
-)
 TOLD = (
     "with delta {delta:g}; IND-CPA encryption, semi-honest parties: Alice computes with a table "
     "within the bounds that the noise is made for; the model is released once"
@@ -100,6 +96,11 @@ class Sealed(ClassWeighted):
             return {}
         return {"reveal_delta": DEFAULT_REVEAL_DELTA}
 
+    @property
+    def share_event(self) -> PrivacyEvent:
+        """Event of releasing Bob's share of Alice's weights, with noise where that is agreed."""
+        return self.event if isinstance(self.event, NoisyModel) else super().share_event
+
     def receives(self) -> str:
         """Ciphertexts; her weights where they are revealed."""
         sealed = "ciphertexts under Bob's key, and nothing that he decrypted"
@@ -136,13 +137,3 @@ def noisy_release(agreed: Agreement) -> NoisyModel | None:
             hint=Hint("use {reveal} too, or leave {reveal_epsilon} out", reveal=True),
         )
     return NoisyModel(agreed.reveal_epsilon, given(agreed, "reveal_delta"))
-
-
-def require_sealable(agreed: Agreement, name: str = "sealed") -> None:
-    """Refuse settings that need a weight, or let Bob's behaviour depend on labels."""
-    if agreed.patience is not None:
-        raise ConfigError(
-            f"{name} does not stop early: when Bob stops depends on labels, and Alice sees it",
-            setting="patience",
-            hint=Hint("leave {patience} out; the number of passes is fixed"),
-        )

@@ -41,7 +41,8 @@ from taciturn.errors import LocalProtocolError, MalformedFrame, TaciturnError
 from taciturn.files import canonical_json
 from taciturn.job_registry import registry
 from taciturn.privacy.base import MaskedProduct, Released
-from taciturn.privacy.events import EVENTS, PrivacyEvent
+from taciturn.privacy.events import PrivacyEvent
+from taciturn.privacy.prices import EVENTS
 from taciturn.protocol.messages import (
     GroupElements,
     Message,

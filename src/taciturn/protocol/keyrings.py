@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from taciturn.crypto.base import PublicKey, SecretKey, Wrapping
 from taciturn.protocol.messages import KeyOffer, PublicBytes
-from taciturn.protocol.steps import ONLY, Program, persist, receive, send, with_peer
+from taciturn.protocol.steps import ONLY, Program, persist, receive, send_all
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 
@@ -50,9 +50,7 @@ class OwnKeys:
         saved_key = yield from persist(key.to_bytes())
         if saved_key != key.to_bytes():
             key = self._read(saved_key)
-        for peer in peers:
-            offer = KeyOffer(PublicBytes(key.public.to_bytes()))
-            yield from with_peer(peer, send(offer))
+        yield from send_all(peers, KeyOffer(PublicBytes(key.public.to_bytes())))
         if not self.single_use:
             self._key = key
         return key

@@ -7,7 +7,7 @@ table, centred where there is an intercept, and K the matrix ``I - P`` of its pe
 ::
 
     Alice                                            Bob
-      the joint seed (taciturn.protocol.batches), of the keys' uniform halves
+      the joint seed (taciturn.protocol.joint_seed), of the keys' uniform halves
                                                 <-   KeyOffer            his key
                                                 <-   KeyOffer            his key for the sigmoid
       each pass, with a KeyOffer before each vector of hers:
@@ -28,7 +28,7 @@ table, centred where there is an intercept, and K the matrix ``I - P`` of its pe
                             + K_A y_A + xi>
                                                 <-   Segments
       CarryShares                               ->   shares of w and of the next y
-      from OPENING_ROWS rows on, in the last two passes (taciturn.protocol.mutual):
+      from OPENING_ROWS rows on, in the last two passes (taciturn.protocol.mutual_sums):
       LossShares           after ResidueShares  ->   shares of the rows' losses, even part
                                                 <-   Segments            digits of shares
       CarryShares                               ->   shares of y^T W_1
@@ -96,29 +96,31 @@ from taciturn.numerics.shared_fraction import Carried, Momentum, SharedFraction,
 from taciturn.numerics.table_schedule import TableSchedule
 from taciturn.numerics.whitening import Whitening
 from taciturn.privacy.base import given
-from taciturn.protocol.batches import block_order, key_seed
+from taciturn.protocol.encoded_table import EncodedTable
+from taciturn.protocol.joint_seed import block_order, key_seed
 from taciturn.protocol.keyrings import OwnKeys, PeerKeys, own_keys, peer_keys
 from taciturn.protocol.messages import Role, SharedProduct, SharedVector
 from taciturn.protocol.mutual import (
-    CROSSED,
     LEAST_LEAK_BITS,
-    LOSSES,
     MOST_WAVES,
-    OPENED_BITS,
     Columns,
-    SharedSums,
-    SumsPlan,
     sized_answer,
     sized_vector,
-    slot_blocks,
     slots_of,
 )
-from taciturn.protocol.openings import opened_sums
+from taciturn.protocol.mutual_sums import (
+    CROSSED,
+    OPENED_BITS,
+    SharedSums,
+    SumsPlan,
+    opened_sums,
+    summed_losses,
+)
 from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.scales import Scales
+from taciturn.protocol.slot_blocks import slot_blocks
 from taciturn.protocol.state import MutualState, TrainingState
 from taciturn.protocol.steps import Program, StepProgress, receive, require_turn, send
-from taciturn.protocol.table_shape import EncodedTable
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint
@@ -348,11 +350,6 @@ def narrow_slots(terms: Terms, schedule: TableSchedule, entries: int) -> SlotSch
             for block in slot_blocks(slots, length, entries) * steps
         ]
     )
-
-
-def summed_losses(terms: Terms, rows: int) -> int:
-    """Number of last passes whose losses make the opened change; 0 if none is opened."""
-    return LOSSES if "change of the loss" in opened_sums(terms, rows) else 0
 
 
 def row_count(schedule: TableSchedule, number: int) -> int:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from taciturn.protocol.openings import opened_sums
+from taciturn.protocol.mutual_sums import opened_sums
 from taciturn.protocol.terms import Terms
 
 

@@ -9,7 +9,6 @@ from typing import TypeAlias
 from taciturn.errors import counted
 from taciturn.privacy.openings import (
     LOSS_CAP,
-    OPENING_ROWS,
     OPENINGS,
     SCORE_NOISE,
     STUDY_SUM_BITS,
@@ -17,13 +16,11 @@ from taciturn.privacy.openings import (
     Noise,
     Opening,
     Receiver,
-    RowNoise,
-    SumKind,
     bits_text,
     noise_of,
-    opens_sums,
-    row_noise,
 )
+from taciturn.privacy.row_noise import OPENING_ROWS, RowNoise, row_noise
+from taciturn.protocol.mutual_sums import opened_sums
 from taciturn.protocol.terms import Terms
 
 SCORE_NOISE_TEXT = f"practically exact (noise of up to {SCORE_NOISE.half_width:.5f})"
@@ -34,20 +31,6 @@ DEVIATING_STUDY_TEXT = (
     "model"
 )
 """What the sums of a study tell a Bob who deviates."""
-
-
-def opened_sums(terms: Terms, rows: int) -> tuple[SumKind, ...]:
-    """Return the sums over all rows that a ``mutual`` training opens at its end, in their order.
-
-    The training of a fold opens none where a study judges by sums.
-    """
-    agreed = terms.agreement
-    if not opens_sums(rows) or (terms.summed is not None and terms.summed.fold):
-        return ()
-    # A squared loss is no sum of the sigmoid's waves, and one pass changes no loss.
-    if not agreed.kind.has_classes or agreed.rounds < 2:
-        return ("count of scores",)
-    return ("change of the loss", "count of scores")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,22 +2,6 @@
 
 Events (``taciturn.protocol.events``) are for what happens on the way. Whatever is true at the end
 is here, so that nobody has to gather it while a program runs.
-
-Held-out rows at the end of each epoch, where that is agreed: the messages' chart.
-
-::
-
-    Alice                                            Bob
-      PartialScores        X_A w_A, held out    ->
-                                                <-   EpochVerdict        continue, or stop
-                                                     (only with agreed patience)
-
-Bob alone learns how good the model is. With patience he ends the training once the held-out loss
-has not fallen for that number of epochs. Alice sees when he does, and that depends on labels: it is
-a release without protection, and the ledger says so.
-
-A model may be released with noise, from what both parties know of a training
-(``model_release_of``).
 """
 
 from __future__ import annotations
@@ -29,11 +13,8 @@ from taciturn.arrays import FloatArray, IntArray
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.numerics.symmetry import OpenedPasses
 from taciturn.numerics.whitening import Whitening
-from taciturn.privacy.model_release import ModelRelease
-from taciturn.privacy.sealed import noisy_release
-from taciturn.protocol.party_group import ALONE, GroupShape, PairwiseMasks
+from taciturn.protocol.masks import ALONE, GroupShape, PairwiseMasks
 from taciturn.protocol.scales import Scales
-from taciturn.settings.agreement import Agreement
 
 
 class StopReason(Enum):
@@ -111,36 +92,3 @@ class HeldOut:
 
     features: FeatureTable
     labels: LabelTable
-
-
-def out_of_patience(losses: FloatArray, patience: int) -> bool:
-    """Whether the last ``patience`` losses are all no better than the best before them.
-
-    >>> import numpy as np
-    >>> out_of_patience(np.array([0.6, 0.5, 0.5, 0.51]), 2)
-    True
-    >>> out_of_patience(np.array([0.6, 0.5, 0.49]), 2)
-    False
-    """
-    if len(losses) <= patience:
-        return False
-    return bool(losses[-patience:].min() >= losses[:-patience].min())
-
-
-def model_release_of(
-    agreed: Agreement, scales: Scales, alice_columns: int, bob: FeatureTable
-) -> ModelRelease | None:
-    """The release at the end; None where nothing is released with noise."""
-    event = noisy_release(agreed)
-    if event is None:
-        return None
-    return ModelRelease(
-        event,
-        rows=bob.rows,
-        alice_columns=alice_columns,
-        bob_columns=len(bob.columns),
-        bob_free=bob.free,
-        passes=agreed.rounds,
-        row_bits=scales.residue_bits,
-        weight_bits=scales.weight_bits,
-    )

@@ -4,7 +4,7 @@
 
     Alice                                            Bob
       Hello (the rows)                          <->  Hello
-      the joint seed (taciturn.protocol.batches), of the keys' uniform halves
+      the joint seed (taciturn.protocol.joint_seed), of the keys' uniform halves
       for each piece of the rows, as in joint scores, and a mask of hers beside his:
       KeyOffer, SharedVector <u_B>              ->   (where he has columns)
                                                 <-   SharedProduct       <X_B u_B + zeta>
@@ -54,9 +54,11 @@ from taciturn.numerics.bounded_waves import BoundedWaves, SharedWaves, loss_wave
 from taciturn.numerics.periodic_sigmoid import half_range
 from taciturn.privacy.base import given
 from taciturn.privacy.noise import divisor, draw
-from taciturn.privacy.openings import LOSS_CAP, row_noise
-from taciturn.protocol.mutual import LEAST_LEAK_BITS, slot_blocks, slots_of
+from taciturn.privacy.openings import LOSS_CAP
+from taciturn.privacy.row_noise import row_noise
+from taciturn.protocol.mutual import LEAST_LEAK_BITS, slots_of
 from taciturn.protocol.scales import MODULI
+from taciturn.protocol.slot_blocks import slot_blocks
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint

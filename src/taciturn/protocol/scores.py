@@ -12,8 +12,8 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.errors import DivergenceError, RemoteProtocolError
 from taciturn.numerics.fixedpoint import FixedPoint
+from taciturn.protocol.masks import ZeroSum
 from taciturn.protocol.messages import MaskedScores, PartialScores, ShareNumbers
-from taciturn.protocol.party_group import ZeroSum
 from taciturn.protocol.steps import Program, receive, require_turn
 
 # A whole number of this size is exact, and sixteen of them do not wrap.

@@ -17,7 +17,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.errors import StateError
-from taciturn.protocol.party_group import ALONE, GroupShape, PairwiseMasks
+from taciturn.protocol.masks import ALONE, GroupShape, PairwiseMasks
 from taciturn.setting_syntax import Hint
 
 Load: TypeAlias = Callable[[], FloatArray]
@@ -152,7 +152,7 @@ class MutualState:
     for each vector. Bob's values are of size ``bob_bits``.
     ``products`` are this party's shares of all weights before they are scaled down, Alice's first,
     and ``carries`` those of their carries; shares of both hold the points that a step starts from.
-    ``slope`` and ``sums`` are shares of what is opened in the end (``protocol.mutual``).
+    ``slope`` and ``sums`` are shares of what is opened in the end (``protocol.mutual_sums``).
     """
 
     bob_bits: int

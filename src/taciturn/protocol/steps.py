@@ -17,7 +17,7 @@ same time.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeAlias, TypeVar
 
@@ -136,6 +136,12 @@ def with_peer(peer: str, program: Program[R]) -> Program[R]:
         raise problem if peer == ONLY else problem.by(peer) from None
     finally:
         program.close()
+
+
+def send_all(names: Sequence[str], message: Message) -> Program[None]:
+    """The same message to each."""
+    for name in names:
+        yield from with_peer(name, send(message))
 
 
 def gather(programs: Mapping[str, Program[R]]) -> Program[dict[str, R]]:

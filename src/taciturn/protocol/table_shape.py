@@ -9,8 +9,6 @@ are no longer than 2, as whitened ones are::
 
 S follows from what each Alice says of her columns together (``spread_bits``), to the next power of
 two.
-
-A party's tables in the form that encrypted products take.
 """
 
 from __future__ import annotations
@@ -20,15 +18,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taciturn.arrays import FloatArray, IntArray
-from taciturn.crypto.base import PublicKey, Table, TableSize, Wrapping
+from taciturn.arrays import FloatArray
+from taciturn.crypto.base import TableSize, Wrapping
+from taciturn.data.tables import FeatureTable
 from taciturn.memmap import over_blocks
 from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.numerics.whitening import centred
+from taciturn.privacy.model_release import ModelRelease
+from taciturn.privacy.sealed import noisy_release
 from taciturn.protocol.messages import MAX_MAGNITUDE_BITS
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.terms import Terms
+from taciturn.settings.agreement import Agreement
 
 
 def table_sizes(values: FloatArray, means: FloatArray | None = None) -> tuple[int, int]:
@@ -101,24 +103,20 @@ class TableShape:
         return scales.ring(self.magnitude_bits, max(self.rows, *self.widths))
 
 
-class EncodedTable:
-    """A table in the scheme's own form, and the key under which it answers."""
-
-    def __init__(self, whole: IntArray, memory: int) -> None:
-        self.whole, self._memory = whole, memory
-        self._of: tuple[PublicKey, Table] | None = None
-
-    def under(self, key: PublicKey) -> Table:
-        """The table under this key."""
-        if self._of is None:
-            self._of = key, key.table(self.whole, self._memory)
-        elif self._of[0] is not key:
-            self._of[1].use_key(key)
-            self._of = key, self._of[1]
-        return self._of[1]
-
-    def close(self) -> None:
-        """Frees what was prepared."""
-        if self._of is not None:
-            self._of[1].close()
-            self._of = None
+def model_release_of(
+    agreed: Agreement, scales: Scales, alice_columns: int, bob: FeatureTable
+) -> ModelRelease | None:
+    """The release at the end; None where nothing is released with noise."""
+    event = noisy_release(agreed)
+    if event is None:
+        return None
+    return ModelRelease(
+        event,
+        rows=bob.rows,
+        alice_columns=alice_columns,
+        bob_columns=len(bob.columns),
+        bob_free=bob.free,
+        passes=agreed.rounds,
+        row_bits=scales.residue_bits,
+        weight_bits=scales.weight_bits,
+    )

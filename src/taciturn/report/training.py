@@ -18,7 +18,8 @@ from taciturn.numerics.regression_metrics import (
 from taciturn.numerics.symmetry import Symmetry
 from taciturn.numerics.threshold import COST, GIVEN, YOUDEN, Threshold
 from taciturn.privacy.events import ExposedColumns, Statement
-from taciturn.privacy.openings import SumKind, bits_text, row_noise
+from taciturn.privacy.openings import bits_text
+from taciturn.privacy.row_noise import SumKind, row_noise
 from taciturn.report.blocks import (
     NO_BREAK,
     Block,

@@ -7,13 +7,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from taciturn.errors import counted
-from taciturn.privacy.openings import (
-    SCORE_NOISE,
-    SCORE_NOISE_BITS,
-    RowSumKind,
-    bits_text,
-    row_noise,
-)
+from taciturn.privacy.openings import SCORE_NOISE, bits_text
+from taciturn.privacy.row_noise import SCORE_NOISE_BITS, RowSumKind, row_noise
 from taciturn.report.blocks import Block, Facts, Heading, Paragraph, Span, Words, table
 from taciturn.report.formatting import printed_date
 from taciturn.report.training import label_epsilon

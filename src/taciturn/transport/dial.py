@@ -24,6 +24,7 @@ from dataclasses import replace
 import grpc
 from cryptography.hazmat.primitives.serialization import Encoding
 
+from taciturn.engine.callbacks import noop
 from taciturn.errors import ConnectionLost, PeerAbsent, PeerRefused, TransportError
 from taciturn.rng import SystemEntropy
 from taciturn.transport.address import (
@@ -44,7 +45,6 @@ from taciturn.transport.grpc_channel import (
     GrpcChannel,
     KeyPin,
     client_credentials,
-    noop,
 )
 from taciturn.transport.limits import Limits
 from taciturn.transport.tls import Credentials

@@ -142,10 +142,6 @@ class KeyPin:
 OVERHEAD = 256
 
 
-def noop(reason: str) -> None:
-    """Ignore a report."""
-
-
 class StreamEnded(Exception):
     """The queue takes or gives nothing more."""
 

@@ -24,6 +24,7 @@ from urllib.parse import unquote
 
 import grpc
 
+from taciturn.engine.callbacks import noop
 from taciturn.errors import ConnectionLost, PeerAbsent, TransportError
 from taciturn.transport.address import check_address, check_name, split_address
 from taciturn.transport.grpc_channel import (
@@ -32,7 +33,6 @@ from taciturn.transport.grpc_channel import (
     METHOD,
     GrpcChannel,
     caller_among,
-    noop,
     objection,
     pin_objection,
     server_credentials,
@@ -285,38 +285,6 @@ class PeerEndpoint:
         if closed:
             channel.abort(ConnectionLost("the endpoint is closed"))
         return True
-
-
-class ServeEndpoint:
-    """Server for one named peer: a hub with one endpoint; see ``Hub``."""
-
-    def __init__(
-        self,
-        listen: str,
-        credentials: Credentials,
-        *,
-        peer: str,
-        limits: Limits | None = None,
-        on_refused: Callable[[str], None] = noop,
-        on_quiet: Callable[[str], None] = noop,
-    ) -> None:
-        hub = Hub(
-            listen,
-            credentials,
-            pins={peer: None},
-            limits=limits,
-            on_refused=on_refused,
-            on_quiet=on_quiet,
-        )
-        self._endpoint, self.port = hub.endpoints[peer], hub.port
-
-    def connect(self, timeout: float) -> GrpcChannel:
-        """Wait for the peer."""
-        return self._endpoint.connect(timeout)
-
-    def close(self) -> None:
-        """End the live channel, then the port."""
-        self._endpoint.close()
 
 
 def _quiet_reasons(peer: str, port: int) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     PublicFormat,
@@ -75,8 +76,12 @@ def show_certificate(path: Path) -> CertificateSummary:
 
 def certificate_fingerprint(certificate: x509.Certificate) -> str:
     """SHA-256 of a certificate's public key, in hexadecimal; a renewal keeps it."""
-    octets = certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    return hashlib.sha256(octets).hexdigest()
+    return hashlib.sha256(public_octets(certificate)).hexdigest()
+
+
+def public_octets(owner: x509.Certificate | PrivateKeyTypes) -> bytes:
+    """The public key of a certificate, or of a private key, in its one form."""
+    return owner.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
 
 
 def pin_mismatch(actual: str, agreed: str) -> str:
@@ -117,15 +122,17 @@ def load_credentials(
             hint="both parties' certificates must come from that authority",
         )
     _check_purposes(leaf, certificate)
-    late = [
-        f"the certificate of {_subject(listed)} expires on {_day(listed.not_valid_after_utc)}"
+    warnings = [
+        f"the certificate of {_subject(listed)} expires on {day(listed.not_valid_after_utc)}"
         for listed in (*chain, *roots)
         if listed.not_valid_after_utc - at < EXPIRES_SOON
     ]
+    if not is_private(key.stat()):
+        warnings.append(f"the private key {key} can be read by others: chmod 600 {key}")
     return Credentials(
         name=party_name(leaf, certificate),
         expires=leaf.not_valid_after_utc,
-        warnings=(*late, *_key_warnings(key)),
+        warnings=tuple(warnings),
         certificate=_joined(chain),
         key=key_pem,
         authority=_joined(roots),
@@ -180,8 +187,7 @@ def _check_key(path: Path, pem: bytes, certificate: Path, loaded: x509.Certifica
         raise CertificateError(
             "the file holds no private key in PEM form", where=str(path)
         ) from None
-    form = (Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
-    if key.public_key().public_bytes(*form) != loaded.public_key().public_bytes(*form):
+    if public_octets(key) != public_octets(loaded):
         raise CertificateError(
             f"the private key does not belong to the certificate {certificate}",
             where=str(path),
@@ -196,17 +202,20 @@ def _check_key(path: Path, pem: bytes, certificate: Path, loaded: x509.Certifica
 
 
 def _check_dates(certificate: x509.Certificate, path: Path, now: datetime) -> None:
-    if now > certificate.not_valid_after_utc:
+    start, end, of_whom = (
+        certificate.not_valid_before_utc,
+        certificate.not_valid_after_utc,
+        f"the certificate of {_subject(certificate)}",
+    )
+    if now > end:
         raise CertificateError(
-            f"the certificate of {_subject(certificate)} has expired on "
-            f"{_day(certificate.not_valid_after_utc)}",
+            f"{of_whom} has expired on {day(end)}",
             where=str(path),
             hint="have a new one issued, and check this machine's clock",
         )
-    if now < certificate.not_valid_before_utc:
+    if now < start:
         raise CertificateError(
-            f"the certificate of {_subject(certificate)} is not valid before "
-            f"{_day(certificate.not_valid_before_utc)}",
+            f"{of_whom} is not valid before {day(start)}",
             where=str(path),
             hint="check this machine's clock",
         )
@@ -290,16 +299,15 @@ def party_name(certificate: x509.Certificate, path: Path) -> str:
     return names[0]
 
 
-def _key_warnings(path: Path) -> list[str]:
-    if not is_private(path.stat()):
-        return [f"the private key {path} can be read by others: chmod 600 {path}"]
-    return []
-
-
 def _subject(certificate: x509.Certificate) -> str:
     # What a certificate calls itself is somebody else's text: quoted, and not too long.
     return repr(certificate.subject.rfc4514_string()[:80])
 
 
-def _day(when: datetime) -> str:
-    return f"{when:%Y-%m-%d %H:%M} UTC"
+def day(moment: datetime) -> str:
+    """A moment for a person.
+
+    >>> day(datetime(2026, 12, 17, 9, tzinfo=UTC))
+    '2026-12-17 09:00 UTC'
+    """
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"

@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -124,28 +124,50 @@ def execute(store: ConsentStore, statement: str) -> None:
         database.execute(statement)
 
 
+MANY = [f"p{number}" for number in range(3000)]
+
+
+def many(first: int = 0, last: int = len(MANY)) -> ScoreCharge:
+    """A charge of many rows, which are written in columns."""
+    return Charge(((RowIds.from_values(MANY[first:last]), RowOpening(unnamed=1)),))
+
+
 @pytest.mark.parametrize(
     "change",
     [
-        "update buckets set content = x''",
-        "update buckets set content = null, sum = null",
-        "update buckets set sum = sum + 1",
-        "update buckets set id = id + 1",
-        "delete from buckets",
+        "update columns set content = x''",
+        "update columns set content = null, sum = null",
+        "update columns set sum = sum + 1",
+        "update columns set type = '<u2' where name <> ''",
+        "update columns set account = account + 1",
+        "update columns set name = name || 'x'",
+        "update columns set content = (select content from columns where name = '')",
+        "delete from columns where name <> ''",
+        "delete from columns where name = ''",
+        "update singles set value = value - 1",
+        "update singles set value = null",
+        "update singles set tag = tag + 1",
+        "update singles set name = 'trainings'",
+        "update singles set account = account + 1",
+        "delete from singles where tag = (select min(tag) from singles)",
+        "delete from singles",
         "update entries set value = '{\"scores_per_row\":0}'",
         "update entries set account = account + 1",
         "delete from entries",
         "update accounts set name = name || 'x'",
-        "update accounts set buckets = 0",
+        "update accounts set sum = sum + 1",
+        "update accounts set generation = 0",
         "delete from accounts",
         "update meta set generation = generation + 1",
         "update meta set salt = x'00'",
         "delete from meta",
-        "drop table buckets",
+        "drop table columns",
+        "drop table singles",
     ],
 )
 def test_a_record_that_was_changed_or_lost_is_refused(store, change):
-    budget = ScoreBudget(store, "bob", LIMIT)
+    budget = ScoreBudget(store, "bob", 2 * LIMIT)
+    budget.charge(many())
     budget.charge(Charge(((IDS, RowOpening(unnamed=1)),), "first"))
     execute(store, change)
     for attempt in (budget.charge, budget.require):
@@ -155,28 +177,15 @@ def test_a_record_that_was_changed_or_lost_is_refused(store, change):
         store.verify()
 
 
-MANY = [f"p{number}" for number in range(3000)]
-
-
-def many(first: int = 0, last: int = len(MANY)) -> ScoreCharge:
-    """A charge of many rows, which have more than one bucket."""
-    return Charge(((RowIds.from_values(MANY[first:last]), RowOpening(unnamed=1)),))
-
-
-def test_damage_is_noticed_where_it_is_read_and_by_a_whole_check(store):
-    """To open the store and to charge rows reads no other rows."""
-    budget = ScoreBudget(store, "bob", LIMIT)
-    budget.charge(many())
-    assert store.verify() == len(MANY)
-    execute(store, "update buckets set sum = sum + 1 where id = (select min(id) from buckets)")
-    refusals = []
-    for row in range(1000):
-        try:
-            budget.charge(many(row, row + 1))
-        except FileError:
-            refusals.append(row)
-    assert 0 < len(refusals) < 500
-    for attempt in (store.verify, budget.most_given, lambda: budget.charge(many())):
+def test_damage_is_noticed_by_a_charge_of_any_row_of_its_account_and_by_a_whole_check(store):
+    """To open the store reads no rows, and to charge a partner none of another's."""
+    budget, other = (ScoreBudget(store, partner, LIMIT) for partner in ("bob", "carol"))
+    for one in (budget, other):
+        one.charge(many())
+    assert store.verify() == 2 * len(MANY)
+    execute(store, "update columns set content = x'00' where account = 1 and name = 'value'")
+    other.charge(many(0, 1))
+    for attempt in (store.verify, budget.most_given, lambda: budget.charge(many(7, 8))):
         with refused(FileError, names=store.path):
             attempt()
 
@@ -209,7 +218,7 @@ def test_an_earlier_version_of_some_rows_is_noticed_by_a_whole_check(store):
     budget.charge(many())
     with closing(sqlite3.connect(store.path)) as database, database:
         database.execute(f"attach '{earlier}' as earlier")
-        database.execute("replace into buckets select * from earlier.buckets limit 1")
+        database.execute("replace into columns select * from earlier.columns where name = 'value'")
     for attempt in (store.verify, budget.most_given):
         with refused(FileError, names=store.path):
             attempt()
@@ -237,30 +246,58 @@ def test_no_row_of_a_damaged_file_counts_less(store, kind):
         max_size=6,
     )
 )
-def test_values_are_those_written_last_however_many_buckets_there_are(writes):
-    module, expected = module_of(Records), dict[int, int]()
+def test_values_are_those_written_last_however_many_are_single(writes):
+    expected = dict[int, int]()
     with (
         tempfile.TemporaryDirectory() as folder,
         pytest.MonkeyPatch.context() as patch,
     ):
-        # Splits, and more than one group of buckets, with a few rows.
-        patch.setattr(module, "_BUCKET_ROWS", 2)
-        patch.setattr(module, "_GROUP", 3)
+        patch.setattr(module_of(Records), "_MOST_SINGLES", 12)
         store = ConsentStore(Path(folder) / "consent.sqlite")
-        for write in writes:
-            expected |= write
-            with store.writing() as records:
-                tags, values = (np.array([*side], np.int64) for side in (write, write.values()))
-                records.account("scores", "bob").write_values(tags, values)
-            asked = np.array([*expected, 5, 6], np.int64)
-            with store.reading() as records:
-                account = records.account("scores", "bob")
-                stored = account.values(asked).tolist()
-                tags, values = account.rows()
-                assert dict(zip(tags.tolist(), values.tolist(), strict=True)) == expected
-                assert account.row_count == len(expected)
-            assert stored == [*expected.values(), expected.get(5, 0), expected.get(6, 0)]
-            assert store.verify() == len(expected)
+        # What an open store holds in memory is what a fresh one reads.
+        with ExitStack() as stack:
+            kept = stack.enter_context(closing(store.open()))
+            for number, write in enumerate(writes):
+                expected |= write
+                with kept.transaction() as records:
+                    tags, values = (np.array([*side], np.int64) for side in (write, write.values()))
+                    records.account("scores", "bob").write_values(tags, values)
+                    records.account("scores", "bob").write_values(tags, values + number, "other")
+                with suppress(KeyboardInterrupt), kept.transaction() as records:
+                    records.account("scores", "bob").write_values(tags, values + 1)
+                    raise KeyboardInterrupt
+                asked = np.array([*expected, 5, 6], np.int64)
+                for reading in (kept.transaction(write=False), store.reading()):
+                    with reading as records:
+                        account = records.account("scores", "bob")
+                        stored, other = account.read(asked, "value", "other")
+                        tags, values = account.rows()
+                        assert dict(zip(tags.tolist(), values.tolist(), strict=True)) == expected
+                        assert account.row_count == len(expected)
+                    assert stored.tolist() == [
+                        *expected.values(),
+                        expected.get(5, 0),
+                        expected.get(6, 0),
+                    ]
+                    assert 0 <= min(other - stored)
+                    assert max(other - stored) <= number
+                assert store.verify() == len(expected)
+
+
+def test_what_was_noted_of_partners_is_kept_with_their_names(store):
+    with store.writing() as records:
+        records.write_partner_fact("bob", "table key", bytes(range(32)))
+        records.write_partner_fact("bob", "root 1", b"one")
+        records.write_partner_fact("carol", "root 1", b"")
+        records.write_partner_fact("bob", "root 1", b"another")
+    with store.reading() as records:
+        facts = records.partner_facts("bob")
+        assert [*facts.items()] == [("table key", bytes(range(32))), ("root 1", b"another")]
+        assert records.partner_facts("carol") == {"root 1": b""}
+        assert records.partner_facts("dora") == {}
+    execute(store, "update entries set value = '6f6e65' where name = 'root 1'")
+    with refused(FileError, names=store.path), store.reading() as records:
+        records.partner_facts("bob")
 
 
 def usage_file(path: Path) -> None:

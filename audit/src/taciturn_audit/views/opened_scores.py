@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable, LabelTable
-from taciturn.privacy.openings import SCORE_NOISE_BITS
+from taciturn.privacy.row_noise import SCORE_NOISE_BITS
 
 SCORE_NOISE = 2.0**-SCORE_NOISE_BITS
 """Alice's noise on a score is uniform between this and its negative."""

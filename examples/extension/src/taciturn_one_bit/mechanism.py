@@ -24,7 +24,8 @@ import numpy as np
 from taciturn.arrays import FloatArray, IntArray, WordArray
 from taciturn.errors import ConfigError
 from taciturn.privacy.base import Released, ResidueMechanism, given
-from taciturn.privacy.events import Price, Priced, PrivacyEvent
+from taciturn.privacy.events import PrivacyEvent
+from taciturn.privacy.prices import Price, Priced
 from taciturn.rng import Entropy
 from taciturn.settings.agreement import Agreement
 

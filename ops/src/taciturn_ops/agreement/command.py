@@ -78,10 +78,10 @@ def propose(
     taciturn agreement propose bob.toml --out agreement.toml --purpose "Credit scoring, pilot"
     """
     # Imported here: no other command needs it.
-    from taciturn.party.agreement_check import day
     from taciturn.party.config import PartyConfig
     from taciturn.party.credentials import credentials_of
     from taciturn.party.tables import load_tables
+    from taciturn.transport.tls import day
     from taciturn_ops.agreement.propose import proposal_text
     from taciturn_ops.agreement.propose import propose as made_by
     from taciturn_ops.agreement.result import Proposal

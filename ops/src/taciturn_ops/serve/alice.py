@@ -22,11 +22,11 @@ from taciturn.party.consent.budget import ScoreBudget
 from taciturn.party.consent.store import ConsentStore
 from taciturn.party.credentials import identity_of
 from taciturn.party.session import Meeting
-from taciturn.protocol.alice.opening import join_group
+from taciturn.protocol.alice.group import join_group
 from taciturn.protocol.alice.scoring import DueRows, ScoreResponder, score_responder
 from taciturn.protocol.handshake import shake_hands
+from taciturn.protocol.masks import NO_MASKS, ZeroSum
 from taciturn.protocol.messages import PublicBytes
-from taciturn.protocol.party_group import NO_MASKS, ZeroSum
 from taciturn.protocol.steps import Program, receive, require_turn, send
 from taciturn.rng import Entropy, KeyedEntropy
 from taciturn_ops.serve.budget import PartnerBudget, ServiceBudget

@@ -26,7 +26,7 @@ from taciturn.party.config import PartyConfig
 from taciturn.party.consent.store import ConsentStore
 from taciturn.party.log import Log
 from taciturn.party.session import Meeting
-from taciturn.protocol.bob.opening import form_group
+from taciturn.protocol.bob.group import form_group
 from taciturn.protocol.bob.scoring import ScoreRequester, score_requester
 from taciturn.protocol.handshake import shake_hands
 from taciturn.protocol.messages import RowNumbers

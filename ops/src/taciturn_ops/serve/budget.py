@@ -18,8 +18,8 @@ import numpy as np
 
 from taciturn.job_registry import Namespace
 from taciturn.party.consent.budget import ScoreBudget
-from taciturn.party.consent.records import Records
-from taciturn.party.consent.scored_rows import RowOpening, Rows, ScoredRows
+from taciturn.party.consent.records import Flags, Records
+from taciturn.party.consent.scored_rows import RowOpening, ScoredRows
 from taciturn.party.consent.store import OpenStore
 from taciturn_ops.serve.declaration import ANSWERS, ASKED
 
@@ -27,13 +27,13 @@ _DAY = "day"
 # The value of a row that is counted by day: the day, and how often on that day.
 _DAY_SHIFT = 32
 
-ChargeRows: TypeAlias = Callable[[Rows], None]
+ChargeRows: TypeAlias = Callable[[Flags], None]
 
 
 class Counter(Protocol):
     """What a service counts of rows."""
 
-    def look(self, records: Records, ids: Sequence[str], day: int) -> tuple[Rows, ChargeRows]:
+    def look(self, records: Records, ids: Sequence[str], day: int) -> tuple[Flags, ChargeRows]:
         """The rows that may be counted once more on a day, and what counts some of them."""
 
 
@@ -46,7 +46,7 @@ class RowCounter:
     limit: int | None = None
     daily: bool = False
 
-    def look(self, records: Records, ids: Sequence[str], day: int) -> tuple[Rows, ChargeRows]:
+    def look(self, records: Records, ids: Sequence[str], day: int) -> tuple[Flags, ChargeRows]:
         """The rows below the limit, and what adds one to the counts of some rows."""
         account = records.account(self.namespace.name, self.who)
         tags = account.tags(ids)
@@ -56,7 +56,7 @@ class RowCounter:
         counts = np.where(values >> _DAY_SHIFT == start >> _DAY_SHIFT, values - start, 0)
         after = start + counts + 1
 
-        def charge(rows: Rows) -> None:
+        def charge(rows: Flags) -> None:
             account.write_values(tags[rows], after[rows])
 
         allowed = np.ones(len(tags), bool) if self.limit is None else counts < self.limit
@@ -70,12 +70,12 @@ class ModelCounter:
     budget: ScoreBudget
     model: str
 
-    def look(self, records: Records, ids: Sequence[str], day: int) -> tuple[Rows, ChargeRows]:
+    def look(self, records: Records, ids: Sequence[str], day: int) -> tuple[Flags, ChargeRows]:
         """The rows that the budget lets the model score, and what charges some rows."""
         scored = ScoredRows(records, self.budget.partner)
         tags = self.budget.account(records).tags(ids)
         change = scored.change(tags, RowOpening(models=(self.model,)))
-        return self.budget.allowed(scored, change), partial(scored.write, change)
+        return self.budget.allowed(change), partial(scored.write, change)
 
 
 class ServiceBudget:

@@ -35,7 +35,8 @@ from enum import IntEnum
 from taciturn.errors import RemoteProtocolError
 from taciturn.files import canonical_json
 from taciturn.protocol.messages import PublicBytes
-from taciturn.protocol.prediction import ModelName, shared_terms
+from taciturn.protocol.model_name import ModelName
+from taciturn.protocol.prediction import shared_terms
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.terms import Terms
 

@@ -34,12 +34,11 @@ from taciturn.arrays import IntArray
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY, PublicKey, TableSize
 from taciturn.data.ids import RowIds
 from taciturn.errors import ConfigError, RemoteProtocolError
-from taciturn.protocol.alice.opening import agree_seed
-from taciturn.protocol.batches import key_seed
+from taciturn.protocol.encoded_table import EncodedTable
 from taciturn.protocol.handshake import shake_hands
+from taciturn.protocol.joint_seed import agree_as_alice, key_seed
 from taciturn.protocol.messages import Hello, KeyOffer
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
-from taciturn.protocol.table_shape import EncodedTable
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint
 from taciturn.version import PROTOCOL_VERSION
@@ -113,7 +112,7 @@ def answer(inputs: FeatureInputs) -> Program[tuple[DisclosedColumn, ...]]:
             columns=size.columns,
         )
     )
-    seed = yield from agree_seed(inputs.entropy)
+    seed = yield from agree_as_alice(inputs.entropy)
     ring = terms.ring(size.rows)
     offered = (yield from receive(KeyOffer)).public_key
     key = terms.scheme.read_public(offered, terms.key_bits, ring, key_seed(seed, "bob"))

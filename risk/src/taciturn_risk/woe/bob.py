@@ -16,10 +16,9 @@ from taciturn.data.tables import LabelTable
 from taciturn.errors import RemoteProtocolError
 from taciturn.privacy.events import CiphertextsOnly
 from taciturn.privacy.ledger import Ledger
-from taciturn.protocol.batches import key_seed
-from taciturn.protocol.bob.opening import agree_seed
 from taciturn.protocol.bob.sealed import sized
 from taciturn.protocol.handshake import shake_hands
+from taciturn.protocol.joint_seed import agree_as_bob, key_seed
 from taciturn.protocol.keyrings import OwnKeys
 from taciturn.protocol.messages import Hello
 from taciturn.protocol.steps import Program, receive, require_turn, send
@@ -62,7 +61,7 @@ def ask(inputs: LabelInputs) -> Program[Counts]:
     )
     if not 2 <= hello.columns <= MOST_BINS:
         raise RemoteProtocolError(f"the peer claims {hello.columns} bins")
-    seed = yield from agree_seed(inputs.entropy)
+    seed = yield from agree_as_bob(inputs.entropy)
     key = yield from _offered(terms, labels.rows, seed, inputs.entropy)
     columns = yield from _columns(labels.rows, hello.columns)
     size = TableSize(labels.rows, hello.columns)

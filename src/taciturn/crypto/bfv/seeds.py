@@ -3,7 +3,7 @@
 With s ternary and e SEAL's centred binomial error, both drawn from the secret seed, and a uniform
 modulo the primes of a ciphertext, expanded from the public one, a public key is
 ``(-(a s + e), a)``. On the wire it is its first half and the public seed: nobody can send another a
-than a seed gives. Where the seed is joint (``taciturn.protocol.batches``) the owner of the key
+than a seed gives. Where the seed is joint (``taciturn.protocol.joint_seed``) the owner of the key
 cannot choose it either.
 
 **The expansion.** For the i-th prime p the coefficients of a are the first N numbers below p among

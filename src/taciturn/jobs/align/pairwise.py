@@ -56,7 +56,7 @@ from taciturn.memmap import MEMORY, Scratch, drop_pages, row_blocks
 from taciturn.protocol.events import Aligning
 from taciturn.protocol.handshake import require_roles
 from taciturn.protocol.messages import GroupElements, PublicBytes, Role
-from taciturn.protocol.prediction import MODEL_KEYS, other_model
+from taciturn.protocol.model_name import MODEL_KEYS, other_model
 from taciturn.protocol.steps import Program, emit, receive, send
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint

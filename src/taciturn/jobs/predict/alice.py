@@ -12,11 +12,11 @@ from taciturn.jobs.predict.side import Answer, Predicted, PredictionSide
 from taciturn.party.consent.budget import Charge, ScoreBudget
 from taciturn.party.consent.scored_rows import RowOpening
 from taciturn.party.log import Log
-from taciturn.protocol.alice.opening import join_group
+from taciturn.protocol.alice.group import join_group
 from taciturn.protocol.alice.scoring import answer_rows, score_responder
 from taciturn.protocol.events import ScoresDue
-from taciturn.protocol.party_group import NO_MASKS
-from taciturn.protocol.prediction import meet
+from taciturn.protocol.masks import NO_MASKS
+from taciturn.protocol.model_name import meet
 from taciturn.protocol.steps import Program, emit
 from taciturn.rng import Entropy
 

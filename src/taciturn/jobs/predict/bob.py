@@ -10,9 +10,10 @@ from taciturn.data.tables import FeatureTable
 from taciturn.jobs.base import SessionFacts
 from taciturn.jobs.predict.side import Answer, Predicted, PredictionSide
 from taciturn.numerics.threshold import Threshold, even_odds
-from taciturn.protocol.bob.opening import form_group
+from taciturn.protocol.bob.group import form_group
 from taciturn.protocol.bob.scoring import ask_rows, score_requester
-from taciturn.protocol.prediction import Scored, meet
+from taciturn.protocol.model_name import meet
+from taciturn.protocol.prediction import Scored
 from taciturn.protocol.steps import ONLY, Program, gather
 from taciturn.rng import Entropy
 

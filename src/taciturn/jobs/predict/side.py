@@ -21,7 +21,8 @@ from taciturn.party.applied_model import AppliedModel, scored_rows
 from taciturn.party.config import PartyConfig
 from taciturn.party.log import Log
 from taciturn.party.new_rows import NewRows
-from taciturn.protocol.prediction import Scored, alignment_terms
+from taciturn.protocol.model_name import alignment_terms
+from taciturn.protocol.prediction import Scored
 from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
 from taciturn.results.parties import MeanRow, ScoredRow

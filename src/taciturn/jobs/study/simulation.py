@@ -41,10 +41,11 @@ from taciturn.jobs.study.sums import added_shares, judged_by_sum
 from taciturn.jobs.study.worker import to_bytes
 from taciturn.parallel import usable_cores
 from taciturn.privacy.solvers import resolved
+from taciturn.protocol.agree import agree, with_row_defaults
 from taciturn.protocol.alice.row_sums import open_sums
 from taciturn.protocol.bob.row_sums import read_sums
 from taciturn.protocol.row_sums import OpenedLoss
-from taciturn.protocol.terms import Terms, agree, with_row_defaults
+from taciturn.protocol.terms import Terms
 from taciturn.results.reading import read
 from taciturn.results.training import TrainingRun
 from taciturn.setting_syntax import Hint

@@ -11,13 +11,9 @@ from __future__ import annotations
 
 from taciturn.errors import counted
 from taciturn.jobs.train.exposure import reconstruction, study_sums_of, sums_alone
+from taciturn.protocol.mutual_sums import opened_sums
 from taciturn.protocol.opened_scores import OpenedScores
-from taciturn.protocol.openings import (
-    Opened,
-    opened_sums,
-    openings_of,
-    sums_text,
-)
+from taciturn.protocol.openings import Opened, openings_of, sums_text
 from taciturn.protocol.terms import Terms
 from taciturn.results.cost_preview import Disclosure, OpenedNumbers
 

@@ -49,7 +49,7 @@ from taciturn.protocol.bob.party import bob_program
 from taciturn.protocol.bob.scoring import RevealedRequester, ask_rows
 from taciturn.protocol.events import Event, Progress
 from taciturn.protocol.messages import Role
-from taciturn.protocol.mutual import LOSSES
+from taciturn.protocol.mutual_sums import LOSSES
 from taciturn.protocol.outcome import HeldOut
 from taciturn.protocol.party import compare_held_out
 from taciturn.protocol.steps import ONLY, Program

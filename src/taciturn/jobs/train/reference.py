@@ -30,10 +30,11 @@ from taciturn.numerics.whole_table import fit_in_clear, fit_on_schedule
 from taciturn.privacy.base import given
 from taciturn.privacy.model_release import ModelRelease
 from taciturn.privacy.registry import mechanism
-from taciturn.protocol.batches import block_order
+from taciturn.protocol.joint_seed import block_order
 from taciturn.protocol.mutual_table import heaviest_of, usual_sigmoid
-from taciturn.protocol.outcome import BobTrained, Trained, WeightShare, model_release_of
+from taciturn.protocol.outcome import BobTrained, Trained, WeightShare
 from taciturn.protocol.scales import Scales
+from taciturn.protocol.table_shape import model_release_of
 from taciturn.protocol.terms import Terms
 from taciturn.results.training import (
     Comparison,

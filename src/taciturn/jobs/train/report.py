@@ -8,8 +8,8 @@ from taciturn.errors import counted
 from taciturn.jobs.train.result import DryRun, PartyRun
 from taciturn.numerics.convergence import Convergence
 from taciturn.numerics.regression_metrics import RegressionMetrics
-from taciturn.privacy.openings import SumKind
 from taciturn.privacy.quality_release import ToldQuality
+from taciturn.privacy.row_noise import SumKind
 from taciturn.report.blocks import (
     NO_BREAK,
     Block,

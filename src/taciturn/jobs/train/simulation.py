@@ -23,6 +23,7 @@ from taciturn.arrays import FloatArray, IndexArray
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.crypto.bfv.workers import LocalEngine
 from taciturn.crypto.registry import cluster_on_this_machine, on_engine, scheme
+from taciturn.crypto.signatures import KeyIdentity
 from taciturn.data.prepare import RawData
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable, LabelTable, SideTables
@@ -54,26 +55,24 @@ from taciturn.numerics.regression_metrics import (
 from taciturn.numerics.whitening import centring_offset
 from taciturn.parallel import one_thread, usable_cores
 from taciturn.party.bob_inputs import BobTrainingInputs
-from taciturn.privacy.base import Mechanism
+from taciturn.party.side_inputs import SideInputs
 from taciturn.privacy.batch_response import acceptance, conditioning
 from taciturn.privacy.events import ExposedColumns
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism_class
-from taciturn.protocol.alice.inputs import AliceInputs
-from taciturn.protocol.alice.party import alice_program
+from taciturn.protocol.agree import agree
 from taciturn.protocol.alice.score_noise import ScoreNoise
-from taciturn.protocol.batches import seed_of
 from taciturn.protocol.bob.forecast import forecast
-from taciturn.protocol.bob.inputs import BobInputs, released_labels
-from taciturn.protocol.bob.party import bob_program
+from taciturn.protocol.bob.inputs import released_labels
 from taciturn.protocol.events import ClusterJoined, Event, Progress, SimulatedStep
+from taciturn.protocol.joint_seed import seed_of
 from taciturn.protocol.messages import Role
 from taciturn.protocol.opened_scores import OpenedScores
 from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.scores import at_scale, require_finite
 from taciturn.protocol.steps import ONLY, Program
-from taciturn.protocol.terms import SummedLosses, Terms, agree
+from taciturn.protocol.terms import SummedLosses, Terms
 from taciturn.results.cost_preview import Cost, Estimate
 from taciturn.results.training import (
     Comparison,
@@ -494,36 +493,45 @@ def programs(
     table_memory: int = DEFAULT_TABLE_MEMORY,
 ) -> tuple[dict[str, Program[PartyResult]], Program[PartyResult]]:
     """Each Alice's session by her name, and Bob's, from the first message to the last."""
-    alices, bob = inputs_of(data, terms, entropy, ledger, table_memory)
-    return {name: alice_program(inputs) for name, inputs in alices.items()}, bob_program(bob)
+    alices, bob = sides_of(data, terms, entropy, table_memory)
+    labels = released_labels(data.labels_train, terms.mechanism, ledger, entropy.bob)
+    return (
+        {name: side.program(entropy.of_alice(name), None) for name, side in alices.items()},
+        bob.program(entropy.bob, BobTrainingInputs(labels, ledger)),
+    )
 
 
-def inputs_of(
+@dataclass(frozen=True, slots=True)
+class SimulatedSide(SideInputs):
+    """One side of a simulated run, without a party's file."""
+
+    tables: SideTables
+    terms: Terms
+    table_memory: int
+    signer: KeyIdentity | None = None
+
+
+def sides_of(
     data: VerticalData,
     terms: Terms,
     entropy: RunEntropy,
-    ledger: Ledger,
     table_memory: int = DEFAULT_TABLE_MEMORY,
-) -> tuple[dict[str, AliceInputs], BobInputs[Mechanism]]:
-    """Training inputs of each Alice, by name, and of Bob."""
+) -> tuple[dict[str, SimulatedSide], SimulatedSide]:
+    """Each Alice by her name, and Bob."""
     train = data.alice_train_parts or {ONLY: data.alice_train}
     test = data.alice_test_parts or {ONLY: data.alice_test}
     alices = {
-        name: AliceInputs(
-            table,
+        name: SimulatedSide(
+            SideTables(table, None, test[name] if data.held_out else None, None),
             terms,
-            entropy.of_alice(name),
-            held_out=test[name] if data.held_out else None,
-            table_memory=table_memory,
-            identity=entropy.identity_of(name),
+            table_memory,
+            entropy.identity_of(name),
         )
         for name, table in train.items()
     }
-    labels = released_labels(data.labels_train, terms.mechanism, ledger, entropy.bob)
     held_out = (data.bob_test, data.labels_test) if data.held_out else (None, None)
-    tables = SideTables(data.bob_train, data.labels_train, *held_out)
-    bob = BobTrainingInputs(labels, ledger)
-    return alices, bob.inputs(tables, terms, entropy.bob, memory=table_memory)
+    bob = SideTables(data.bob_train, data.labels_train, *held_out)
+    return alices, SimulatedSide(bob, terms, table_memory)
 
 
 def _loss_shares(alices: Mapping[str, PartyResult], bobs: PartyResult) -> tuple[int, int] | None:

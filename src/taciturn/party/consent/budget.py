@@ -34,14 +34,14 @@ from taciturn.engine.callbacks import Announce, noop
 from taciturn.files import canonical_json
 from taciturn.job_registry import Namespace
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.records import Account, Records, Tags, Values
+from taciturn.party.consent.records import VALUE, Account, Flags, Records, Tags, Values
 from taciturn.party.consent.scored_rows import (
     REPETITIONS,
     SCORES,
+    TRAININGS,
     LargestCounts,
     RowChange,
     RowOpening,
-    Rows,
     ScoredRows,
 )
 from taciturn.party.consent.store import ConsentStore
@@ -128,7 +128,8 @@ class RowBudget(Generic[A]):
 
     @staticmethod
     def _tags(account: Account, charge: Charge[A]) -> list[Tags]:
-        return [account.tags(ids.series) for ids, _ in charge.rows]
+        # In order, which every search needs: each row of a set is charged the same.
+        return [np.sort(account.tags(ids.series)) for ids, _ in charge.rows]
 
     @staticmethod
     def _is_charged(account: Account, session: str) -> bool:
@@ -270,9 +271,11 @@ class ScoreBudget(RowBudget[RowOpening]):
                 return 0
             rows = ScoredRows(records, self.partner)
             changes = (
-                rows.change(account.tags(ids.series), opening) for ids, opening in charge.rows
+                rows.change(tags, opening)
+                for tags, (_, opening) in zip(self._tags(account, charge), charge.rows, strict=True)
             )
-            return max((int((one.models + one.new).max(initial=0)) for one in changes), default=0)
+            models = (one.before[VALUE] + one.added[VALUE] for one in changes)
+            return max((int(of_rows.max(initial=0)) for of_rows in models), default=0)
 
     def largest(self) -> LargestCounts:
         """The largest counts of one row."""
@@ -305,10 +308,10 @@ class ScoreBudget(RowBudget[RowOpening]):
                 for account in records.accounts(self.namespace.name)
             )
 
-    def allowed(self, rows: ScoredRows, change: RowChange) -> Rows:
+    def allowed(self, change: RowChange) -> Flags:
         """The rows of a change that are within every limit."""
         allowed = np.ones(len(change.tags), bool)
-        for _, before, added, limit in self._limited(rows, change):
+        for _, before, added, limit in self._limited(change):
             allowed &= (added == 0) | (before + added <= limit)
         return allowed
 
@@ -318,22 +321,20 @@ class ScoreBudget(RowBudget[RowOpening]):
         rows = ScoredRows(records, self.partner)
         for of_rows, (_, opening) in zip(tags, charge.rows, strict=True):
             change = rows.change(of_rows, opening)
-            for namespace, before, added, limit in self._limited(rows, change):
+            for namespace, before, added, limit in self._limited(change):
                 self._require_within(namespace, before, added, limit)
             if write:
                 rows.write(change)
 
-    def _limited(
-        self, rows: ScoredRows, change: RowChange
-    ) -> Iterator[tuple[Namespace, Values, Values, int]]:
+    def _limited(self, change: RowChange) -> Iterator[tuple[Namespace, Values, Values, int]]:
         """Every limit with the counts of the rows before, and what is added to each."""
-        if self.limit is not None:
-            yield self.namespace, change.models, change.new, self.limit
-        if self.repetitions is not None:
-            yield _REPETITIONS, rows.repetitions(change.tags), change.again, self.repetitions
-        if self.trainings is not None:
-            added = np.full(len(change.tags), change.opening.trainings)
-            yield _TRAININGS, change.trainings, added, self.trainings
+        for namespace, column, limit in (
+            (self.namespace, VALUE, self.limit),
+            (_REPETITIONS, REPETITIONS, self.repetitions),
+            (_TRAININGS, TRAININGS, self.trainings),
+        ):
+            if limit is not None:
+                yield namespace, change.before[column], change.added[column], limit
 
     def _require_within(
         self, namespace: Namespace, before: Values, added: Values, limit: int
@@ -377,4 +378,4 @@ def _score_account(account: Account, largest: LargestCounts) -> ScoreAccount:
 
 
 _REPETITIONS = Namespace(REPETITIONS, "repeated scores of a row", "repetitions_per_row")
-_TRAININGS = Namespace("trainings", "trainings of a row", "trainings_per_row")
+_TRAININGS = Namespace(TRAININGS, "trainings of a row", "trainings_per_row")

@@ -34,42 +34,48 @@ _UNAVAILABLE = {
 class Database:
     """A connection; every error of SQLite becomes one that names the file."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        self.path, self._connection = path, connection
+    def __init__(self, path: Path, name: str = ":memory:") -> None:
+        self.path = path
+        with explained(path):
+            # It begins no transaction by itself.
+            self._connection = sqlite3.connect(
+                name, isolation_level=None, uri=True, check_same_thread=False
+            )
 
     @classmethod
     def connect(cls, path: Path, mode: str = "rw") -> Database:
         """Open a file that exists; it is not created where another program just removed it."""
-        name = f"{path.absolute().as_uri()}?mode={mode}"
-        with explained(path):
-            return cls(path, connection(name, uri=True, check_same_thread=False))
+        return cls(path, f"{path.absolute().as_uri()}?mode={mode}")
 
     def ask(self, statement: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         """All rows that a statement gives."""
         with explained(self.path):
             return self._connection.execute(statement, values).fetchall()
 
-    def write(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Run a statement for each row."""
+    def write(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Add rows to a table, or replace those of the same key."""
         with explained(self.path):
-            self._connection.executemany(statement, rows)
+            for row in rows:
+                marks = ", ".join("?" * len(row))
+                # The table is one that this package names.
+                statement = f"insert or replace into {table} values ({marks})"  # noqa: S608
+                self._connection.execute(statement, row)
 
-    def begin(self, *, write: bool, wait_seconds: float, announce: Announce) -> None:
+    def begin(self, write: bool, wait_seconds: float, announce: Announce) -> None:
         """Begin a transaction; a wait for another program's is announced."""
-        statement = "begin immediate" if write else "begin"
         short = min(_UNANNOUNCED_SECONDS, wait_seconds)
         with explained(self.path):
             try:
-                self._begin(statement, short)
+                self._begin(short, write=write)
             except sqlite3.OperationalError as problem:
                 if _code(problem) != sqlite3.SQLITE_BUSY or short == wait_seconds:
                     raise
                 announce(f"waiting for another program that writes {self.path}")
-                self._begin(statement, wait_seconds - short)
+                self._begin(wait_seconds - short, write=write)
 
-    def _begin(self, statement: str, wait_seconds: float) -> None:
+    def _begin(self, wait_seconds: float, *, write: bool) -> None:
         self._connection.execute(f"pragma busy_timeout = {int(1000 * wait_seconds)}")
-        self._connection.execute(statement)
+        self._connection.execute("begin immediate" if write else "begin")
 
     def roll_back(self) -> None:
         """Undo the transaction, after an error that its caller reports."""
@@ -77,15 +83,13 @@ class Database:
         with suppress(sqlite3.Error):
             self._connection.rollback()
 
+    def serialize(self) -> bytes:
+        """The file of a database in memory."""
+        return self._connection.serialize()
+
     def close(self) -> None:
         """Release the file."""
         self._connection.close()
-
-
-def connection(name: str, **options: Any) -> sqlite3.Connection:  # noqa: ANN401 - of sqlite3
-    """A connection that begins no transaction by itself."""
-    opened: sqlite3.Connection = sqlite3.connect(name, isolation_level=None, **options)
-    return opened
 
 
 @contextmanager

@@ -33,8 +33,9 @@ from taciturn.party.consent.budget import SESSION, Charge, RowBudget
 from taciturn.party.consent.records import Account, Records, Tags, Values
 from taciturn.party.consent.store import ConsentStore
 from taciturn.party.state_store import key_place, state_key
-from taciturn.privacy.events import EVENTS, NonPrivate, PrivacyEvent, Statement, price
+from taciturn.privacy.events import NonPrivate, PrivacyEvent, Statement
 from taciturn.privacy.ledger import DEFAULT_DELTA, Ledger
+from taciturn.privacy.prices import EVENTS, price
 from taciturn.privacy.registry import MECHANISMS
 from taciturn.protocol.terms import Terms
 from taciturn.results.cost_preview import LedgerAccount

@@ -5,42 +5,32 @@ together determine the row. The same model may score a row again: where the part
 have changed since, the difference of the two scores tells him his weights, and Alice cannot see
 that they have. So both are counted, each by itself.
 
-**Contents**, for each partner and row:
+**Contents.** The account ``scores`` of a partner has for each row
 
-- ``models``: by how many different models the row was scored,
+- its value: by how many different models the row was scored,
 - ``repetitions``: how often a model scored it again that had scored it before,
 - ``trainings``: in how many trainings it was a training row,
 
-and for each partner and model that has a name the set of rows that it has scored. A model of a
-pass, or of a fold, has no name, since it scores nothing later: it counts in ``models`` alone. So do
-the scores that release 0.3 counted, which did not record the model.
-
-**Storage.** The account ``scores`` packs into a row's value ``models``, ``trainings`` and one bit
-for each of the first models; ``scored-by`` has the bits of further models, and ``repetitions`` that
-count. The rows of all of them have the tags of ``scores``. A count of release 0.3 is a value
-without the upper fields.
+and for each model that has a name a bitmap of the rows that it has scored. A model of a pass, or of
+a fold, has no name, since it scores nothing later: it counts in the value alone. So do the scores
+that release 0.3 counted, which did not record the model.
 """
 
 from __future__ import annotations
 
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from taciturn.party.consent.records import Account, Records, Tags, Values
+from taciturn.party.consent.records import VALUE, Flags, Records, Tags, Values
 
-SCORES, REPETITIONS, SCORED_BY = "scores", "repetitions", "scored-by"
-_MODEL = "model"
-_MODEL_BITS, _TRAINING_BITS, _SET_BITS = 32, 15, 16
-_TRAINING_SHIFT, _SET_SHIFT = _MODEL_BITS, _MODEL_BITS + _TRAINING_BITS
-_MOST_MODELS, _MOST_TRAININGS = (1 << _MODEL_BITS) - 1, (1 << _TRAINING_BITS) - 1
-_SETS = ((1 << _SET_BITS) - 1) << _SET_SHIFT
-_FURTHER_SET_BITS = 63
+SCORES, REPETITIONS, TRAININGS = "scores", "repetitions", "trainings"
 
-Rows: TypeAlias = NDArray[np.bool_]
+
+def model_column(name: str) -> str:
+    """The column of the rows that a model has scored."""
+    return f"model {name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +53,11 @@ class RowOpening:
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """Counts of rows before an opening, and what the opening adds to each.
+    """Counts of rows before an opening, by column, and what the opening adds to each."""
 
-    ``new`` counts the models that had not scored the row, and ``again`` those that had.
-    """
-
-    opening: RowOpening
     tags: Tags
-    stored: Values
-    new: Values
-    again: Values
-
-    @property
-    def models(self) -> Values:
-        """The number of models that had scored each row."""
-        return _models_of(self.stored)
-
-    @property
-    def trainings(self) -> Values:
-        """The number of trainings of each row."""
-        return _trainings_of(self.stored)
+    before: Mapping[str, Values]
+    added: Mapping[str, Values]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,96 +74,36 @@ class ScoredRows:
     """The scored rows of a partner, within a transaction."""
 
     def __init__(self, records: Records, partner: str) -> None:
-        self._records, self._partner = records, partner
-        self._counts = records.account(SCORES, partner)
-        self._repetitions = records.account(REPETITIONS, partner)
-        entries = self._counts.entries(_MODEL)
-        self._numbers = {name: int(number) for name, number in entries.items()}
+        self._account = records.account(SCORES, partner)
 
     def change(self, tags: Tags, opening: RowOpening) -> RowChange:
         """The rows before an opening, and what it adds; nothing is written."""
-        stored = self._counts.values(tags)
-        again = np.zeros(len(tags), np.int64)
-        for name in opening.models:
-            if name in self._numbers:
-                block, bit = _bit(self._numbers[name])
-                bits = self._further(block).values(tags) if block else stored
-                again += (bits & bit) != 0
-        return RowChange(opening, tags, stored, opening.scores - again, again)
+        models = [model_column(name) for name in opening.models]
+        columns = [VALUE, REPETITIONS, TRAININGS, *models]
+        before = dict(zip(columns, self._account.read(tags, *columns), strict=True))
+        again = sum((before[model] for model in models), np.zeros(len(tags), np.int64))
+        added = {
+            VALUE: opening.scores - again,
+            REPETITIONS: again,
+            TRAININGS: np.full(len(tags), opening.trainings),
+            **{model: 1 - before[model] for model in models},
+        }
+        return RowChange(tags, before, added)
 
-    def repetitions(self, tags: Tags) -> Values:
-        """How often each row was scored again."""
-        return self._repetitions.values(tags)
-
-    def write(self, change: RowChange, rows: Rows | None = None) -> None:
+    def write(self, change: RowChange, rows: Flags | None = None) -> None:
         """Write an opening of the rows of a change, or of some of them."""
-        opening, tags, stored = change.opening, change.tags, change.stored
-        bits = self._named(opening.models)
-        models = np.minimum(change.models + change.new, _MOST_MODELS)
-        trainings = np.minimum(change.trainings + opening.trainings, _MOST_TRAININGS)
-        after = models | trainings << _TRAINING_SHIFT | stored & _SETS | bits.pop(0, 0)
-        _write_where(self._counts, tags, after, after != stored, rows)
-        for block, added in bits.items():
-            account = self._further(block)
-            former = account.values(tags)
-            _write_where(account, tags, former | added, former & added != added, rows)
-        repeated = change.again > 0
-        if repeated.any():
-            total = self._repetitions.values(tags) + change.again
-            _write_where(self._repetitions, tags, total, repeated, rows)
+        chosen = slice(None) if rows is None else rows
+        changed = {
+            column: (change.before[column] + added)[chosen]
+            for column, added in change.added.items()
+            if added[chosen].any()
+        }
+        self._account.write(change.tags[chosen], changed)
 
     def largest(self) -> LargestCounts:
         """The largest counts of a row."""
-        packed = np.array([0, *self._counts.distinct_values()], np.int64)
-        return LargestCounts(
-            rows=self._counts.row_count,
-            models=int(_models_of(packed).max()),
-            repetitions=max(self._repetitions.distinct_values(), default=0),
-            trainings=int(_trainings_of(packed).max()),
+        models, repetitions, trainings = (
+            int(self._account.rows(column)[1].max(initial=0))
+            for column in (VALUE, REPETITIONS, TRAININGS)
         )
-
-    def _named(self, models: tuple[str, ...]) -> dict[int, int]:
-        """The bits of models, by block; a model that is new gets a number."""
-        bits: dict[int, int] = {}
-        for name in models:
-            if name not in self._numbers:
-                self._numbers[name] = len(self._numbers)
-                self._counts.write_entry(_MODEL, name, str(self._numbers[name]))
-            block, bit = _bit(self._numbers[name])
-            bits[block] = bits.get(block, 0) | bit
-        return bits
-
-    def _further(self, block: int) -> Account:
-        return self._records.account(SCORED_BY, json.dumps([self._partner, block]))
-
-
-def _bit(number: int) -> tuple[int, int]:
-    """The block that has the bit of a model, and the bit; block 0 is the account of the counts.
-
-    >>> _bit(0) == (0, 1 << 47), _bit(15) == (0, 1 << 62), _bit(16), _bit(79)
-    (True, True, (1, 1), (2, 1))
-    """
-    if number < _SET_BITS:
-        return 0, 1 << (_SET_SHIFT + number)
-    block, place = divmod(number - _SET_BITS, _FURTHER_SET_BITS)
-    return 1 + block, 1 << place
-
-
-def _models_of(stored: Values) -> Values:
-    return stored & _MOST_MODELS
-
-
-def _trainings_of(stored: Values) -> Values:
-    return stored >> _TRAINING_SHIFT & _MOST_TRAININGS
-
-
-def _write_where(
-    account: Account, tags: Tags, values: Values, changed: Rows, rows: Rows | None
-) -> None:
-    """Write the values that have changed, of the rows that are meant."""
-    if rows is not None:
-        changed = changed & rows
-    if changed.all():
-        account.write_values(tags, values)
-    elif changed.any():
-        account.write_values(tags[changed], values[changed])
+        return LargestCounts(self._account.row_count, models, repetitions, trainings)

@@ -4,12 +4,13 @@
 under a key of the party or under the salt of the file.
 
 **Guarantee.** A transaction is on the disk as a whole when it ends, or not at all, and one program
-at a time writes. Opening the file takes no longer with more rows in it, and a charge takes time in
-proportion to the rows that are charged. A record that was changed or lost is refused when it is
+at a time writes. Opening the file takes no longer with more rows in it; a charge reads the columns
+of its account, which a service does once. A record that was changed or lost is refused when it is
 read, and never counts as zero; ``verify`` reads everything. A file that is emptied, removed or of
 another version is refused, and so is an older copy: the number of the last transaction is also
 noted in a file beside the store. Where a program was killed, or a service runs, SQLite's log is
-there, and opening reads everything. The store is for its owner alone.
+there, and opening reads everything. The store is for its owner alone. A file of the format of
+release 0.3 is converted when it is opened, in one transaction.
 
 **Assumes.** The owner means well, and may forget. Checksums without a key notice accidents, and do
 not stop somebody who can write the file. The note beside the store is not removed, and not restored
@@ -24,18 +25,20 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 from taciturn.engine.callbacks import Announce, noop
 from taciturn.errors import FileError, StateError
 from taciturn.files import reporting_write_errors, sync_folder, write_private
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.database import KIND, Database, damaged, explained
-from taciturn.party.consent.records import Generation, Records, empty_database
+from taciturn.party.consent.records import AccountRecord, Records, empty_database
 from taciturn.rng import SystemEntropy
 from taciturn.version import CONSENT_VERSION
 
 # In the file's header: other SQLite files have another number there.
 _APPLICATION = 0x54434E53
+_FORMER_VERSION = 2
 _FORMER_FILES = {
     "alice": ("alice.scores.json", "alice.woe.json", "alice.usage.sqlite"),
     "bob": ("bob.ledger.json", "bob.flips.json", "bob.usage.sqlite"),
@@ -68,7 +71,7 @@ class ConsentStore:
     def reading(self) -> Iterator[Records]:
         """One state of the records; an absent file has none, and is not created."""
         if self._is_absent():
-            with closing(Database(self.path, empty_database())) as empty:
+            with closing(empty_database(self.path)) as empty:
                 yield Records(empty)
         else:
             with closing(OpenStore(self)) as opened, opened.transaction(write=False) as records:
@@ -85,9 +88,9 @@ class ConsentStore:
         if self._is_absent():
             # Linked into place when whole: a file that is there and empty has been damaged.
             fresh = self.path.with_name(f"{self.path.name}.{SystemEntropy().token(4).hex()}.new")
-            with closing(empty_database()) as database:
-                database.execute(f"pragma application_id = {_APPLICATION}")
-                database.execute(f"pragma user_version = {CONSENT_VERSION}")
+            with closing(empty_database(self.path)) as database:
+                database.ask(f"pragma application_id = {_APPLICATION}")
+                database.ask(f"pragma user_version = {CONSENT_VERSION}")
                 content = bytearray(database.serialize())
             # SQLite's versions for a write-ahead log: nobody who reads waits for a writer.
             content[18:20] = b"\2\2"
@@ -134,6 +137,7 @@ class OpenStore:
 
     def __init__(self, store: ConsentStore) -> None:
         self._store, self._lock = store, threading.Lock()
+        self._cache: dict[int, AccountRecord] = {}
         with explained(store.path), store.path.open("rb") as stream:
             head, self._file = stream.read(1), os.fstat(stream.fileno())
             if self._file.st_mode & 0o077:
@@ -145,15 +149,21 @@ class OpenStore:
             # SQLite would take it for a new one.
             raise damaged(store.path)
         if store.log_file.exists() and store.log_file.stat().st_size > 0:
-            self._verify_beside_log()
+            # To read alone: who may write copies the log into the file at the end, and the damage.
+            with closing(Database.connect(store.path, "ro")) as database:
+                database.begin(False, store.wait_seconds, store.announce)
+                # Beside a log an older copy has the numbers of the newest one.
+                if self._version(database) == CONSENT_VERSION:
+                    Records(database).verify()
+                else:
+                    _conversion().verify(database)
         self._database = Database.connect(store.path)
         try:
-            self._require_version()
             # Charges are copied from the log into the file after 64 pages: a service keeps few of
             # them in the log alone, and does not wait for two more flushes at each request.
             for pragma in ("synchronous = full", "wal_autocheckpoint = 64", "cell_size_check = on"):
                 self._database.ask(f"pragma {pragma}")
-            with self.transaction(write=False):
+            with self.transaction(write=self._version(self._database) < CONSENT_VERSION):
                 pass
         except BaseException:
             self._database.close()
@@ -166,11 +176,11 @@ class OpenStore:
         with self._lock:
             # Read before the transaction: another program may commit and note a later one then.
             noted = self._noted()
-            database.begin(write=write, wait_seconds=store.wait_seconds, announce=store.announce)
+            database.begin(write, store.wait_seconds, store.announce)
             try:
                 self._require_in_place()
-                records = Records(database)
-                if noted is not None and not records.generation.follows(noted):
+                records = self._records()
+                if not records.follows(noted):
                     raise _older(store)
                 yield records
                 changed = write and records.save()
@@ -181,29 +191,29 @@ class OpenStore:
             if changed:
                 self._note(records.generation)
 
-    def _verify_beside_log(self) -> None:
-        """Read everything: beside a log an older copy has the numbers of the newest one."""
-        store = self._store
-        # To read alone: who may write copies the log into the file at the end, and the damage.
-        with closing(Database.connect(store.path, "ro")) as database:
-            database.begin(write=False, wait_seconds=store.wait_seconds, announce=store.announce)
-            Records(database).verify()
-
     def close(self) -> None:
         """Releases the file."""
         self._database.close()
 
-    def _require_version(self) -> None:
-        path, ask = self._store.path, self._database.ask
-        if ask("pragma application_id") != [(_APPLICATION,)]:
+    def _records(self) -> Records:
+        """The records of the file; those of a former format are converted first."""
+        if self._version(self._database) != CONSENT_VERSION:
+            _conversion().convert(self._database)
+            self._store.announce(f"converted {self._store.path} to format {CONSENT_VERSION}")
+        return Records(self._database, self._cache)
+
+    def _version(self, database: Database) -> int:
+        path = self._store.path
+        if database.ask("pragma application_id") != [(_APPLICATION,)]:
             raise _former(path)
-        ((version,),) = ask("pragma user_version")
-        if version != CONSENT_VERSION:
+        ((version,),) = database.ask("pragma user_version")
+        if version not in (_FORMER_VERSION, CONSENT_VERSION):
             raise FileError(
                 f"a {KIND} of version {version}; this program reads {CONSENT_VERSION}",
                 where=str(path),
                 hint="use the version of taciturn that wrote it",
             )
+        return int(version)
 
     def _require_in_place(self) -> None:
         """Insists that the path names the file that is open: in another one nobody would look."""
@@ -213,24 +223,29 @@ class OpenStore:
         if not in_place:
             raise _replaced(self._store.path)
 
-    def _noted(self) -> Generation | None:
-        """The last generation that was noted; None without a whole note."""
+    def _noted(self) -> bytes:
+        """The last generation that was noted; empty where there is no note."""
         file = self._store.generation_file
-        with explained(file):
-            try:
-                return Generation.parse(file.read_text("ascii", errors="replace"))
-            except FileNotFoundError:
-                return None
+        with explained(file), suppress(FileNotFoundError):
+            return file.read_bytes()
+        return b""
 
-    def _note(self, generation: Generation) -> None:
+    def _note(self, generation: bytes) -> None:
         # The charge is on the disk: an error must not deny it. Without a flush a note may be lost
         # with the power; then less is noticed, and nothing is refused wrongly.
         with suppress(OSError):
             file = os.open(self._store.generation_file, os.O_WRONLY | os.O_CREAT, 0o600)
             try:
-                os.pwrite(file, str(generation).encode(), 0)
+                os.pwrite(file, generation, 0)
             finally:
                 os.close(file)
+
+
+def _conversion() -> ModuleType:
+    # Loaded here: most files are of today.
+    from taciturn.party.consent import conversion
+
+    return conversion
 
 
 def _former(path: Path) -> StateError:

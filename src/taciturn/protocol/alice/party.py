@@ -14,16 +14,13 @@ from taciturn.numerics.fixedpoint import magnitude_bits
 from taciturn.numerics.whitening import centring_offset
 from taciturn.privacy.quality_release import ToldQuality, release_event, told_quality
 from taciturn.protocol.alice.inputs import AliceInputs
-from taciturn.protocol.alice.opening import greet
-from taciturn.protocol.alice.row_sums import shared_sum
 from taciturn.protocol.alice.scoring import answer_rows, score_responder
 from taciturn.protocol.events import HeldOutDecided
+from taciturn.protocol.masks import masks_of
 from taciturn.protocol.messages import HeldOutQuality, HeldOutScoring
 from taciturn.protocol.observations import QualityTold
 from taciturn.protocol.outcome import Trained
 from taciturn.protocol.party import Conversations, PartyResult, compare_held_out
-from taciturn.protocol.party_group import masks_of
-from taciturn.protocol.row_sums import RowSumPlan
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program, emit, persist, receive, send
 from taciturn.protocol.table_shape import table_sizes
@@ -69,7 +66,10 @@ def alice_program(inputs: AliceInputs) -> Program[PartyResult]:
         inputs = replace(inputs, held_out=None)
     trained = yield from TRAININGS[terms.conversation](inputs)
     if terms.summed is not None:
-        share = yield from _loss_share(inputs, trained)
+        # Imported here: only the trainings of a study open no score at all.
+        from taciturn.protocol.alice.row_sums import loss_share
+
+        share = yield from loss_share(inputs, trained)
         return PartyResult(trained, loss_share=share, noise_key=inputs.noise_key)
     models = (trained, *trained.further)
     for number, model in enumerate(models):
@@ -90,17 +90,6 @@ def _announce_scoring(inputs: AliceInputs) -> Program[bool]:
     yield from send(HeldOutScoring(int(opened)))
     yield from emit(HeldOutDecided(opened))
     return opened
-
-
-def _loss_share(inputs: AliceInputs, trained: Trained) -> Program[int | None]:
-    """Her share of the sum of the held-out rows' losses; None where they judge nothing."""
-    terms, held_out = inputs.terms, inputs.held_out
-    summed, share, bobs = terms.summed, trained.share, trained.bob_share
-    if summed is None or not summed.held_out or held_out is None or share is None or bobs is None:
-        return None
-    plan = RowSumPlan.from_terms(terms, summed.rows)
-    entropy = inputs.entropy.fork("sum of losses")
-    return (yield from shared_sum(plan, share, bobs, terms, held_out, entropy))
 
 
 def _answer_scores(inputs: AliceInputs, trained: Trained, model: str) -> Program[None]:
@@ -125,6 +114,9 @@ def _answer_scores(inputs: AliceInputs, trained: Trained, model: str) -> Program
 def dry_run(inputs: AliceInputs) -> Program[TrainingState]:
     """The greetings of one of several Alices, without training; checks that all sides fit."""
     yield from compare_held_out("alice", inputs.terms, inputs.held_out)
+    # Imported here: one Alice greets Bob by herself.
+    from taciturn.protocol.alice.opening import greet
+
     table, terms = inputs.features, inputs.terms
     sizes = table_sizes(table.values, terms.means_of(table.values)) if terms.whole_table else ()
     return (yield from greet(inputs, *(sizes or (magnitude_bits(table.largest),))))

@@ -11,14 +11,14 @@ import numpy as np
 
 from taciturn.arrays import IntArray
 from taciturn.data.tables import FeatureTable
-from taciturn.protocol.alice.opening import agree_seed
-from taciturn.protocol.alice.scoring import MutualResponder
+from taciturn.protocol.alice.inputs import AliceInputs
+from taciturn.protocol.alice.scoring_mutual import MutualResponder
 from taciturn.protocol.alice.slot_products import ProductResponder
-from taciturn.protocol.batches import key_seed
 from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands
+from taciturn.protocol.joint_seed import agree_as_alice, key_seed
 from taciturn.protocol.messages import KeyOffer, OpenedSums, ShareNumbers
-from taciturn.protocol.outcome import WeightShare
+from taciturn.protocol.outcome import Trained, WeightShare
 from taciturn.protocol.prediction import chunks
 from taciturn.protocol.row_sums import RowSumPlan, modular_sum, noisy_shares
 from taciturn.protocol.steps import Program, emit, receive, send
@@ -48,7 +48,7 @@ def shared_sum(
         scores[rows] = yield from responder.shares(number, table.values[rows])
         yield from emit(RowsScored(rows.stop, table.rows))
     waves = entropy.fork("waves")
-    seed = yield from agree_seed(waves)
+    seed = yield from agree_as_alice(waves)
     offer = yield from receive(KeyOffer)
     bits = terms.agreement.key_bits
     key = plan.slots.read_public(offer.public_key, bits, key_seed(seed, "waves"))
@@ -64,3 +64,14 @@ def open_sums(plan: RowSumPlan, shares: Sequence[int], entropy: Entropy) -> Prog
     """Open several sums to Bob, with noise; ``entropy`` serves these sums alone."""
     noisy: IntArray = noisy_shares(plan, shares, entropy)
     yield from send(OpenedSums(ShareNumbers(noisy)))
+
+
+def loss_share(inputs: AliceInputs, trained: Trained) -> Program[int | None]:
+    """Her share of the sum of the held-out rows' losses; None where they judge nothing."""
+    terms, held_out = inputs.terms, inputs.held_out
+    summed, share, bobs = terms.summed, trained.share, trained.bob_share
+    if summed is None or not summed.held_out or held_out is None or share is None or bobs is None:
+        return None
+    plan = RowSumPlan.from_terms(terms, summed.rows)
+    entropy = inputs.entropy.fork("sum of losses")
+    return (yield from shared_sum(plan, share, bobs, terms, held_out, entropy))

@@ -30,7 +30,7 @@ from taciturn.arrays import FloatArray, IntArray
 from taciturn.data.ids import RowIds
 from taciturn.memmap import row_blocks
 from taciturn.numerics.fixedpoint import FixedPoint
-from taciturn.privacy.openings import SCORE_NOISE_BITS
+from taciturn.privacy.row_noise import SCORE_NOISE_BITS
 from taciturn.rng import KEY_BYTES, Entropy
 
 _PERSON = b"taciturn scores"

@@ -12,8 +12,10 @@ from __future__ import annotations
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import EncryptedAnswer, EncryptedVector, Table, Wrapping
 from taciturn.errors import RemoteProtocolError
-from taciturn.protocol.batches import key_seed
+from taciturn.protocol.encoded_table import EncodedTable
+from taciturn.protocol.joint_seed import key_seed
 from taciturn.protocol.keyrings import PeerKeys
+from taciturn.protocol.masks import NO_MASKS, ZeroSum
 from taciturn.protocol.messages import (
     EncryptedResidues,
     RevealedShare,
@@ -21,9 +23,7 @@ from taciturn.protocol.messages import (
     SealedScores,
     SealedWeights,
 )
-from taciturn.protocol.party_group import NO_MASKS, ZeroSum
 from taciturn.protocol.steps import Program, StepProgress, receive, require_turn, send
-from taciturn.protocol.table_shape import EncodedTable
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 

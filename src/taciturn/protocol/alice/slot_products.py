@@ -9,7 +9,8 @@ import numpy as np
 from taciturn.arrays import WordArray
 from taciturn.crypto.base import EncryptedAnswer, SlotPublicKey, SlotScheme, SlotSum
 from taciturn.protocol.messages import CarryShares, Segments
-from taciturn.protocol.mutual import Numbers, SlotBlock, sized_vector, slot_blocks
+from taciturn.protocol.mutual import Numbers, sized_vector
+from taciturn.protocol.slot_blocks import SlotBlock, slot_blocks
 from taciturn.protocol.steps import Program, receive, require_turn, send
 from taciturn.rng import Entropy
 

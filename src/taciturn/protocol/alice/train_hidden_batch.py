@@ -23,9 +23,9 @@ import numpy as np
 from taciturn.arrays import BoolArray, IndexArray
 from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.fixedpoint import magnitude_bits
+from taciturn.protocol.alice.held_out import report
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet, with_key
-from taciturn.protocol.alice.scoring import report
 from taciturn.protocol.alice.train_revealed import unmasked_product
 from taciturn.protocol.events import Boundary
 from taciturn.protocol.messages import HiddenBatchOffer, PartialScores

@@ -3,7 +3,7 @@
 ::
 
     Alice                                            Bob
-      the seed of the batches (taciturn.protocol.batches)
+      the seed of the batches (taciturn.protocol.joint_seed)
       each iteration:
       PartialScores        X_A w_A              ->
                                                 <-   NoisyResidues       M(r)
@@ -19,15 +19,15 @@ from taciturn.arrays import FloatArray
 from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.logistic import gradient
 from taciturn.privacy.events import PrivacyEvent
+from taciturn.protocol.alice.held_out import report
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet, with_seed
-from taciturn.protocol.alice.scoring import report
 from taciturn.protocol.batches import Batch
 from taciturn.protocol.events import Boundary
+from taciturn.protocol.masks import masks_of
 from taciturn.protocol.messages import NoisyResidues, RealResidues, ResidueReply
 from taciturn.protocol.observations import ResiduesSeen
 from taciturn.protocol.outcome import StopReason, Trained
-from taciturn.protocol.party_group import masks_of
 from taciturn.protocol.scores import scores_message
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
 from taciturn.protocol.terms import Terms

@@ -4,7 +4,7 @@
 
     Alice                                            Bob
                                                 <-   KeyOffer
-      the seed of the batches (taciturn.protocol.batches)
+      the seed of the batches (taciturn.protocol.joint_seed)
       each iteration:
       PartialScores        X_A w_A              ->
                                                 <-   EncryptedResidues   <r>
@@ -24,14 +24,14 @@ from __future__ import annotations
 from taciturn.arrays import IntArray
 from taciturn.crypto.base import PreparedMatrix, PublicKey
 from taciturn.numerics.fixedpoint import magnitude_bits
+from taciturn.protocol.alice.held_out import report
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet, with_key, with_seed
-from taciturn.protocol.alice.scoring import report
 from taciturn.protocol.events import Boundary
+from taciturn.protocol.masks import masks_of
 from taciturn.protocol.messages import EncryptedResidues, MaskedGradient, RevealedGradient
 from taciturn.protocol.observations import GradientSeen
 from taciturn.protocol.outcome import StopReason, Trained
-from taciturn.protocol.party_group import masks_of
 from taciturn.protocol.scores import scores_message
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
 from taciturn.rng import Entropy

@@ -33,12 +33,11 @@ from taciturn.crypto.base import (
 from taciturn.errors import RemoteProtocolError, StateError
 from taciturn.numerics.shared_fraction import Carried, Carry
 from taciturn.protocol.alice.inputs import AliceInputs
-from taciturn.protocol.alice.opening import with_seed
 from taciturn.protocol.alice.sealed import revealed_share
 from taciturn.protocol.alice.slot_products import ProductResponder, masked
-from taciturn.protocol.batches import key_seed
 from taciturn.protocol.events import Boundary
 from taciturn.protocol.handshake import open_training
+from taciturn.protocol.joint_seed import agree_as_alice, key_seed
 from taciturn.protocol.keyrings import PeerKeys
 from taciturn.protocol.messages import (
     GivenShare,
@@ -48,15 +47,8 @@ from taciturn.protocol.messages import (
     ResidueShares,
     ShareNumbers,
 )
-from taciturn.protocol.mutual import (
-    Columns,
-    Numbers,
-    SharedSums,
-    ring_words,
-    shares_modulo_power,
-    sized_vector,
-    slot_blocks,
-)
+from taciturn.protocol.mutual import Columns, Numbers, ring_words, shares_modulo_power, sized_vector
+from taciturn.protocol.mutual_sums import SharedSums
 from taciturn.protocol.mutual_table import (
     Anchor,
     OwnTable,
@@ -69,6 +61,7 @@ from taciturn.protocol.mutual_table import (
 )
 from taciturn.protocol.observations import ShareRevealed
 from taciturn.protocol.outcome import Trained
+from taciturn.protocol.slot_blocks import slot_blocks
 from taciturn.protocol.state import MutualState, TrainingState
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
 from taciturn.rng import Entropy
@@ -236,7 +229,7 @@ def _opened(inputs: AliceInputs) -> Program[_Opened]:
         raise RemoteProtocolError("the peer has no column, and an intercept is agreed on")
     plan = TablePlan.from_terms(terms, features.rows, Columns(len(features.columns), size), bob)
     state = TrainingState(0, _NO_WEIGHTS, columns=bob.count, magnitude_bits=size)
-    state = yield from with_seed(inputs, state)
+    state = replace(state, seed=(yield from agree_as_alice(inputs.entropy)))
     bobs = plan.peer_keys("bob", state.seed)
     yield from bobs.open()
     offer = yield from receive(KeyOffer)

@@ -34,7 +34,9 @@ from taciturn.protocol.alice.opening import greet_with_table
 from taciturn.protocol.alice.score_noise import ScoreNoise
 from taciturn.protocol.alice.sealed import Keys, answer_sum
 from taciturn.protocol.alice.whitened import WhitenedTable
+from taciturn.protocol.encoded_table import EncodedTable
 from taciturn.protocol.events import Boundary
+from taciturn.protocol.masks import masks_of
 from taciturn.protocol.messages import (
     EncryptedResidues,
     MaskedGradient,
@@ -42,10 +44,8 @@ from taciturn.protocol.messages import (
 )
 from taciturn.protocol.observations import MomentsSeen
 from taciturn.protocol.outcome import Trained
-from taciturn.protocol.party_group import masks_of
 from taciturn.protocol.scores import scores_message
 from taciturn.protocol.steps import Program, StepProgress, emit, receive, require_turn, send
-from taciturn.protocol.table_shape import EncodedTable
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 

@@ -3,7 +3,7 @@
 ::
 
     Alice                                            Bob
-      the joint seed (taciturn.protocol.batches), of the key's uniform half
+      the joint seed (taciturn.protocol.joint_seed), of the key's uniform half
                                                 <-   KeyOffer
       X~ = X L^-T, whitened alone
       each pass:
@@ -41,14 +41,14 @@ from taciturn.protocol.alice.sealed import (
     revealed_share,
 )
 from taciturn.protocol.alice.whitened import WhitenedTable
+from taciturn.protocol.encoded_table import EncodedTable
 from taciturn.protocol.events import Boundary
+from taciturn.protocol.masks import ZeroSum, masks_of
 from taciturn.protocol.messages import SealedGradient, SealedResidues
 from taciturn.protocol.observations import ShareRevealed
 from taciturn.protocol.outcome import Trained, WeightShare
-from taciturn.protocol.party_group import ZeroSum, masks_of
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program, StepProgress, emit, send
-from taciturn.protocol.table_shape import EncodedTable
 
 _NO_WEIGHTS = np.empty(0)
 

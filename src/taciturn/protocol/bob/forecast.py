@@ -16,12 +16,8 @@ import numpy as np
 
 from taciturn.privacy.base import GradientMechanism
 from taciturn.privacy.events import NonPrivate, PrivacyEvent
-from taciturn.privacy.ledger import DEFAULT_DELTA, Ledger
+from taciturn.privacy.ledger import DEFAULT_DELTA, STOPS_BY_LABELS, TRUE_UPDATES, Ledger
 from taciturn.privacy.quality_release import TOLD, release_event
-from taciturn.privacy.sealed import noisy_release
-from taciturn.protocol.bob.partners import STOPS_BY_LABELS
-from taciturn.protocol.bob.sealed import price_of_share
-from taciturn.protocol.bob.train_residues import TRUE_UPDATES
 from taciturn.protocol.terms import Terms
 
 _ROW = np.zeros(1, dtype=np.int64)
@@ -98,7 +94,7 @@ def releases(terms: Terms, rows: int) -> Iterator[tuple[PrivacyEvent, int]]:
     if terms.shares_weights:
         # All that leaves is encrypted, but for the share that may be revealed at the end.
         if agreed.reveal:
-            yield noisy_release(agreed) or price_of_share(method), 1
+            yield method.share_event, 1
     elif method.hidden_batch is not None:
         # Any row may be in each of the batches, which are drawn independently.
         yield method.event, terms.iterations(rows)

@@ -1,12 +1,8 @@
 """Bob's partners: one Alice, or several that he asks at once.
 
 What is said to one Alice stands in the files of the conversations; here is what it means to say it
-to all. Scores of several Alices come under masks (``taciturn.protocol.party_group``) and add up:
+to all. Scores of several Alices come under masks (``taciturn.protocol.masks``) and add up:
 only their sum is a score.
-
-Bob's half of ``X_A^T r`` under his key: encrypt, wait, decrypt, release.
-
-Bob's look at held-out rows. The chart stands in ``taciturn.protocol.outcome``.
 """
 
 from __future__ import annotations
@@ -17,34 +13,20 @@ from typing import TypeVar
 
 import numpy as np
 
-from taciturn.arrays import EVERY_ROW, FloatArray, IndexArray, IntArray
-from taciturn.crypto.base import EncryptedAnswer, SecretKey
+from taciturn.arrays import FloatArray, IntArray
 from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.fixedpoint import FixedPoint
-from taciturn.numerics.regression_metrics import evaluate_labels
-from taciturn.privacy.base import GradientMechanism, MaskedProduct, Mechanism, Released
-from taciturn.protocol.bob.inputs import BobInputs
-from taciturn.protocol.events import HeldOutSeen
 from taciturn.protocol.messages import (
-    EncryptedResidues,
-    EpochVerdict,
-    MaskedGradient,
     MaskedScores,
-    Message,
-    RevealedGradient,
 )
-from taciturn.protocol.outcome import out_of_patience
-from taciturn.protocol.scores import receive_scores, require_finite
+from taciturn.protocol.scores import receive_scores
 from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import (
     ONLY,
     Program,
-    emit,
     gather,
     receive,
     require_turn,
-    send,
-    with_peer,
 )
 from taciturn.rng import Entropy
 
@@ -108,12 +90,6 @@ class Partners:
         return [*(yield from gather(programs)).values()]
 
 
-def send_all(names: Sequence[str], message: Message) -> Program[None]:
-    """The same message to each."""
-    for name in names:
-        yield from with_peer(name, send(message))
-
-
 def receive_all_scores(
     names: Sequence[str], iteration: int, rows: int, grid: FixedPoint
 ) -> Program[FloatArray]:
@@ -140,90 +116,3 @@ def _one_masked(iteration: int, rows: int) -> Program[IntArray]:
             f"the peer scored {len(message.scores)} rows where {rows} are expected"
         )
     return message.scores
-
-
-def released_product(
-    inputs: BobInputs[GradientMechanism],
-    partners: Partners,
-    key: SecretKey,
-    encoded: IntArray,
-    rows: IndexArray,
-    iteration: int,
-) -> Program[None]:
-    """One encrypted round trip; what Bob decrypts is charged, released and sent.
-
-    ``encoded`` are the residues on their grid, and ``rows`` those whose labels the product depends
-    on.
-    """
-    entropy = inputs.entropy.fork(f"encryption {iteration}")
-
-    def ask_product(partner: Partner) -> Program[MaskedProduct]:
-        partner_entropy = partner.entropy(entropy)
-        vector = key.encrypt(encoded, partner.columns, partner_entropy)
-        yield from send(EncryptedResidues(iteration, vector))
-        # Before waiting, not after: Alice is at work on her product meanwhile.
-        key.stock(partner.columns, len(encoded), partner_entropy)
-        answer = yield from masked_answer(iteration, partner.columns)
-        return key.decrypt(answer, len(encoded))
-
-    products = yield from partners.ask(ask_product)
-    yield from release_products(inputs, partners, products, rows, iteration)
-
-
-def release_products(
-    inputs: BobInputs[GradientMechanism],
-    partners: Partners,
-    products: Sequence[MaskedProduct],
-    rows: IndexArray | slice,
-    iteration: int,
-) -> Program[None]:
-    """Returns to each Alice what is hers, as one release."""
-    noise = inputs.entropy.fork(f"noise {iteration}")
-    released = [
-        inputs.mechanism.release(masked, partner.entropy(noise))
-        for partner, masked in zip(partners.all, products, strict=True)
-    ]
-    # Exactly what leaves is what is charged, and before it leaves: together they tell of each row
-    # what one product of all columns would.
-    inputs.ledger.charge(released[0].event, rows)
-    for partner, gradient in zip(partners.all, released, strict=True):
-        yield from with_peer(partner.name, send(RevealedGradient(iteration, gradient)))
-
-
-def masked_answer(iteration: int, columns: int) -> Program[EncryptedAnswer]:
-    """Waits for Alice's masked product."""
-    message = yield from receive(MaskedGradient)
-    require_turn("MaskedGradient", message.iteration, iteration)
-    if message.answer.length != columns:
-        raise RemoteProtocolError(
-            f"the peer answers with {message.answer.length} entries for {columns} columns"
-        )
-    return message.answer
-
-
-STOPS_BY_LABELS = (
-    "no protection: when Bob ends the training depends on labels, and Alice sees when he does"
-)
-
-
-def watch(
-    inputs: BobInputs[Mechanism], weights: FloatArray, losses: FloatArray, iteration: int
-) -> Program[tuple[FloatArray, bool]]:
-    """The held-out losses so far, and whether to stop, at the end of an epoch."""
-    held_out, patience = inputs.scored_each_epoch, inputs.terms.agreement.patience
-    if held_out is None:
-        return losses, False
-    names, grid, rows = inputs.partners, inputs.terms.score_grid, held_out.features.rows
-    alice_scores = yield from receive_all_scores(names, iteration, rows, grid)
-    scores = require_finite(alice_scores + held_out.features.values @ weights)
-    metrics = evaluate_labels(scores, held_out.labels, inputs.terms.log_odds_shift)
-    yield from emit(HeldOutSeen(iteration, metrics))
-    losses = np.append(losses, metrics.loss)
-    if patience is None:
-        return losses, False
-    stop = out_of_patience(losses, patience)
-    verdict = Released.unprotected(np.array([int(stop)]))
-    inputs.ledger.taint(STOPS_BY_LABELS)
-    inputs.ledger.charge(verdict.event, EVERY_ROW)
-    yield from send_all(names, EpochVerdict(iteration, verdict))
-    return losses, stop

@@ -12,22 +12,17 @@ from typing import Any, TypeAlias
 from taciturn.arrays import EVERY_ROW, FloatArray
 from taciturn.data.tables import FeatureTable
 from taciturn.errors import RemoteProtocolError
-from taciturn.numerics.bounded_waves import RowFunctions
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.quality_release import TOLD, ToldQuality, release, told_quality
 from taciturn.protocol.bob.inputs import BobInputs
-from taciturn.protocol.bob.opening import open_all
-from taciturn.protocol.bob.partners import send_all
-from taciturn.protocol.bob.row_sums import shared_sum
 from taciturn.protocol.bob.scoring import ask_rows, score_requester
 from taciturn.protocol.events import HeldOutDecided
 from taciturn.protocol.handshake import PeerTable
 from taciturn.protocol.messages import HeldOutQuality, HeldOutScoring
 from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.party import Conversations, PartyResult, compare_held_out
-from taciturn.protocol.row_sums import RowSumPlan
 from taciturn.protocol.state import TrainingState
-from taciturn.protocol.steps import Program, emit, gather, receive
+from taciturn.protocol.steps import Program, emit, gather, receive, send_all
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 
@@ -75,7 +70,10 @@ def bob_program(inputs: BobInputs[Mechanism]) -> Program[PartyResult]:
         held_out, inputs = None, replace(inputs, held_out=None)
     trained = yield from TRAININGS[terms.conversation](inputs)
     if terms.summed is not None:
-        return PartyResult(trained, loss_share=(yield from _loss_share(inputs, trained)))
+        # Imported here: only the trainings of a study open no score at all.
+        from taciturn.protocol.bob.row_sums import loss_share
+
+        return PartyResult(trained, loss_share=(yield from loss_share(inputs, trained)))
     results = []
     for number, model in enumerate((trained, *trained.further)):
         entropy = inputs.entropy.fork("held out" if number == 0 else f"held out, model {number}")
@@ -112,18 +110,6 @@ def _hear_scoring(inputs: BobInputs[Mechanism]) -> Program[bool]:
     return bool(opened)
 
 
-def _loss_share(inputs: BobInputs[Mechanism], trained: BobTrained) -> Program[int | None]:
-    """His share of the sum of the held-out rows' losses; None where they judge nothing."""
-    terms, held_out = inputs.terms, inputs.held_out
-    summed, share, own = terms.summed, trained.share, trained.bob_share
-    if summed is None or not summed.held_out or held_out is None or share is None or own is None:
-        return None
-    plan = RowSumPlan.from_terms(terms, summed.rows)
-    functions = RowFunctions.from_losses(plan.waves, held_out.labels, terms.log_odds_shift)
-    entropy = inputs.entropy.fork("sum of losses")
-    return (yield from shared_sum(plan, share, own, terms, held_out.features, functions, entropy))
-
-
 def dry_run(
     terms: Terms,
     features: FeatureTable,
@@ -134,4 +120,7 @@ def dry_run(
 ) -> Program[TrainingState]:
     """The greetings of several Alices, without training; checks that all sides fit."""
     yield from gather({name: compare_held_out("bob", terms, held_out) for name in names})
+    # Imported here: Bob greets one Alice by her conversation.
+    from taciturn.protocol.bob.opening import open_all
+
     return (yield from open_all(terms, features, peer, names, entropy))

@@ -12,14 +12,15 @@ import numpy as np
 from taciturn.arrays import IntArray
 from taciturn.data.tables import FeatureTable
 from taciturn.numerics.bounded_waves import RowFunctions
-from taciturn.protocol.batches import key_seed
-from taciturn.protocol.bob.opening import agree_seed
-from taciturn.protocol.bob.scoring import MutualRequester
+from taciturn.privacy.base import Mechanism
+from taciturn.protocol.bob.inputs import BobInputs
+from taciturn.protocol.bob.scoring_mutual import MutualRequester
 from taciturn.protocol.bob.slot_products import ProductRequester, offer_slot_key
 from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands
+from taciturn.protocol.joint_seed import agree_as_bob, key_seed
 from taciturn.protocol.messages import OpenedSums
-from taciturn.protocol.outcome import WeightShare
+from taciturn.protocol.outcome import BobTrained, WeightShare
 from taciturn.protocol.prediction import chunks
 from taciturn.protocol.row_sums import OpenedLoss, RowSumPlan, modular_sum, opened_losses
 from taciturn.protocol.steps import ONLY, Program, emit, receive
@@ -51,7 +52,7 @@ def shared_sum(
         yield from emit(RowsScored(rows.stop, table.rows))
     scores = alices.scales.ring(1, 1).centred(scores)
     waves = entropy.fork("waves")
-    seed = yield from agree_seed(waves)
+    seed = yield from agree_as_bob(waves)
     bits = terms.agreement.key_bits
     key = yield from offer_slot_key(plan.slots, bits, waves.fork("key"), key_seed(seed, "waves"))
     numbers = plan.numbers
@@ -71,3 +72,15 @@ def read_sums(plan: RowSumPlan, shares: Sequence[int]) -> Program[tuple[OpenedLo
     """Read the sums that Alice opens; ``shares`` are his."""
     given = (yield from receive(OpenedSums)).shares
     return opened_losses(plan, shares, given)
+
+
+def loss_share(inputs: BobInputs[Mechanism], trained: BobTrained) -> Program[int | None]:
+    """His share of the sum of the held-out rows' losses; None where they judge nothing."""
+    terms, held_out = inputs.terms, inputs.held_out
+    summed, share, own = terms.summed, trained.share, trained.bob_share
+    if summed is None or not summed.held_out or held_out is None or share is None or own is None:
+        return None
+    plan = RowSumPlan.from_terms(terms, summed.rows)
+    functions = RowFunctions.from_losses(plan.waves, held_out.labels, terms.log_odds_shift)
+    entropy = inputs.entropy.fork("sum of losses")
+    return (yield from shared_sum(plan, share, own, terms, held_out.features, functions, entropy))

@@ -7,12 +7,11 @@ import numpy as np
 from taciturn.arrays import EVERY_ROW, IntArray
 from taciturn.crypto.base import EncryptedAnswer, SecretKey, TableSize, Wrapping
 from taciturn.errors import RemoteProtocolError
-from taciturn.privacy.base import EncryptedMechanism, Mechanism, Released
-from taciturn.privacy.events import NonPrivate, PrivacyEvent
+from taciturn.privacy.base import EncryptedMechanism, Released
 from taciturn.privacy.model_release import ModelRelease
-from taciturn.protocol.batches import key_seed
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.partners import Partners
+from taciturn.protocol.joint_seed import key_seed
 from taciturn.protocol.keyrings import OwnKeys
 from taciturn.protocol.messages import (
     RevealedShare,
@@ -82,16 +81,11 @@ def receive_table_scores(
     return values
 
 
-def price_of_share(method: Mechanism) -> PrivacyEvent:
-    """Privacy event of a share without noise; flipped labels have paid for it already."""
-    return NonPrivate() if method.label_flips is None else method.label_flips.gradient_event
-
-
 def release_share(
     inputs: BobInputs[EncryptedMechanism], share: IntArray, partners: Partners | None = None
 ) -> Program[None]:
     """Reveals his share of Alice's weights, to each of several hers; charged before it is sent."""
-    price = price_of_share(inputs.mechanism)
+    price = inputs.mechanism.share_event
     inputs.ledger.charge(price, EVERY_ROW)
     shares = {ONLY: share}
     if partners is not None:

@@ -10,7 +10,8 @@ import numpy as np
 from taciturn.arrays import WordArray
 from taciturn.crypto.base import EncryptedAnswer, SlotScheme, SlotSecretKey
 from taciturn.protocol.messages import CarryShares, KeyOffer, PublicBytes, Segments
-from taciturn.protocol.mutual import Numbers, SlotBlock, sized_answer, slot_blocks
+from taciturn.protocol.mutual import Numbers, sized_answer
+from taciturn.protocol.slot_blocks import SlotBlock, slot_blocks
 from taciturn.protocol.steps import Program, persist, receive, require_turn, send
 from taciturn.rng import Entropy
 

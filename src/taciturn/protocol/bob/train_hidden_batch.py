@@ -14,10 +14,12 @@ from taciturn.numerics.logistic import gradient
 from taciturn.privacy.base import Released
 from taciturn.privacy.batch_response import HiddenBatch, Hybrid, draw_batch
 from taciturn.privacy.ledger import Ledger
+from taciturn.protocol.bob.held_out import watch
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.observations import BatchScored
 from taciturn.protocol.bob.opening import greet, with_key
-from taciturn.protocol.bob.partners import Partners, released_product, watch
+from taciturn.protocol.bob.partners import Partners
+from taciturn.protocol.bob.products import released_product
 from taciturn.protocol.events import Boundary, Progress
 from taciturn.protocol.messages import HiddenBatchOffer, RowNumbers
 from taciturn.protocol.outcome import BobTrained, StopReason

@@ -16,26 +16,22 @@ from taciturn.errors import BudgetExceeded, PrivacyError
 from taciturn.numerics.logistic import gradient, residue, sigmoid
 from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.events import PrivacyEvent
-from taciturn.privacy.ledger import Ledger
+from taciturn.privacy.ledger import TRUE_UPDATES, Ledger
 from taciturn.privacy.noise import Stock
 from taciturn.protocol.batches import Batch
+from taciturn.protocol.bob.held_out import watch
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.observations import BatchScored
 from taciturn.protocol.bob.opening import greet, with_seed
-from taciturn.protocol.bob.partners import receive_all_scores, send_all, watch
+from taciturn.protocol.bob.partners import receive_all_scores
 from taciturn.protocol.events import Boundary, Progress
 from taciturn.protocol.messages import BudgetSpent, NoisyResidues, RealResidues
 from taciturn.protocol.outcome import BobTrained, StopReason
 from taciturn.protocol.scores import require_finite
-from taciturn.protocol.steps import Program, emit
+from taciturn.protocol.steps import Program, emit, send_all
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint
-
-TRUE_UPDATES = (
-    "no protection: Bob updates his own weights with true residues, "
-    "so that every later release of every row depends on each label"
-)
 
 
 def train(inputs: BobInputs[ResidueMechanism[Any]]) -> Program[BobTrained]:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from taciturn.numerics.logistic import gradient
 from taciturn.privacy.base import GradientMechanism
+from taciturn.protocol.bob.held_out import watch
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.observations import BatchScored
 from taciturn.protocol.bob.opening import greet, with_key, with_seed
-from taciturn.protocol.bob.partners import Partners, receive_all_scores, released_product, watch
+from taciturn.protocol.bob.partners import Partners, receive_all_scores
+from taciturn.protocol.bob.products import released_product
 from taciturn.protocol.events import Boundary, Progress
 from taciturn.protocol.outcome import BobTrained, StopReason
 from taciturn.protocol.scores import require_finite

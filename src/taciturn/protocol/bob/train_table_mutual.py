@@ -27,9 +27,7 @@ from taciturn.errors import RemoteProtocolError, StateError
 from taciturn.numerics.likelihood import response_likelihood
 from taciturn.numerics.shared_fraction import Carried, Carry
 from taciturn.privacy.base import EncryptedMechanism
-from taciturn.protocol.batches import key_seed
 from taciturn.protocol.bob.inputs import BobInputs
-from taciturn.protocol.bob.opening import with_seed
 from taciturn.protocol.bob.sealed import release_share
 from taciturn.protocol.bob.slot_products import (
     ProductRequester,
@@ -39,6 +37,7 @@ from taciturn.protocol.bob.slot_products import (
 )
 from taciturn.protocol.events import Boundary, Progress
 from taciturn.protocol.handshake import open_training
+from taciturn.protocol.joint_seed import agree_as_bob, key_seed
 from taciturn.protocol.keyrings import OwnKeys
 from taciturn.protocol.messages import (
     GivenShare,
@@ -46,14 +45,8 @@ from taciturn.protocol.messages import (
     Phases,
     ResidueShares,
 )
-from taciturn.protocol.mutual import (
-    Columns,
-    Numbers,
-    SharedSums,
-    ring_words,
-    shares_modulo_power,
-    slot_blocks,
-)
+from taciturn.protocol.mutual import Columns, Numbers, ring_words, shares_modulo_power
+from taciturn.protocol.mutual_sums import SharedSums
 from taciturn.protocol.mutual_table import (
     Anchor,
     OwnTable,
@@ -65,6 +58,7 @@ from taciturn.protocol.mutual_table import (
     whitened_bits,
 )
 from taciturn.protocol.outcome import BobTrained
+from taciturn.protocol.slot_blocks import slot_blocks
 from taciturn.protocol.state import MutualState, TrainingState
 from taciturn.protocol.steps import Program, emit, receive, require_turn, send
 from taciturn.rng import Entropy
@@ -255,7 +249,7 @@ def _opened(inputs: BobInputs[EncryptedMechanism]) -> Program[_Opened]:
     alice = Columns(hello.columns, hello.magnitude_bits)
     plan = TablePlan.from_terms(terms, features.rows, alice, Columns(len(features.columns), size))
     state = TrainingState(0, _NO_WEIGHTS, columns=alice.count, magnitude_bits=alice.bits)
-    state = yield from with_seed(inputs, state)
+    state = replace(state, seed=(yield from agree_as_bob(inputs.entropy)))
     own = plan.own_keys("bob", state.seed)
     yield from own.open(entropy)
     waves = yield from offer_slot_key(

@@ -16,13 +16,8 @@ from taciturn.crypto.base import SecretKey, TableSize, wrapping
 from taciturn.privacy.base import GradientMechanism, MaskedProduct
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.opening import greet
-from taciturn.protocol.bob.partners import (
-    Partner,
-    Partners,
-    masked_answer,
-    receive_all_scores,
-    release_products,
-)
+from taciturn.protocol.bob.partners import Partner, Partners, receive_all_scores
+from taciturn.protocol.bob.products import masked_answer, release_products
 from taciturn.protocol.bob.sealed import Keys
 from taciturn.protocol.bob.subspace_search import DirectionScores, search
 from taciturn.protocol.messages import EncryptedResidues

@@ -29,10 +29,10 @@ from taciturn.protocol.bob.sealed import (
 )
 from taciturn.protocol.bob.subspace_search import DirectionScores, search
 from taciturn.protocol.messages import SealedGradient, SealedResidues
-from taciturn.protocol.outcome import BobTrained, WeightShare, model_release_of
+from taciturn.protocol.outcome import BobTrained, WeightShare
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.steps import Program, StepProgress, receive, require_turn, send
-from taciturn.protocol.table_shape import TableShape
+from taciturn.protocol.table_shape import TableShape, model_release_of
 from taciturn.rng import Entropy
 
 
