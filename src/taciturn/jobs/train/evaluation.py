@@ -65,16 +65,11 @@ def assessed_training(
         run.metrics.curve,
         threshold_of(config, truth, held_out, terms),
     )
-    arrived = convergence_of(trained, held_out, tables, terms)
     alone, added = baseline_of(held_out, tables, terms, entropy)
     run = replace(
         run,
         metrics=metrics,
-        converged=arrived.converged,
-        converged_reason=arrived.reason,
-        diverged=arrived.diverged,
-        last_change=arrived.last_change,
-        last_row_change=arrived.row_change,
+        convergence=convergence_of(trained, held_out, tables, terms),
         bob_alone=alone,
         partner_adds=added,
     )
@@ -82,7 +77,7 @@ def assessed_training(
     record = record_of(run)
     verdict = {name: record[name] for name in _VERDICT if name in record}
     add_to_file(path, trained, record["metrics"] | verdict, tables, (train, held_out), log)
-    if run.diverged:
+    if run.convergence.diverged:
         log("warning", about="the training diverged: the model is worthless")
     return run
 
