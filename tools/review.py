@@ -95,7 +95,8 @@ HOUR = (
         "Bob's side: his program, whole, instead",
         0,
     ),
-    ("src/taciturn/jobs/train/plan.py", "what this side's file must accept before it begins", 6),
+    ("src/taciturn/jobs/train/feature_consent.py", "what Alice's file must accept to begin", 6),
+    ("src/taciturn/jobs/train/label_consent.py", "what Bob's file must accept, instead", 0),
     ("docs/review.md", "the tables below: where your own questions lead, and what is not run", 6),
 )
 TRUSTED = {

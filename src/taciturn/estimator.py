@@ -35,7 +35,8 @@ from taciturn import extensions
 from taciturn.arrays import ByteLabels, FloatArray
 from taciturn.data.frames import collected
 from taciturn.data.ids import RowIds
-from taciturn.data.prepare import PrepareSettings, RawData
+from taciturn.data.prepare import RawData
+from taciturn.data.prepare_settings import PrepareSettings
 from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT
 from taciturn.errors import ColumnError, ConfigError, DataError, DivergenceError, counted

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taciturn.data.fitting import PrepareSettings
+from taciturn.data.binned_rule import BinnedRule
 from taciturn.data.prepare import Preparation, fit
-from taciturn.data.rules import BinnedRule
+from taciturn.data.prepare_settings import PrepareSettings
 from taciturn.data.user_table import DEFAULTS
 from taciturn.errors import ConfigError
 from tests.expected import refused

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.data.csv_files import Dialect, TextColumns, converted
+from taciturn.data.csv_files import Dialect, converted
+from taciturn.data.lazy_table import LazyTable
 from taciturn.data.source import TableSource, read_frame
 from taciturn.errors import ColumnError, FileError
 from tests.expected import refused
@@ -161,22 +162,21 @@ def test_repeated_columns_are_refused(save, header):
     st.lists(st.integers(0, 3), min_size=1, max_size=12),
     st.booleans(),
     st.sampled_from(["\n", "\r\n"]),
-    st.integers(1, 9),
+    st.booleans(),
 )
-def test_the_look_over_agrees_with_a_plain_count(tmp_path_factory, widths, end, newline, block):
-    """Rows of 0 to 3 fields under a header of 2, whatever the block size cuts."""
-    lines = ["h,k", *(",".join("1" * width) for width in widths)]
+def test_the_look_over_agrees_with_a_plain_count(tmp_path_factory, widths, end, newline, quoted):
+    """Rows of 0 to 3 fields under a header of 2, with quotes and without."""
+    word = '"1"' if quoted else "1"
+    lines = ["h,k", *(",".join([word] * width) for width in widths)]
     path = tmp_path_factory.mktemp("look") / "a.csv"
     path.write_text(newline.join(lines) + (newline if end else ""), newline="")
     kept = len("".join(str(width) for width in widths).rstrip("0"))
     fit = kept > 0 and all(width == 2 for width in widths[:kept])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module_of(Dialect), "_BLOCK", block)
-        if fit:
-            assert read_frame(path).height == kept
-        else:
-            with refused(FileError):
-                read_frame(path)
+    if fit:
+        assert read_frame(path).height == kept
+    else:
+        with refused(FileError):
+            read_frame(path)
 
 
 # --- dialects ------------------------------------------------------------------------------------
@@ -217,10 +217,10 @@ def test_encodings(save, name):
         "id,a,b\n007,2026-01-31,12345678901234567890\n008,x,1e5",
     ],
 )
-@pytest.mark.parametrize("size", [7, 40, 1 << 20])
-def test_a_converted_file_has_the_same_columns(save, tmp_path, monkeypatch, content, size):
-    """Whatever the blocks in which it is converted."""
-    monkeypatch.setattr(module_of(Dialect), "_CONVERTED", size)
+@pytest.mark.parametrize("rows", [1, 2, None])
+def test_a_converted_file_has_the_same_columns(save, tmp_path, monkeypatch, content, rows):
+    """Whatever the batches in which it is converted."""
+    monkeypatch.setattr(module_of(Dialect), "_BATCH_ROWS", rows)
     path = save("a.csv", content)
     frame = read_frame(path, text=["id"])
     table = converted(path, tmp_path / "parts", text=("id",))
@@ -232,7 +232,7 @@ def test_a_converted_file_has_the_same_columns(save, tmp_path, monkeypatch, cont
 def test_a_large_file_is_converted_where_there_is_a_folder(save, tmp_path, monkeypatch):
     path = save("a.csv", TABLE)
     monkeypatch.setattr(module_of(Dialect), "LARGE_CSV", 1)
-    for folder, kind in ((None, pl.DataFrame), (tmp_path / "parts", TextColumns)):
+    for folder, kind in ((None, pl.DataFrame), (tmp_path / "parts", LazyTable)):
         table = TableSource.at(path).open(text=["id"], folder=folder)
         assert isinstance(table, kind)
         assert table.select(["id"])["id"].to_list() == [row[0] for row in ROWS]

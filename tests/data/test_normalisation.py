@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.data.ids import STEPS, Normalisation, RowIds, Spelling, spellings
+from taciturn.data.ids import STEPS, Normalisation, RowIds
+from taciturn.data.spellings import Spelling, spellings
 from taciturn.errors import ConfigError, RowIdError
 from tests.expected import refused
 from tests.modules import module_of

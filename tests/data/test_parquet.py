@@ -11,9 +11,10 @@ import polars as pl
 import pytest
 
 from taciturn.data.ids import RowIds
-from taciturn.data.parquet import ParquetTable, is_parquet
+from taciturn.data.parquet import open_parquet
 from taciturn.data.prepare import ChosenRows, fit, fit_and_prepare, prepared_table
 from taciturn.data.source import TableSource, read_frame
+from taciturn.data.table_files import is_parquet
 from taciturn.data.user_table import DEFAULTS, UserTable, user_rows
 from taciturn.errors import ColumnError, FileError
 from taciturn.memmap import BLOCK_ROWS, Scratch
@@ -54,7 +55,7 @@ def test_a_folder_a_pattern_and_a_file_are_the_same_table(folder):
         path = folder.parent / name
         assert is_parquet(path)
         assert read_frame(path).equals(people())
-        assert ParquetTable.at(path)["age"].equals(people()["age"])
+        assert open_parquet(path)["age"].equals(people()["age"])
 
 
 def test_ids_are_read_without_the_other_columns(folder, monkeypatch):
@@ -80,7 +81,7 @@ def test_ids_are_read_without_the_other_columns(folder, monkeypatch):
 def test_a_part_of_other_columns_or_types_is_named(folder, change, names):
     people().head(5).select(change).write_parquet(folder / "2.parquet")
     with refused(ColumnError, names=names) as caught:
-        ParquetTable.at(folder)
+        open_parquet(folder)
     assert str(folder / "2.parquet") in caught.value.where
 
 
@@ -96,7 +97,7 @@ def test_an_empty_or_damaged_part_is_named(folder, damage):
     whole[4:60] = bytes(56)
     part.write_bytes({"empty": b"", "cut": b"PAR1 and then nothing", "pages": whole}[damage])
     with refused(FileError) as caught:
-        ParquetTable.at(folder).frame()
+        open_parquet(folder).frame()
     assert caught.value.where == str(part)
 
 
@@ -104,16 +105,16 @@ def test_no_rows_at_all_are_refused(folder):
     for number in range(3):
         people().clear().write_parquet(folder / f"{number}.parquet")
     with refused(FileError):
-        ParquetTable.at(folder)
+        open_parquet(folder)
 
 
 def test_a_part_without_rows_is_no_fault(folder):
     people().clear().write_parquet(folder / "9.parquet")
-    assert ParquetTable.at(folder).height == ROWS
+    assert open_parquet(folder).height == ROWS
 
 
 def test_a_part_that_is_changed_after_the_first_look_is_named(folder):
-    table = ParquetTable.at(folder)
+    table = open_parquet(folder)
     assert len(table["age"]) == ROWS
     part, status = folder / "1.parquet", (folder / "1.parquet").stat()
     os.utime(part, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
@@ -144,7 +145,7 @@ def test_column_by_column_the_same_numbers_come_out(tmp_path, least):
     order = np.argsort(frame["id"].to_numpy())
     train, rest = order[: BLOCK_ROWS + 100], order[BLOCK_ROWS + 100 :]
     plan = fit(features, DEFAULTS, ids=ids.take(train), rows=train)
-    columns = ParquetTable.at(tmp_path / "people.parquet").select(features.columns)
+    columns = open_parquet(tmp_path / "people.parquet").select(features.columns)
     chosen = [ChosenRows(ids.take(rows), rows, str(len(rows))) for rows in (train, rest)]
     scratch = Scratch(tmp_path / "prepared", least)
     again, tables = fit_and_prepare(columns, DEFAULTS, chosen, intercept=True, scratch=scratch)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from sklearn.impute import SimpleImputer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from taciturn.data.fitting import PrepareSettings
 from taciturn.data.ids import RowIds
 from taciturn.data.prepare import Preparation, fit
+from taciturn.data.prepare_settings import PrepareSettings
 from taciturn.data.rules import CategoricalRule, NumericRule
 from taciturn.errors import ColumnError, ConfigError, InfiniteValueError, MissingValueError
 from tests.expected import refused

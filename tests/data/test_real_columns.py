@@ -20,13 +20,16 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
+from taciturn.data.binned_rule import BinnedRule
 from taciturn.data.column_parsing import Reading
-from taciturn.data.fitting import PrepareSettings
+from taciturn.data.fitting import winsor_bounds
 from taciturn.data.ids import RowIds
 from taciturn.data.prepare import Preparation, fit
-from taciturn.data.rules import BinnedRule, CategoricalRule, NumericRule
-from taciturn.data.tables import FeatureTable, LabelTable, label_name_notes, leakage_notes
-from taciturn.data.transforms import KINDS, Transform, fit_transform, winsor_bounds
+from taciturn.data.prepare_settings import PrepareSettings
+from taciturn.data.rules import CategoricalRule, NumericRule
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.target_leakage import label_name_notes, leakage_notes
+from taciturn.data.transforms import KINDS, Transform, fit_transform
 from taciturn.data.user_table import DEFAULTS
 from taciturn.errors import ColumnError, ConfigError, TableError
 from taciturn.setting_syntax import COMMAND_LINE

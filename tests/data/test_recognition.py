@@ -14,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taciturn.data.csv_files import Dialect, converted
-from taciturn.data.fitting import PrepareSettings
 from taciturn.data.ids import DistinctIds, Normalisation, RowIds
-from taciturn.data.parquet import Columns, ParquetTable
+from taciturn.data.lazy_table import Columns
+from taciturn.data.parquet import open_parquet
 from taciturn.data.prepare import ChosenRows, Preparation, fit, fit_and_prepare
+from taciturn.data.prepare_settings import PrepareSettings
 from taciturn.data.rules import NumericRule
 from taciturn.data.source import TableSource
 from taciturn.data.user_table import DEFAULTS
@@ -315,7 +316,7 @@ def test_any_source_gives_the_same_preparation(tmp_path):
         MESSY,
         TableSource.at(tmp_path / "a.csv").frame(),
         converted(tmp_path / "a.csv", tmp_path / "converted"),
-        ParquetTable.at(tmp_path / "parts"),
+        open_parquet(tmp_path / "parts"),
     ]
     whole = fit(MESSY, DEFAULTS, rows=rows[:30])
     assert len(whole.columns) > 6

@@ -15,6 +15,7 @@ import pytest
 from taciturn.data.csv_files import Dialect
 from taciturn.data.database import Connection, DatabaseQuery
 from taciturn.data.ids import RowIds
+from taciturn.data.lazy_table import LazyTable
 from taciturn.data.source import TableSource
 from taciturn.errors import ColumnError, ConfigError, DataError, FileError, RowIdError
 from tests.expected import refused
@@ -154,7 +155,9 @@ def test_a_comment_and_a_semicolon_may_end_a_query(base):
 
 def test_other_rows_have_another_fingerprint(base):
     def known() -> object:
-        return selected(base).open(text=["id"]).fingerprints  # type: ignore[attr-defined]
+        table = selected(base).open(text=["id"])
+        assert isinstance(table, LazyTable)
+        return table.fingerprints
 
     first = known()
     assert known() == first

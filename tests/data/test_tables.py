@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from taciturn.data.frames import is_pandas, matrix_of
+from taciturn.data.frames import matrix_of
 from taciturn.data.ids import RowIds
-from taciturn.data.tables import FeatureTable, LabelTable, width_notes
+from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.target_leakage import width_notes
 from taciturn.errors import (
     ColumnError,
     ConfigError,
@@ -236,8 +237,8 @@ def test_permuted_keeps_ids_and_counts():
 def test_a_matrix_is_filled_alike_whatever_the_blocks(block, order):
     expected = np.arange(35.0).reshape(7, 5)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module_of(is_pandas), "_ROWS_AT_ONCE", block)
-        patch.setattr(module_of(is_pandas), "_COLUMNS_AT_ONCE", 1 + block // 2)
+        patch.setattr(module_of(matrix_of), "_ROWS_AT_ONCE", block)
+        patch.setattr(module_of(matrix_of), "_COLUMNS_AT_ONCE", 1 + block // 2)
         filled = matrix_of(7, 5, ((place, expected[:, place]) for place in order))
     np.testing.assert_array_equal(filled, expected)
 

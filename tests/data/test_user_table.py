@@ -7,8 +7,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from taciturn.data.label_encoding import LabelEncoding
 from taciturn.data.prepare import fit
-from taciturn.data.user_table import DEFAULTS, LabelEncoding, UserTable, user_data
+from taciturn.data.user_table import DEFAULTS, UserTable, user_data
 from taciturn.errors import (
     ColumnError,
     ConfigError,

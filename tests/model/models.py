@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray
-from taciturn.data.fitting import PrepareSettings
 from taciturn.data.prepare import Preparation, RawData, fit
+from taciturn.data.prepare_settings import PrepareSettings
 from taciturn.data.tables import INTERCEPT
 from taciturn.data.user_table import DEFAULTS
 from taciturn.model.share import ModelShare

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from taciturn.data.ids import Spelling
+from taciturn.data.spellings import Spelling
 from taciturn.jobs.align.result import AlignmentResult, SharedIds
 from taciturn.jobs.predict.result import PredictionResult
 from taciturn.jobs.train.report import party_blocks

@@ -42,8 +42,8 @@ UNUSED = {
         *("protocol/alice/whitened.py", "protocol/bob/subspace_search.py", "numerics/subspace.py"),
     ),
     "dry runs, estimates and disclosure": (
-        *("jobs/train/estimate.py", "jobs/train/exposure.py", "jobs/train/disclosure_text.py"),
-        *("party/past_exposure.py", "crypto/calibration_run.py"),
+        *("jobs/train/dry_run.py", "jobs/train/estimate.py", "jobs/train/exposure.py"),
+        *("jobs/train/disclosure_text.py", "party/past_exposure.py", "crypto/calibration_run.py"),
     ),
     "simulations": (
         *("simulation.py", "engine/pair.py", "jobs/train/simulation.py", "jobs/train/reference.py"),
@@ -60,8 +60,9 @@ OF_THE_OTHER = {
     "Alice": (
         *("protocol/bob/", "privacy/ledger.py", "party/bob_inputs.py", "numerics/metrics.py"),
         *("party/consent/label_budget.py", "party/consent/label_stops.py", "model/scores_file.py"),
+        "jobs/train/label_consent.py",
     ),
-    "Bob": ("protocol/alice/", "party/consent/scored_rows.py"),
+    "Bob": ("protocol/alice/", "party/consent/scored_rows.py", "jobs/train/feature_consent.py"),
 }
 PLANTED = """
 import sys

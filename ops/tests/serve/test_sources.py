@@ -15,8 +15,8 @@ import polars as pl
 import pytest
 from ops.tests.serve.sides import serve_settings
 
-from taciturn.data.fitting import PrepareSettings
 from taciturn.data.prepare import fit
+from taciturn.data.prepare_settings import PrepareSettings
 from taciturn.data.source import read_frame
 from taciturn.errors import ColumnError, ConfigError, DataError, FileError
 from taciturn.model.share import ModelShare

@@ -32,8 +32,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from taciturn.data.fitting import PrepareSettings
 from taciturn.data.prepare import fit
+from taciturn.data.prepare_settings import PrepareSettings
 from taciturn_paper.companies import Company, prepare_folders
 from taciturn_paper.sides import free_port
 

@@ -26,10 +26,11 @@ import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray
+from taciturn.data.binned_rule import BinnedRule
 from taciturn.data.column_parsing import PARTS
-from taciturn.data.recognition import YES_NO
-from taciturn.data.rules import BinnedRule, CategoricalRule, NumericRule, Rule
+from taciturn.data.rules import CategoricalRule, NumericRule, Rule
 from taciturn.data.transforms import Transform
+from taciturn.data.yes_no import YES_NO
 from taciturn.errors import ConfigError
 from taciturn.extras import explained
 from taciturn.model.whole import ModelPart, WholeModel, input_names

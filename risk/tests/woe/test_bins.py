@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.data.fitting import PrepareSettings
+from taciturn.data.prepare_settings import PrepareSettings
 from taciturn_risk.woe.bins import Bins, cut_column, cut_table
 
 USUAL = PrepareSettings()

@@ -124,7 +124,7 @@ def path_options(callback: Any) -> dict[str, tuple[PathUse, str]]:  # noqa: ANN4
 
 def _is_query(value: object) -> bool:
     # Imported here: the help does not need it.
-    from taciturn.data.database import is_select
+    from taciturn.data.addresses import is_select
 
     return isinstance(value, str) and is_select(value)
 

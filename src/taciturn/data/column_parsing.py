@@ -6,27 +6,21 @@ month and weekday can be read too; weekday 1 is Monday. Offsets from UTC are not
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from taciturn.arrays import FloatArray
+from taciturn.data.dates import ISO, parsed_dates
 from taciturn.data.ids import RowIds, row_name
-from taciturn.data.recognition import (
-    ISO,
-    MARK_NAMES,
-    YES_NO,
-    Decimal,
-    parsed_dates,
-    parsed_numbers,
-)
+from taciturn.data.number_formats import MARK_NAMES, Decimal, parsed_numbers
+from taciturn.data.yes_no import YES_NO
 from taciturn.errors import (
     ColumnError,
     ConfigError,
+    DataError,
     InfiniteValueError,
     MissingValueError,
     nearest,
@@ -43,6 +37,9 @@ KINDS: tuple[ReadingKind, ...] = get_args(ReadingKind)
 Spelling: TypeAlias = Literal["exact", "normalised", "yes-no"]
 
 _MICROSECONDS = 86_400_000_000
+# Some 260,000 years before or after 1970: polars has no dates beyond.
+_MOST_DAYS = 95_000_000
+_TICKS_A_SECOND = {"ms": 10**3, "us": 10**6, "ns": 10**9}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +79,11 @@ class Reading:
         if self.kind == "number":
             return numbers(series, ids, self.decimal)
         moments = dates(series, self.formats, ids)
-        if self.kind == "days":
-            days: FloatArray = moments.to_physical().cast(pl.Float64).to_numpy() / _MICROSECONDS
-            return days
-        return self._part(moments).cast(pl.Float64).to_numpy()
+        if self.kind != "days":
+            return self._part(moments).cast(pl.Float64).to_numpy()
+        # By NumPy: polars multiplies by the reciprocal, which rounds otherwise.
+        days: FloatArray = moments.to_physical().cast(pl.Float64).to_numpy() / _MICROSECONDS
+        return days
 
     def levels(self, series: pl.Series) -> pl.Series:
         """Values of a column as the text of their levels, null where missing."""
@@ -97,49 +95,21 @@ class Reading:
         """Texts such that those of one level are equal."""
         if self.spelling == "exact":
             return text
-        text = normalised(text)
-        if self.spelling == "normalised":
-            return text
-        return text.replace(YES_NO)
+        text = text.str.strip_chars().str.to_lowercase()
+        return text.replace(YES_NO) if self.spelling == "yes-no" else text
 
     def _part(self, moments: pl.Series) -> pl.Series:
-        if self.kind == "year":
-            return moments.dt.year()
-        return moments.dt.month() if self.kind == "month" else moments.dt.weekday()
+        part: pl.Series = getattr(moments.dt, self.kind)()
+        return part
 
 
 NUMBER = Reading()
-# Some 260,000 years before or after 1970: polars has no dates beyond.
-_MOST_DAYS = 95_000_000
-_TICKS_A_DAY: Mapping[str, int] = {
-    unit: 86_400 * 10**digits for unit, digits in (("ms", 3), ("us", 6), ("ns", 9))
-}
-
-
-def normalised(text: pl.Series) -> pl.Series:
-    """Texts without case and surrounding blanks."""
-    return text.str.strip_chars().str.to_lowercase()
 
 
 def without_blanks(text: pl.Series) -> pl.Series:
     """Texts, null where one is empty: among numbers and dates that is a missing value."""
     blank = text.str.contains(r"^\s*$")
     return text.set(blank, None) if blank.any() else text
-
-
-def _require_in_calendar(series: pl.Series, ids: RowIds | None) -> None:
-    """Raise ``ColumnError`` for dates beyond the calendar, on which polars panics."""
-    kind = series.dtype
-    ticks = _TICKS_A_DAY[kind.time_unit] if isinstance(kind, pl.Datetime) else 1
-    count, most = series.to_physical(), min(_MOST_DAYS * ticks, 2**63 - 1)
-    wrong = (count > most) | (count < -most)
-    if wrong.any():
-        raise ColumnError(
-            f"column {series.name!r}: {wrong.sum()} of {len(series)} values are no dates of any "
-            "calendar",
-            where=f"first at {row_name(int(wrong.arg_max() or 0), ids)}",
-            hint="write null where a date is missing",
-        )
 
 
 def dates(series: pl.Series, formats: tuple[str, ...] = (), ids: RowIds | None = None) -> pl.Series:
@@ -149,8 +119,7 @@ def dates(series: pl.Series, formats: tuple[str, ...] = (), ids: RowIds | None =
         _require_in_calendar(series, ids)
         local = series if kind == pl.Date else series.dt.replace_time_zone(None)
         return local.cast(pl.Datetime("us"))
-    whole = kind.is_integer() or (kind.is_float() and bool(formats))
-    if not (kind in (*TEXT, pl.Null) or whole):
+    if not (kind in (*TEXT, pl.Null) or kind.is_integer() or (kind.is_float() and formats)):
         raise ColumnError(
             f"column {series.name!r} is {kind}, which is not a date",
             setting="type",
@@ -158,21 +127,28 @@ def dates(series: pl.Series, formats: tuple[str, ...] = (), ids: RowIds | None =
         )
     text = without_blanks(as_levels(series))
     moments = parsed_dates(text, formats)
-    wrong = moments.is_null() & text.is_not_null()
-    if wrong.any():
-        written = " or ".join(form.replace(ISO, "in ISO 8601") for form in formats)
-        raise ColumnError(
-            f"column {series.name!r}: {wrong.sum()} of {len(series)} values are not dates written "
-            f"{f'as {written}' if formats else 'in ISO 8601 (such as 2026-01-31)'}",
-            where=f"first at {row_name(int(wrong.arg_max() or 0), ids)}",
-            hint=Hint(
-                "say how they are written, with one format or a list: {date_format}; or which "
-                "words mean that a value is missing: {na_values}",
-                date_format={series.name: "%d.%m.%Y"},
-                na_values=["WORD"],
-            ),
-        )
+    written = " or ".join(form.replace(ISO, "in ISO 8601") for form in formats)
+    require_none(
+        moments.is_null() & text.is_not_null(),
+        f"not dates written {f'as {written}' if formats else 'in ISO 8601 (such as 2026-01-31)'}",
+        ids,
+        Hint(
+            "say how they are written, with one format or a list: {date_format}; or which "
+            "words mean that a value is missing: {na_values}",
+            date_format={series.name: "%d.%m.%Y"},
+            na_values=["WORD"],
+        ),
+    )
     return moments
+
+
+def _require_in_calendar(series: pl.Series, ids: RowIds | None) -> None:
+    """Raise ``ColumnError`` for dates beyond the calendar, on which polars panics."""
+    kind = series.dtype
+    ticks = 86_400 * _TICKS_A_SECOND[kind.time_unit] if isinstance(kind, pl.Datetime) else 1
+    count, most = series.to_physical(), min(_MOST_DAYS * ticks, 2**63 - 1)
+    wrong = (count > most) | (count < -most)
+    require_none(wrong, "no dates of any calendar", ids, "write null where a date is missing")
 
 
 def numbers(
@@ -190,21 +166,11 @@ def numbers(
         result = parsed_numbers(plain, decimal)
     else:
         result = plain.cast(pl.Float64, strict=False)
-    wrong = result.is_null() & plain.is_not_null()
-    if wrong.any():
-        raise words_error(series, wrong, ids, decimal)
-    values: FloatArray = result.to_numpy()
-    infinite = np.isinf(values)
-    if infinite.any():
-        raise InfiniteValueError(
-            f"column {series.name!r}: {int(infinite.sum())} of {len(series)} values are infinite",
-            where=f"first at {row_name(int(infinite.argmax()), ids)}",
-            hint=Hint(
-                "replace them, leave them out as missing, or leave the column out: {drop}",
-                drop=[series.name],
-            ),
-        )
-    return values
+    require_no_words(result.is_null() & plain.is_not_null(), ids, decimal)
+    way_out = "replace them, leave them out as missing, or leave the column out: {drop}"
+    hint = Hint(way_out, drop=[series.name])
+    require_none(result.is_infinite(), "infinite", ids, hint, InfiniteValueError)
+    return result.to_numpy()
 
 
 def as_levels(series: pl.Series) -> pl.Series:
@@ -216,9 +182,7 @@ def as_levels(series: pl.Series) -> pl.Series:
         # Whole numbers become real ones in pandas where a value is missing.
         plain = series.fill_nan(None)
         whole = plain.cast(pl.Int64, strict=False)
-        if (whole.cast(kind) == plain).fill_null(True).all() and not (
-            whole.is_null() & plain.is_not_null()
-        ).any():
+        if whole.null_count() == plain.null_count() and (whole.cast(kind) == plain).all():
             return whole.cast(pl.String)
     raise ColumnError(
         f"column {series.name!r} is {kind}, which cannot be categories",
@@ -230,34 +194,51 @@ def as_levels(series: pl.Series) -> pl.Series:
     )
 
 
-def words_error(
-    series: pl.Series, wrong: pl.Series, ids: RowIds | None, decimal: Decimal | None = None
-) -> ColumnError:
-    """Error for words among numbers; ``decimal`` is as in ``Reading``."""
+# --- errors --------------------------------------------------------------------------------------
+
+
+def require_none(
+    wrong: pl.Series,
+    problem: str,
+    ids: RowIds | None,
+    hint: str | Hint,
+    error: type[DataError] = ColumnError,
+) -> None:
+    """Raise an error that says how many values of a column are wrong, and where the first is."""
+    if wrong.any():
+        raise error(
+            f"column {wrong.name!r}: {wrong.sum()} of {len(wrong)} values are {problem}",
+            where=f"first at {row_name(int(wrong.arg_max() or 0), ids)}",
+            hint=hint,
+        )
+
+
+def require_no_words(wrong: pl.Series, ids: RowIds | None, decimal: Decimal | None = None) -> None:
+    """Refuse words among numbers; ``decimal`` is as in ``Reading``."""
     mark = "" if decimal is None else f" with a decimal {MARK_NAMES[decimal]}"
-    return ColumnError(
-        f"column {series.name!r}: {wrong.sum()} of {len(series)} values are not numbers{mark}",
-        where=f"first at {row_name(int(wrong.arg_max() or 0), ids)}",
-        hint=Hint(
-            "correct them; or say which words mean that a value is missing: {na_values}; or take "
-            "the column as categories: {type}",
-            na_values=["WORD"],
-            type={series.name: "category"},
-        ),
+    hint = Hint(
+        "correct them; or say which words mean that a value is missing: {na_values}; or take "
+        "the column as categories: {type}",
+        na_values=["WORD"],
+        type={wrong.name: "category"},
     )
+    require_none(wrong, f"not numbers{mark}", ids, hint)
 
 
-def missing_error(name: str, missing: NDArray[np.bool_], ids: RowIds | None) -> MissingValueError:
-    """Error for missing values that are not imputed."""
-    return MissingValueError(
-        f"column {name!r}: {int(missing.sum())} of {len(missing)} values are missing",
-        where=f"first at {row_name(int(missing.argmax()), ids)}",
-        hint=Hint(
+def filled(name: str, values: FloatArray, impute: float | None, ids: RowIds | None) -> FloatArray:
+    """Numbers with their missing ones imputed; ``impute`` None refuses them."""
+    missing = np.isnan(values)
+    if not missing.any():
+        return values
+    if impute is None:
+        hint = Hint(
             "fill them in: {impute}; or drop the rows, or the column: {drop}",
             impute=("median", "mean"),
             drop=[name],
-        ),
-    )
+        )
+        require_none(pl.Series(name, missing), "missing", ids, hint, MissingValueError)
+        return values
+    return np.where(missing, impute, values)
 
 
 def kind_error(series: pl.Series) -> ColumnError:

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
+from taciturn.data.addresses import ADDRESSES, FILE, POSTGRES, SQLITE, VARIABLE
 from taciturn.errors import ColumnError, ConfigError, DataError, FileError
 from taciturn.extras import explained
 from taciturn.files import require_private
@@ -38,11 +39,6 @@ MOST_ROWS = 50_000_000
 """A query of more rows is refused."""
 CHUNK_ROWS = 1 << 14
 
-_SQLITE, _POSTGRES = "sqlite:", ("postgresql:", "postgres:")
-_ADDRESSES = (_SQLITE, *_POSTGRES)
-# Where an address is kept that may hold a password.
-_VARIABLE, _FILE = "env:", "file:"
-_SELECT = re.compile(r"\s*(select|with)\s", re.IGNORECASE)
 # Ids of one question to a database.
 _ASKED = 500
 # A lookup must not keep callers waiting; the first rows of a whole table may need a sort.
@@ -51,26 +47,6 @@ _WHOLE = re.compile(r"-?[1-9][0-9]{0,18}|0")
 _LARGEST = 1 << 63
 # Types of PostgreSQL by their numbers: int8, int2, int4; text and varchar.
 _WHOLE_TYPES, _TEXT_TYPES = (20, 21, 23), (25, 1043)
-
-
-def is_select(text: str) -> bool:
-    """Whether a text is a SELECT statement rather than the name of a file.
-
-    >>> is_select("select * from customers"), is_select("selected.csv")
-    (True, False)
-    """
-    return _SELECT.match(text) is not None
-
-
-def is_address(text: str) -> bool:
-    """Whether a text is the address of a database, which is no name of a file.
-
-    >>> is_address("postgresql+psycopg://me@db/crm"), is_address("sqlite:crm.db")
-    (True, True)
-    >>> is_address("crm.csv"), is_address("env:CRM")
-    (False, True)
-    """
-    return text.startswith((*_ADDRESSES, _VARIABLE, _FILE)) or "://" in text
 
 
 def _has_password(address: str) -> bool:
@@ -112,7 +88,7 @@ class Connection:
                     connection="env:CRM_DATABASE",
                 ),
             )
-        if not self.text.startswith((*_ADDRESSES, _VARIABLE, _FILE)):
+        if not self.text.startswith((*ADDRESSES, VARIABLE, FILE)):
             raise ConfigError(
                 "this names no database",
                 setting="connection",
@@ -123,26 +99,26 @@ class Connection:
     @property
     def where(self) -> str:
         """The database, for errors and reports, without its address."""
-        if self.text.startswith(_SQLITE):
-            return str(self._path(self.text.removeprefix(_SQLITE)))
-        return "PostgreSQL" if self.text.startswith(_POSTGRES) else self.text
+        if self.text.startswith(SQLITE):
+            return str(self._path(self.text.removeprefix(SQLITE)))
+        return "PostgreSQL" if self.text.startswith(POSTGRES) else self.text
 
     def files(self) -> tuple[Path, ...]:
         """Files that are read: the database of SQLite, and the file that holds its address."""
-        kept = self.text.startswith(_FILE)
-        files = [self.folder / self.text.removeprefix(_FILE)] if kept else []
+        kept = self.text.startswith(FILE)
+        files = [self.folder / self.text.removeprefix(FILE)] if kept else []
         # What is missing or not fit for use is reported where it is opened.
         with suppress(DataError):
-            if (address := self._address()).startswith(_SQLITE):
-                files.append(self._path(address.removeprefix(_SQLITE)))
+            if (address := self._address()).startswith(SQLITE):
+                files.append(self._path(address.removeprefix(SQLITE)))
         return tuple(files)
 
     def open(self, select: str) -> Database:
         """Connect; the caller closes."""
         address = self._address()
-        if not address.startswith(_SQLITE):
+        if not address.startswith(SQLITE):
             return PostgresDatabase(self, select)
-        return SqliteDatabase(self._path(address.removeprefix(_SQLITE)), select, self.where)
+        return SqliteDatabase(self._path(address.removeprefix(SQLITE)), select, self.where)
 
     def postgres(self, library: Any) -> Any:  # noqa: ANN401
         """A connection to PostgreSQL by psycopg, with the address that holds now."""
@@ -166,11 +142,11 @@ class Connection:
 
     def _address(self) -> str:
         address = self.text
-        if address.startswith(_VARIABLE):
-            address = os.environ.get(address.removeprefix(_VARIABLE), "")
-        elif address.startswith(_FILE):
-            address = self._kept(self.folder / address.removeprefix(_FILE))
-        if address.startswith(_ADDRESSES):
+        if address.startswith(VARIABLE):
+            address = os.environ.get(address.removeprefix(VARIABLE), "")
+        elif address.startswith(FILE):
+            address = self._kept(self.folder / address.removeprefix(FILE))
+        if address.startswith(ADDRESSES):
             return address
         raise DataError(
             "there is no address of a database" if address else "it is empty, or not set",

@@ -1,8 +1,4 @@
-"""Foreign tables: pandas, polars and NumPy data taken in as polars frames and series.
-
-pandas is optional, so that its objects are recognised by the name of their module and never by
-importing it; they are converted column by column, which needs no Arrow library.
-"""
+"""Frames: polars series and matrices from any data, and the names of columns that are refused."""
 
 from __future__ import annotations
 
@@ -13,19 +9,14 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from taciturn.arrays import FloatArray
+from taciturn.data.foreign import foreign_series, is_pandas
 from taciturn.errors import ColumnError, DataError, ShapeError, nearest
 
 _NUMBER = re.compile(r"-?\d+([.,]\d+)?(_duplicated_\d+)?")
 _COLUMNS_AT_ONCE = 16
 _ROWS_AT_ONCE = 1024
-
-
-def is_pandas(data: object) -> bool:
-    """Whether an object is pandas' own."""
-    return type(data).__module__.split(".")[0] == "pandas"
 
 
 def is_frame(data: object) -> bool:
@@ -67,22 +58,7 @@ def as_series(data: object, *, name: str, error: type[DataError] = ColumnError) 
     """A polars series from a polars or pandas series, a 1-D array or a list."""
     if isinstance(data, pl.Series):
         return data.alias(name)
-    array = _pandas_array(data) if is_pandas(data) else _array(data)
-    if array.ndim != 1:
-        raise ShapeError(
-            f"{name}: one value per row is needed, not {array.ndim} dimensions {array.shape}",
-            hint="pass a 1-D array or a single column",
-        )
-    if array.dtype.kind == "O":
-        return _from_objects(list(array), name, error)
-    try:
-        # In pandas a NaN is how a missing number is written.
-        return pl.Series(name, array, nan_to_null=is_pandas(data))
-    except (TypeError, ValueError, pl.exceptions.PolarsError) as problem:
-        raise error(
-            f"column {name} holds {array.dtype}, which is not supported",
-            hint="use numbers, booleans, dates or text",
-        ) from problem
+    return foreign_series(data, name, error)
 
 
 def matrix_of(rows: int, width: int, columns: Iterable[tuple[int, FloatArray]]) -> FloatArray:
@@ -150,80 +126,3 @@ def require_column(
             where=where,
             hint=nearest(column, columns),
         )
-
-
-def _array(data: object) -> NDArray[Any]:
-    if isinstance(data, np.ndarray):
-        return data
-    if isinstance(data, list | tuple) and not any(isinstance(v, list | tuple) for v in data):
-        # As objects: NumPy would turn a mix of numbers and text into text without a word.
-        array = np.empty(len(data), dtype=object)
-        array[:] = data
-        return array
-    return np.asarray(data)
-
-
-def _pandas_array(data: object) -> NDArray[Any]:
-    series: Any = data
-    kind = getattr(series.dtype, "kind", "O")
-    if kind in "iufb" and not isinstance(series.dtype, np.dtype):
-        # A nullable number: as objects where something is missing, which keeps integers exact.
-        if bool(series.isna().any()):
-            return np.asarray(series.to_numpy(dtype=object, na_value=None))
-        return np.asarray(series.to_numpy(dtype=series.dtype.numpy_dtype))
-    array = np.asarray(series.to_numpy())
-    if array.dtype.kind == "f":
-        return array
-    if array.dtype.kind == "O" and bool(series.isna().any()):
-        array = array.copy()
-        array[np.asarray(series.isna())] = None
-    return array
-
-
-def _from_objects(values: list[object], name: str, error: type[DataError]) -> pl.Series:
-    values = [None if _is_missing(value) else value for value in values]
-    kinds = {_kind(value) for value in values if value is not None}
-    if kinds == {"text"}:
-        return pl.Series(name, [None if v is None else str(v) for v in values], dtype=pl.String)
-    if kinds == {"whole number"}:
-        return _whole_numbers(values, name)
-    if kinds == {"boolean"}:
-        return pl.Series(name, [None if v is None else bool(v) for v in values], dtype=pl.Boolean)
-    if kinds and kinds <= {"whole number", "real number"}:
-        numbers: list[Any] = values
-        return pl.Series(name, [None if v is None else float(v) for v in numbers], dtype=pl.Float64)
-    if not kinds:
-        return pl.Series(name, [None] * len(values), dtype=pl.Null)
-    if kinds <= {"date", "datetime", "Timestamp"} and len(kinds) == 1:
-        return pl.Series(name, values)
-    raise error(
-        f"{name}: kinds of values are mixed or not supported: {', '.join(sorted(kinds))}",
-        hint="make them all numbers, all booleans or all text",
-    )
-
-
-def _whole_numbers(values: list[Any], name: str) -> pl.Series:
-    whole = [None if v is None else int(v) for v in values]
-    if all(v is None or -(2**63) <= v < 2**63 for v in whole):
-        return pl.Series(name, whole, dtype=pl.Int64)
-    # Beyond 64 bits only the text keeps every digit.
-    return pl.Series(name, [None if v is None else str(v) for v in whole], dtype=pl.String)
-
-
-def _is_missing(value: object) -> bool:
-    # NaN is the only value that differs from itself; pandas' NA and NaT go by their names.
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, float | np.floating) and bool(value != value)
-
-
-def _kind(value: object) -> str:
-    if isinstance(value, str):
-        return "text"
-    if isinstance(value, bool | np.bool_):
-        return "boolean"
-    if isinstance(value, int | np.integer):
-        return "whole number"
-    if isinstance(value, float | np.floating):
-        return "real number"
-    return type(value).__name__

@@ -20,8 +20,8 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from taciturn.arrays import IndexArray
 from taciturn.data.frames import as_series
-from taciturn.errors import ConfigError, RowIdError, RowOrderError, ShapeError, counted, nearest
+from taciturn.errors import ConfigError, RowIdError, RowOrderError, ShapeError, nearest
 from taciturn.files import canonical_json
 from taciturn.memmap import BLOCK_ROWS
 from taciturn.setting_syntax import Hint
@@ -285,15 +285,13 @@ NONE = "none"
 STEPS = ("trim", "case", "nfkc", "zeros")
 _BEYOND_ASCII = r"[^\x00-\x7F]"
 # Only ids with such a character can be changed by a step: the rest need not be looked at.
-_CHANGEABLE = {
+CHANGEABLE = {
     "trim": r"^[\s\x1c-\x1f]|[\s\x1c-\x1f]$",
     # Also numerals and signs of other scripts have capitals: Ⅷ, Ⓐ.
     "case": f"[A-Z]|{_BEYOND_ASCII}",
     "nfkc": _BEYOND_ASCII,
     "zeros": r"^0[0-9]+$",
 }
-# The ids among which a step tells two ways of spelling apart.
-_COMPARABLE = {"case": r"\p{L}", "zeros": r"^[0-9]+$"}
 # Ids that are worked on at a time: bounds the memory of many millions.
 _SPELLING_BLOCK = 1 << 16
 # What Python calls blanks, within ASCII.
@@ -368,7 +366,7 @@ class Normalisation:
 
     def _block(self, frame: pl.DataFrame) -> pl.Series:
         texts = frame.to_series()
-        chosen = [_CHANGEABLE[step] for step in STEPS if getattr(self, step)]
+        chosen = [CHANGEABLE[step] for step in STEPS if getattr(self, step)]
         if not texts.str.contains("|".join([_BEYOND_ASCII, *chosen])).any():
             return texts
         unusual = texts.str.contains(_BEYOND_ASCII).arg_true()
@@ -443,70 +441,3 @@ class DistinctIds:
     def taken_from(self, frame: pl.DataFrame) -> pl.DataFrame:
         """These rows of the table."""
         return frame if self.rows is None else frame[self.rows]
-
-
-@dataclass(frozen=True, slots=True)
-class Spelling:
-    """Effect of one more normalisation step on the ids of a table.
-
-    ``merges`` counts the ids that would then repeat another one; ``mixed`` says whether the table
-    itself spells ids in more than one way.
-    """
-
-    normalise_ids: str
-    changes: int
-    merges: int
-    mixed: bool
-
-
-def spellings(ids: RowIds, chosen: Normalisation) -> tuple[Spelling, ...]:
-    """Further normalisation steps that would change ids, with their effects."""
-    others = (step for step in STEPS if not getattr(chosen, step))
-    tried = (_spelling(ids.series, step, replace(chosen, **{step: True})) for step in others)
-    return tuple(spelling for spelling in tried if spelling.changes)
-
-
-def further(chosen: Normalisation, tried: Iterable[Spelling]) -> Normalisation:
-    """The chosen normalisation, extended by steps that would change ids and merge none."""
-    usable = {spelling.normalise_ids: True for spelling in tried if not spelling.merges}
-    return replace(chosen, **usable)
-
-
-def describe_spellings(tried: Iterable[Spelling], ids: int) -> str:
-    """Description of what each normalisation step would do to a table.
-
-    >>> describe_spellings((Spelling("case", 3, 0, True), Spelling("zeros", 1, 1, True)), 5)
-    'case would change 3 of 5 ids here, zeros 1 (and make 1 the same as another)'
-    """
-    first = "{} would change {:,} of " + counted(ids, "id") + " here{}"
-    texts = [first] + ["{} {:,}{}"] * len(STEPS)
-    return ", ".join(
-        text.format(
-            spelling.normalise_ids,
-            spelling.changes,
-            f" (and make {spelling.merges:,} the same as another)" if spelling.merges else "",
-        )
-        for text, spelling in zip(texts, tried, strict=False)
-    )
-
-
-def _spelling(series: pl.Series, step: str, tried: Normalisation) -> Spelling:
-    changeable = series.str.contains(_CHANGEABLE[step])
-    before = series.filter(changeable)
-    after = tried.series(before)
-    changes = int((after != before).sum())
-    if not changes:
-        return Spelling(step, 0, 0, mixed=False)
-    distinct = pl.concat([series.filter(~changeable), after]).n_unique()
-    return Spelling(step, changes, len(series) - distinct, _mixed(series, step, changes))
-
-
-def _mixed(series: pl.Series, step: str, changes: int) -> bool:
-    if step not in _COMPARABLE:
-        # A blank at an end and a letter in an unusual form are strange wherever they stand.
-        return True
-    comparable = series.filter(series.str.contains(_COMPARABLE[step]))
-    if step == "zeros":
-        # Numbers filled up to one width are spelled in one way.
-        return comparable.str.len_bytes().n_unique() > 1
-    return changes < len(comparable)

@@ -15,6 +15,7 @@ as this takes, and once afterwards.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -25,21 +26,14 @@ import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray, IndexArray
-from taciturn.data.fitting import PrepareSettings, fit_column, usual_decimal_mark
+from taciturn.data.fitting import Fitted, fit_column
 from taciturn.data.frames import fill_columns, require_column, require_distinct
 from taciturn.data.ids import RowIds
-from taciturn.data.parquet import Columns
-from taciturn.data.recognition import Mark
-from taciturn.data.rules import (
-    CategoricalRule,
-    NumericRule,
-    Rule,
-    list_of,
-    record_of,
-    rule_from_json,
-    rule_to_json,
-    text_of,
-)
+from taciturn.data.lazy_table import Columns
+from taciturn.data.prepare_settings import PrepareSettings
+from taciturn.data.recognition import usual_decimal_mark
+from taciturn.data.rule_json import record_of, rule_from_json, rule_to_json
+from taciturn.data.rules import Rule
 from taciturn.data.tables import INTERCEPT, FeatureTable, LabelTable
 from taciturn.errors import (
     ColumnError,
@@ -76,17 +70,6 @@ class ErrorCollector:
         """All errors as one; a single one unchanged."""
         return TableError.from_problems(self._noted, where=where)
 
-
-__all__ = [
-    "CategoricalRule",
-    "ChosenRows",
-    "NumericRule",
-    "Preparation",
-    "PrepareSettings",
-    "fit",
-    "fit_and_prepare",
-    "prepared_table",
-]
 
 _VERSION = 5
 
@@ -136,31 +119,35 @@ class Preparation:
             raise ColumnError(
                 f"the preparation gives no column {name!r}", hint=nearest(name, outputs)
             )
-        placed, positions = self._placed(frame, places), _positions(rows)
+        parts, positions = self._sources(frame, places), _positions(rows)
         height = frame.height if rows is None else len(rows)
         matrix = np.empty((height, len(wanted) + intercept)) if out is None else out
         try:
             for place, block in row_blocks(matrix):
                 block[:, len(wanted) :] = 1.0
-                for column in placed:
-                    column.fill(block, positions, place.start)
+                for rule, series, due in parts:
+                    for output, array in enumerate(rule.arrays(_rows(series, positions, place))):
+                        if output in due:
+                            block[:, due[output]] = array
         except DataError:
             # The message is about a whole column, and about the first that is not fit for use.
-            for column in placed:
-                column.check(positions, ids)
+            for rule, series, _ in parts:
+                deque(rule.arrays(_rows(series, positions, slice(0, height)), ids), maxlen=0)
             raise
         return matrix
 
-    def _placed(self, frame: pl.DataFrame, places: Mapping[str, int]) -> list[_Placed]:
+    def _sources(
+        self, frame: pl.DataFrame, places: Mapping[str, int]
+    ) -> list[tuple[Rule, pl.Series, dict[int, int]]]:
+        """Each rule that gives a wanted column, its raw column, and the place of each output."""
         # Asking a frame for its names makes them anew each time.
-        present, placed = dict.fromkeys(frame.columns), []
+        present, sources = dict.fromkeys(frame.columns), []
         for rule in self.rules:
-            due = [(at, places[name]) for at, name in enumerate(rule.outputs) if name in places]
-            if not due:
-                continue
-            require_column(present, rule.column)
-            placed.append(_Placed(rule, frame[rule.column], dict(due)))
-        return placed
+            due = {at: places[name] for at, name in enumerate(rule.outputs) if name in places}
+            if due:
+                require_column(present, rule.column)
+                sources.append((rule, frame[rule.column], due))
+        return sources
 
     def describe(self) -> list[str]:
         """Description of each source column's preparation, one line per column."""
@@ -178,39 +165,31 @@ class Preparation:
     def from_json(cls, data: object) -> Preparation:
         """Read the preparation that ``to_json`` wrote."""
         record = record_of(data, ("version", "rules", "notes"), "preparation")
-        version = record["version"]
+        version, rules, notes = (record[key] for key in ("version", "rules", "notes"))
         if type(version) is not int or version != _VERSION:
             raise ConfigError(
                 f"the preparation is of version {str(version)[:20]}; this program reads {_VERSION}",
                 where="preparation, version",
                 hint="train again, or use it with the taciturn that wrote it",
             )
-        rules = list_of(record["rules"], "preparation, rules")
-        notes = list_of(record["notes"], "preparation, notes")
-        return cls(
-            tuple(rule_from_json(rule, f"rule {i}") for i, rule in enumerate(rules, start=1)),
-            tuple(text_of(note, "preparation, notes") for note in notes),
-        )
+        lists = isinstance(rules, list) and isinstance(notes, list)
+        if not lists or not all(isinstance(note, str) for note in notes):
+            raise ConfigError(
+                "the rules or notes are no list of them",
+                where="preparation, rules and notes",
+                hint="write the file again",
+            )
+        read = (rule_from_json(rule, f"rule {i}") for i, rule in enumerate(rules, start=1))
+        return cls(tuple(read), tuple(notes))
 
 
-@dataclass(frozen=True, slots=True)
-class _Placed:
-    rule: Rule
-    series: pl.Series
-    places: Mapping[int, int]
+def _positions(rows: IndexArray | None) -> pl.Series | None:
+    """Positions in the type that polars needs, converted once for all columns."""
+    return None if rows is None else pl.Series(rows, dtype=pl.UInt32)
 
-    def fill(self, block: FloatArray, rows: pl.Series | None, start: int) -> None:
-        if rows is None:
-            part = self.series.slice(start, len(block))
-        else:
-            part = self.series[rows.slice(start, len(block))]
-        for output, array in enumerate(self.rule.arrays(part)):
-            if output in self.places:
-                block[:, self.places[output]] = array
 
-    def check(self, rows: pl.Series | None, ids: RowIds | None) -> None:
-        for _ in self.rule.arrays(self.series if rows is None else self.series[rows], ids):
-            pass
+def _rows(series: pl.Series, positions: pl.Series | None, part: slice) -> pl.Series:
+    return series[part] if positions is None else series[positions[part]]
 
 
 def prepared_table(
@@ -247,24 +226,44 @@ def fit(
     Fixed ``vocabularies`` make the output columns independent of the rows. ``rows`` are the
     training rows among the frame's; all where absent.
     """
-    fixed, taken = vocabularies or {}, _positions(rows)
+    taken, height = _positions(rows), frame.height if rows is None else len(rows)
 
     def column(name: str) -> pl.Series:
         # One column at a time: a frame of the rows would be a second copy of the table.
         return frame[name] if taken is None else frame[name][taken]
 
-    mark = _usual_mark(column, frame.columns)
-    rules: list[Rule] = []
-    notes: list[str] = []
+    fits = [fit for _, fit in _fits(frame.columns, column, height, settings, ids, vocabularies)]
+    return _preparation(fits)
+
+
+def _fits(
+    names: Sequence[str],
+    column: Callable[[str], pl.Series],
+    training: int,
+    settings: PrepareSettings,
+    ids: RowIds | None,
+    vocabularies: Mapping[str, tuple[str, ...]] | None = None,
+) -> Iterator[tuple[pl.Series, Fitted]]:
+    """Each column with its fit on the first rows; all errors at the end."""
+    # Looked for where a column leaves its decimal mark open, and once only.
+    mark = cache(lambda: usual_decimal_mark(column(name).head(training) for name in names))
     problems = ErrorCollector()
-    for name in frame.columns:
+    for name in names:
+        fitted = None
         with problems.collecting():
-            fitted = fit_column(column(name), settings, fixed.get(name), ids, mark)
-            rules.extend(fitted.rules)
-            notes.extend(fitted.notes)
+            series, fixed = column(name), (vocabularies or {}).get(name)
+            fitted = fit_column(series.head(training), settings, fixed, ids, mark)
+        if fitted is not None:
+            yield series, fitted
     if problems:
         raise problems.error()
-    return Preparation(tuple(rules), tuple(notes))
+
+
+def _preparation(fits: Sequence[Fitted]) -> Preparation:
+    return Preparation(
+        tuple(rule for fit in fits for rule in fit.rules),
+        tuple(note for fit in fits for note in fit.notes),
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -326,44 +325,26 @@ def _prepared_columns(
     room: Scratch,
 ) -> tuple[Preparation, list[FloatArray]]:
     """The preparation, and each raw column's outputs by rows, for all of ``chosen``."""
-    train = chosen[0]
+    ids = chosen[0].ids
     order = pl.Series(np.concatenate([part.rows for part in chosen]), dtype=pl.UInt32)
-    training = order.head(len(train.rows))
-    mark = _usual_mark(lambda name: columns[name].gather(training), columns.columns)
-    rules: list[Rule] = []
-    notes: list[str] = []
-    prepared: list[FloatArray] = []
-    # Errors in rows outside the fit are reported only if the fit succeeded.
-    problems, later = ErrorCollector(), ErrorCollector()
-    for name in columns.columns:
-        series = columns[name].gather(order)
-        with problems.collecting():
-            fitted = fit_column(series.head(len(train.rows)), settings, None, train.ids, mark)
-            rules.extend(fitted.rules)
-            notes.extend(fitted.notes)
-            with later.collecting():
-                if fitted.rules and not problems and not later:
-                    plan = Preparation(fitted.rules)
-                    shape = (len(plan.columns), len(series))
-                    outputs = room.unnamed(shape, np.float64)
-                    start = 0
-                    for part in chosen:
-                        place = slice(start, start + len(part.rows))
-                        frame = series.slice(start, len(part.rows)).to_frame()
-                        plan.apply(frame, ids=part.ids, out=outputs.T[place])
-                        start = place.stop
-                    prepared.append(outputs)
-    for noted in (problems, later):
-        if noted:
-            raise noted.error()
-    return Preparation(tuple(rules), tuple(notes)), prepared
-
-
-def _usual_mark(
-    column: Callable[[str], pl.Series], names: Sequence[str]
-) -> Callable[[], Mark | None]:
-    """Decimal mark of a table, looked for where a column leaves it open, and once only."""
-    return cache(lambda: usual_decimal_mark(map(column, names)))
+    fits, prepared, later = list[Fitted](), list[FloatArray](), ErrorCollector()
+    read = _fits(columns.columns, lambda name: columns[name].gather(order), len(ids), settings, ids)
+    for series, fitted in read:
+        fits.append(fitted)
+        # Errors in rows outside the fit are reported only if the fit succeeded.
+        with later.collecting():
+            if fitted.rules and not later:
+                plan, start = Preparation(fitted.rules), 0
+                outputs = room.unnamed((len(plan.columns), len(series)), np.float64)
+                for part in chosen:
+                    stop = start + len(part.rows)
+                    out = outputs.T[start:stop]
+                    plan.apply(series[start:stop].to_frame(), ids=part.ids, out=out)
+                    start = stop
+                prepared.append(outputs)
+    if later:
+        raise later.error()
+    return _preparation(fits), prepared
 
 
 def _transpose_into(prepared: Sequence[FloatArray], start: int, values: FloatArray) -> None:
@@ -374,11 +355,6 @@ def _transpose_into(prepared: Sequence[FloatArray], start: int, values: FloatArr
         fill_columns(block, ((at, column[part]) for at, column in enumerate(columns)))
         for outputs in prepared:
             drop_pages(outputs)
-
-
-def _positions(rows: IndexArray | None) -> pl.Series | None:
-    """Positions in the type that polars needs, converted once for all columns."""
-    return None if rows is None else pl.Series(rows, dtype=pl.UInt32)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -2,48 +2,27 @@
 
 A source is a CSV or Parquet file, a folder of Parquet files, a pattern that names some, a query to
 a database, or a frame in memory. ``open`` reads no more than is asked for, one column at a time;
-``frame`` reads all of it; ``ids`` the id column alone.
-
-A database is read once, by one statement: two statements could see different rows. Its values are
-taken as a CSV file would have them, so that a table gives the same numbers from either. Rows that
-take much memory go to a folder, where there is one, as those of a large CSV file do.
+``frame`` reads all of it; ``ids`` the id column alone. The values of a database are taken as a CSV
+file would have them, so that a table gives the same numbers from either.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 
 import polars as pl
 
-from taciturn.data import csv_files
-from taciturn.data.csv_files import (
-    USUAL,
-    Dialect,
-    MarkedColumns,
-    TextColumns,
-    converted,
-    converts,
-    read_csv,
-    stored,
-)
-from taciturn.data.database import Connection, DatabaseQuery, as_text
+from taciturn.data.csv_files import USUAL, Dialect, converted, converts, read_csv
+from taciturn.data.database import Connection, DatabaseQuery
 from taciturn.data.frames import as_frame, require_column
 from taciturn.data.ids import AS_THEY_ARE, DistinctIds, Normalisation
-from taciturn.data.parquet import (
-    Columns,
-    Fingerprint,
-    ParquetTable,
-    files_of,
-    fingerprint,
-    is_parquet,
-    reporting_read_errors,
-)
-from taciturn.errors import DataError
+from taciturn.data.lazy_table import Columns, LazyTable, in_memory
+from taciturn.data.parquet import files_of, open_parquet
+from taciturn.data.queried_table import queried
+from taciturn.data.table_files import Fingerprint, fingerprint, is_parquet, reporting_read_errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,24 +76,33 @@ class TableSource:
         """
         match self.location:
             case pl.DataFrame() as frame:
-                return _marked(frame, self.dialect, text)
+                lazy = LazyTable(frame.columns, frame.height, lambda names: frame[names])
+                return frame if self.dialect.na_values is None else self._marked(lazy, text).frame()
             case DatabaseQuery() as query:
-                return _text_columns(query, tuple(text), self.dialect, columns, folder)
+                return queried(query, self.dialect, text=text, columns=columns, folder=folder)
             case path:
                 if is_parquet(path):
-                    return _marked(ParquetTable.at(path), self.dialect, text)
+                    return self._marked(open_parquet(path), text)
                 if folder is not None and converts(path, self.dialect):
-                    return converted(path, folder, text=tuple(text), dialect=self.dialect)
+                    return converted(path, folder, text=text, dialect=self.dialect)
                 return read_csv(path, text, self.dialect)
+
+    def _marked(self, table: LazyTable, text: Sequence[str]) -> LazyTable:
+        """Typed columns, without the words that are said to mean a missing value."""
+        words = self.dialect.na_values
+        if words is None:
+            return table
+
+        def marked(series: pl.Series) -> pl.Series:
+            if series.dtype != pl.String or series.name in text:
+                return series
+            return series.set(series.str.strip_chars().is_in([*words]), None)
+
+        return table.map(marked)
 
     def frame(self, *, text: Sequence[str] = ()) -> pl.DataFrame:
         """The whole table in memory."""
-        table = self.open(text=text)
-        if isinstance(table, pl.DataFrame):
-            return table
-        if isinstance(table, ParquetTable):
-            return table.frame()
-        return pl.DataFrame([table[name] for name in table.columns])
+        return in_memory(self.open(text=text))
 
     def ids(self, id_column: str, normalisation: Normalisation = AS_THEY_ARE) -> DistinctIds:
         """Ids of the rows, in their order."""
@@ -128,22 +116,22 @@ class TableSource:
         require_column(table.columns, id_column, "id", where=self.where)
         return DistinctIds.from_values(table[id_column], self.dialect.duplicates, normalisation)
 
+    def _files(self) -> list[Path]:
+        if not isinstance(self.location, Path):
+            return []
+        return files_of(self.location) if is_parquet(self.location) else [self.location]
+
     def fingerprints(self) -> tuple[Fingerprint, ...]:
         """Fingerprints of the table's files; none where there are no files."""
-        if not isinstance(self.location, Path):
-            return ()
-        return tuple(fingerprint(file) for file in files_of(self.location) if file.is_file())
+        return tuple(fingerprint(file) for file in self._files() if file.is_file())
 
     def digest(self) -> str | None:
         """SHA-256 of a file, or of the names and digests of a table's files; None without files."""
-        if not isinstance(self.location, Path):
-            return None
-        if not is_parquet(self.location):
-            return _digest(self.location)
-        sha = hashlib.sha256()
-        for file in files_of(self.location):
-            sha.update(f"{file.name}\0{_digest(file)}\n".encode())
-        return sha.hexdigest()
+        files = self._files()
+        if files and not is_parquet(files[0]):
+            return _digest(files[0])
+        lines = [f"{file.name}\0{_digest(file)}\n" for file in files]
+        return hashlib.sha256("".join(lines).encode()).hexdigest() if lines else None
 
 
 def read_frame(
@@ -153,70 +141,6 @@ def read_frame(
     return TableSource.at(path, dialect).frame(text=text)
 
 
-def _marked(table: Columns, dialect: Dialect, text: Sequence[str]) -> Columns:
-    """A table of typed columns, without the words that are said to mean a missing value."""
-    if dialect.na_values is None:
-        return table
-    marked = MarkedColumns(table, dialect.na_values, tuple(text))
-    if not isinstance(table, pl.DataFrame):
-        return marked
-    return pl.DataFrame([marked[name] for name in table.columns])
-
-
 def _digest(path: Path) -> str:
     with reporting_read_errors(path), path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _text_columns(
-    query: DatabaseQuery,
-    text: tuple[str, ...],
-    dialect: Dialect,
-    columns: Sequence[str] | None,
-    folder: Path | None,
-) -> TextColumns:
-    sha, size = hashlib.sha256(), 0.0
-    table: Columns | None = None
-    held: list[pl.DataFrame] = []
-    with closing(query.open()) as base:
-        for name in columns or ():
-            require_column(base.columns, name, where=query.where)
-        names = base.columns if columns is None else columns
-        # The digest of rows does not depend on the names of their columns.
-        sha.update(repr([*names]).encode())
-        parts = _hashed((_as_words(names, rows, dialect) for rows in base.chunks(names)), sha)
-        for part in parts:
-            held.append(part)
-            size += part.estimated_size()
-            if folder is not None and size > csv_files.LARGE_CSV:
-                table = stored(chain(held, parts), folder)
-    if table is None and held:
-        table = pl.concat(held, rechunk=True)
-    if table is None:
-        raise DataError("the query has no rows", where=query.where, hint="select at least one row")
-    known = (query.where, table.height, int.from_bytes(sha.digest()[:8]))
-    return TextColumns(table, table.height, dialect.missing, text, (known,))
-
-
-def _hashed(parts: Iterable[pl.DataFrame], sha: hashlib._Hash) -> Iterator[pl.DataFrame]:
-    """The parts, with their rows counted into a digest as they pass."""
-    for part in parts:
-        sha.update(part.hash_rows().to_numpy().tobytes())
-        yield part
-
-
-def _as_words(
-    names: Sequence[str], rows: Sequence[tuple[object, ...]], dialect: Dialect
-) -> pl.DataFrame:
-    missing = frozenset(dialect.missing)
-
-    def word(value: object, name: str) -> str | None:
-        text = None if value is None else as_text(value, name)
-        return None if text in missing else text
-
-    return pl.DataFrame(
-        [
-            pl.Series(name, [word(value, name) for value in values], pl.String)
-            for name, values in zip(names, zip(*rows, strict=True), strict=True)
-        ]
-    )

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -36,24 +35,23 @@ from taciturn.data.frames import (
     require_names,
 )
 from taciturn.data.ids import RowIds, checked_indices, row_name
-from taciturn.data.parquet import Columns
 from taciturn.errors import (
     ColumnError,
     ConfigError,
+    DataError,
     InfiniteValueError,
     LabelValueError,
     MissingValueError,
     ShapeError,
-    advised,
-    spelled,
 )
 from taciturn.families.base import UNCHANGED, Family, Response
 from taciturn.families.registry import BINOMIAL, FAMILIES
-from taciturn.memmap import drop_pages, row_blocks
+from taciturn.memmap import row_blocks
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint
 
 INTERCEPT = "(intercept)"
+_TO_NUMBERS = "convert text and dates first, for instance with a Preparation"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -216,7 +214,8 @@ class LabelTable:
             )
         if not len(series):
             raise ShapeError("there are no labels", hint="pass at least one row")
-        object.__setattr__(self, "values", _read_only(self._checked(series)))
+        checked = _checked_labels(series, self.ids, self.kind)
+        object.__setattr__(self, "values", _read_only(checked))
         for name in ("exposure", "weights"):
             if getattr(self, name) is not None:
                 given = as_series(getattr(self, name), name=name, error=ColumnError)
@@ -236,11 +235,6 @@ class LabelTable:
         series: Any = as_series(data, name="labels", error=LabelValueError)
         beside: Any = exposure, weights
         return cls(_ids_or_numbers(ids, len(series)), series, family, *beside)
-
-    def _checked(self, series: pl.Series) -> NDArray[Any]:
-        if self.kind.has_classes:
-            return _as_labels(series, self.ids)
-        return _as_values(series, self.ids, self.kind)
 
     @property
     def kind(self) -> Family:
@@ -375,7 +369,7 @@ def _as_matrix(data: object) -> FloatArray:
     if data.dtype.kind not in "fiub":
         raise ColumnError(
             f"the values are {data.dtype}, not numbers",
-            hint="convert text and dates first, for instance with a Preparation",
+            hint=_TO_NUMBERS,
         )
     return np.ascontiguousarray(data, dtype=np.float64)
 
@@ -433,45 +427,37 @@ def _numbers(frame: pl.DataFrame, name: str) -> FloatArray:
     if not (series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null)):
         raise ColumnError(
             f"column {name!r} is {series.dtype}, not numbers",
-            hint="convert text and dates first, for instance with a Preparation",
+            hint=_TO_NUMBERS,
         )
     return series.cast(pl.Float64).to_numpy()
 
 
-def _as_labels(series: pl.Series, ids: RowIds) -> ByteLabels:
-    series = _without_gaps(series, ids)
-    if not (series.dtype.is_numeric() or series.dtype == pl.Boolean):
-        raise LabelValueError(
-            f"the labels are {series.dtype}, not 0 and 1",
-            hint="turn them into 0 and 1 (1 is the class to predict)",
-        )
-    values = series.to_numpy()
-    wrong = (values != 0) & (values != 1)
+def _require_none(
+    wrong: NDArray[np.bool_],
+    problem: str,
+    ids: RowIds,
+    error: type[DataError],
+    hint: str | Hint,
+    setting: str = "",
+) -> None:
+    """Raise an error that counts the wrong rows and names the first, and never a value."""
     if wrong.any():
-        raise LabelValueError(
-            f"{int(wrong.sum())} of {len(values)} labels are neither 0 nor 1 "
-            f"({series.n_unique()} distinct values in all)",
+        raise error(
+            problem.format(f"{int(wrong.sum())} of {len(wrong)}"),
             where=row_name(int(wrong.argmax()), ids),
-            hint="turn them into 0 and 1 (1 is the class to predict)",
+            setting=setting,
+            hint=hint,
         )
-    return values.astype(np.int8)
 
 
-def _without_gaps(series: pl.Series, ids: RowIds) -> pl.Series:
-    if series.dtype.is_float():
-        series = series.fill_nan(None)
-    if missing := series.null_count():
-        raise MissingValueError(
-            f"{missing} of {len(series)} labels are missing",
-            where=row_name(int(series.is_null().arg_max() or 0), ids),
-            hint="drop the rows without a label",
-        )
-    return series
-
-
-def _as_values(series: pl.Series, ids: RowIds, kind: Family) -> FloatArray:
-    """Labels of a family other than binomial."""
-    series = _without_gaps(series, ids)
+def _checked_labels(series: pl.Series, ids: RowIds, kind: Family) -> NDArray[Any]:
+    """Labels that their family can have, without gaps."""
+    series = series.fill_nan(None) if series.dtype.is_float() else series
+    missing = "{} labels are missing"
+    drop = "drop the rows without a label"
+    _require_none(series.is_null().to_numpy(), missing, ids, MissingValueError, drop)
+    if kind.has_classes:
+        return _classes(series, ids)
     if not series.dtype.is_numeric():
         raise LabelValueError(
             f"the labels are {'text' if series.dtype == pl.String else series.dtype}, and those of "
@@ -480,32 +466,29 @@ def _as_values(series: pl.Series, ids: RowIds, kind: Family) -> FloatArray:
             hint=Hint("name another label column, or use {family}", family=BINOMIAL),
         )
     values = series.cast(pl.Float64).to_numpy()
-    wrong = ~np.isfinite(values)
-    if not wrong.any():
-        wrong = ~kind.possible(values)
-    if wrong.any():
-        raise LabelValueError(
-            f"{int(wrong.sum())} of {len(values)} labels are not {kind.valid}, and {kind.name} "
-            "has no others",
-            where=row_name(int(wrong.argmax()), ids),
-            setting="family",
-            hint=Hint(kind.way_out, family="gaussian"),
-        )
+    # The family is asked about finite values only.
+    finite = np.isfinite(values)
+    wrong = ~kind.possible(values) if finite.all() else ~finite
+    problem = f"{{}} labels are not {kind.valid}, and {kind.name} has no others"
+    way_out = Hint(kind.way_out, family="gaussian")
+    _require_none(wrong, problem, ids, LabelValueError, way_out, "family")
     return np.ascontiguousarray(values)
 
 
-_FACTORS = {
-    "exposure": (
-        "above 0",
-        "a row that was not observed has no rate: drop it, or correct its exposure",
-    ),
-    "weights": ("0 or more", "give such rows the weight 0, or drop them"),
-}
+def _classes(series: pl.Series, ids: RowIds) -> ByteLabels:
+    hint = "turn them into 0 and 1 (1 is the class to predict)"
+    if not (series.dtype.is_numeric() or series.dtype == pl.Boolean):
+        raise LabelValueError(f"the labels are {series.dtype}, not 0 and 1", hint=hint)
+    values = series.to_numpy()
+    wrong = (values != 0) & (values != 1)
+    if wrong.any():
+        problem = f"{{}} labels are neither 0 nor 1 ({series.n_unique()} distinct values in all)"
+        _require_none(wrong, problem, ids, LabelValueError, hint)
+    return values.astype(np.int8)
 
 
 def checked_factor(series: pl.Series, ids: RowIds, name: str) -> FloatArray:
     """Exposures or weights: finite numbers, above 0 or at least 0."""
-    valid, way_out = _FACTORS[name]
     if len(series) != len(ids):
         raise ShapeError(
             f"{name} has {len(series)} rows, and there are {len(ids)} labels", setting=name
@@ -517,22 +500,17 @@ def checked_factor(series: pl.Series, ids: RowIds, name: str) -> FloatArray:
             hint="name a column of numbers",
         )
     series = series.cast(pl.Float64).fill_nan(None)
-    if missing := series.null_count():
-        raise MissingValueError(
-            f"{name} is missing in {missing} of {len(series)} rows",
-            where=row_name(int(series.is_null().arg_max() or 0), ids),
-            setting=name,
-            hint="complete these rows, or drop them",
-        )
+    problem, complete = f"{name} is missing in {{}} rows", "complete these rows, or drop them"
+    _require_none(series.is_null().to_numpy(), problem, ids, MissingValueError, complete, name)
     values = series.to_numpy()
-    wrong = ~np.isfinite(values) | ((values <= 0) if name == "exposure" else (values < 0))
-    if wrong.any():
-        raise ColumnError(
-            f"{name} is not {valid} in {int(wrong.sum())} of {len(values)} rows",
-            where=row_name(int(wrong.argmax()), ids),
-            setting=name,
-            hint=way_out,
-        )
+    if name == "exposure":
+        wrong, valid = values <= 0, "above 0"
+        way_out = "a row that was not observed has no rate: drop it, or correct its exposure"
+    else:
+        wrong, valid = values < 0, "0 or more"
+        way_out = "give such rows the weight 0, or drop them"
+    problem = f"{name} is not {valid} in {{}} rows"
+    _require_none(wrong | ~np.isfinite(values), problem, ids, ColumnError, way_out, name)
     if not values.any():
         raise ColumnError(
             "all weights are 0",
@@ -540,97 +518,6 @@ def checked_factor(series: pl.Series, ids: RowIds, name: str) -> FloatArray:
             hint=Hint("name another column, or leave {weights} out"),
         )
     return np.ascontiguousarray(values)
-
-
-# Beyond this AUC, of the column alone, it is the label or made from it; fewer rows prove nothing.
-_NEAR, _FEWEST = 0.995, 12
-# So many rows are enough, and keep the look short.
-_MOST = 20_000
-_NAMES = re.compile(
-    r"(?:^|[_ .-])(?:label|target|outcome|class|y|response|default|defaulted|churn|churned|fraud|"
-    r"bad|delinquent|event)(?:$|[_ .-])"
-)
-_TWO_WORDS = ({"0", "1"}, {"no", "yes"}, {"n", "y"}, {"false", "true"}, {"f", "t"})
-
-
-def leakage_notes(table: FeatureTable, labels: LabelTable) -> tuple[str, ...]:
-    """A remark on each prepared column that alone predicts the labels nearly perfectly."""
-    if not labels.kind.has_classes:
-        return _correlation_notes(table, labels)
-    step = -(-table.rows // _MOST)
-    truth, sample = labels.values[::step], np.array(table.values[::step])
-    drop_pages(table.values)
-    ones = int(truth.sum())
-    if min(ones, len(truth) - ones) < _FEWEST:
-        return ()
-    notes = []
-    for place, name in enumerate(table.columns):
-        values = sample[:, place]
-        if name == INTERCEPT or values[0] == values[-1] == values.mean():
-            continue
-        ranks = pl.Series(values).rank("average").to_numpy()
-        zeros = len(truth) - ones
-        auc = (float(ranks[truth == 1].sum()) - ones * (ones + 1) / 2) / (ones * zeros)
-        if max(auc, 1 - auc) >= _NEAR:
-            source = name.partition("=")[0]
-            notes.append(
-                f"column {name} nearly equals the label (AUC {max(auc, 1 - auc):.1%} alone): is it "
-                f"known when you predict? If not, leave it out: "
-                f"{spelled(Hint('{drop}', drop=[source]))}"
-            )
-    return tuple(notes)
-
-
-def _correlation_notes(table: FeatureTable, labels: LabelTable) -> tuple[str, ...]:
-    step = -(-table.rows // _MOST)
-    truth, sample = np.asarray(labels.values[::step]), np.array(table.values[::step])
-    drop_pages(table.values)
-    if len(truth) < _FEWEST or np.ptp(truth) == 0:
-        return ()
-    spread = np.ptp(sample, axis=0) > 0
-    notes = []
-    for name, values in zip(np.array(table.columns)[spread], sample.T[spread], strict=True):
-        size = abs(float(np.corrcoef(values, truth)[0, 1]))
-        if size >= _NEAR:
-            source = str(name).partition("=")[0]
-            notes.append(
-                f"column {name} nearly equals the label (correlation {size:.3f}): is it known when "
-                f"you predict? If not, leave it out: {spelled(Hint('{drop}', drop=[source]))}"
-            )
-    return tuple(notes)
-
-
-def width_notes(columns: int, rows: int) -> tuple[str, ...]:
-    """Note for a table with more prepared columns than training rows; empty for others."""
-    if columns <= rows:
-        return ()
-    return (
-        f"there are more columns ({columns:,}) than training rows ({rows:,}): a model can fit any "
-        f"labels of these rows. {advised('Raise {l2}, or leave columns out')}",
-    )
-
-
-def label_name_notes(frame: Columns) -> tuple[str, ...]:
-    """A remark on each raw column of two values whose name is that of a label."""
-    return tuple(
-        f"column {name} has two values and the name of a label, and Alice's columns hold none: if "
-        f"it is one, leave it out: {spelled(Hint('{drop}', drop=[name]))}"
-        for name in frame.columns
-        if _NAMES.search(name.lower()) and _has_two_values(frame[name])
-    )
-
-
-def _has_two_values(series: pl.Series) -> bool:
-    if series.dtype == pl.Boolean:
-        return True
-    if not (series.dtype in (pl.String, pl.Categorical, pl.Enum) or series.dtype.is_numeric()):
-        return False
-    values = series.drop_nulls().unique()
-    if len(values) != 2:
-        return False
-    if values.dtype.is_numeric():
-        return set(values.to_list()) == {0, 1}
-    return set(values.cast(pl.String).str.to_lowercase().to_list()) in _TWO_WORDS
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,6 @@
   quantiles, the middle of its ranks where one value is several of them.
 - yeo-johnson: Yeo and Johnson's power transform (Biometrika, 2000), with the power under which the
   training rows are most likely normal.
-
-And the bounds of winsorising, which come before any of them.
 """
 
 from __future__ import annotations
@@ -132,22 +130,3 @@ def _least(function: Callable[[float], float], low: float, high: float) -> float
             right = low + _GOLDEN * (high - low)
             at_right = function(right)
     return (low + high) / 2
-
-
-def winsor_bounds(values: FloatArray, share: float) -> tuple[float, float]:
-    """Bounds of winsorising: the share at either end takes the next value inwards.
-
-    Where nearly all rows have one value, the ends are those of the other rows: a column that is 1
-    for a few rows and else 0 keeps both.
-    """
-    low, high = _ends(values, share)
-    if low < high or not (others := values[values != low]).size:
-        return low, high
-    outer = _ends(others, share)
-    return min(low, outer[0]), max(high, outer[1])
-
-
-def _ends(values: FloatArray, share: float) -> tuple[float, float]:
-    cut = int(share * len(values))
-    ends = np.partition(values, [cut, len(values) - 1 - cut])
-    return float(ends[cut]), float(ends[len(values) - 1 - cut])

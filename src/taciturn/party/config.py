@@ -19,8 +19,9 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, model_validator
 
+from taciturn.data.addresses import is_address, is_select
 from taciturn.data.csv_files import Dialect
-from taciturn.data.database import Connection, is_address, is_select
+from taciturn.data.database import Connection
 from taciturn.data.ids import NONE, Normalisation
 from taciturn.data.source import TableSource
 from taciturn.errors import ConfigError, ExtensionError, nearest, rendering_errors_as

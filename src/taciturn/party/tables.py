@@ -42,21 +42,17 @@ import numpy as np
 import polars as pl
 
 from taciturn.arrays import IndexArray
+from taciturn.data.addresses import is_select
 from taciturn.data.csv_files import Dialect
-from taciturn.data.database import is_select
-from taciturn.data.fitting import PrepareSettings
 from taciturn.data.frames import require_column
 from taciturn.data.ids import RowIds, held_out_rows
-from taciturn.data.parquet import Columns, Fingerprint
+from taciturn.data.lazy_table import Columns
 from taciturn.data.prepare import ChosenRows, Preparation, fit_and_prepare
+from taciturn.data.prepare_settings import PrepareSettings
 from taciturn.data.source import read_frame
-from taciturn.data.tables import (
-    FeatureTable,
-    SideTables,
-    label_name_notes,
-    leakage_notes,
-    width_notes,
-)
+from taciturn.data.table_files import Fingerprint
+from taciturn.data.tables import FeatureTable, SideTables
+from taciturn.data.target_leakage import label_name_notes, leakage_notes, width_notes
 from taciturn.data.user_table import UserRows, UserTable, user_rows
 from taciturn.errors import (
     ConfigError,
@@ -338,7 +334,7 @@ def _loaded(
     )
 
 
-def raw_table(config: PartyConfig, folder: Path | None = None) -> UserRows[Columns]:
+def raw_table(config: PartyConfig, folder: Path | None = None) -> UserRows:
     """A party's table before preparation; ``folder`` is as in ``TableSource.open``."""
     section = config.data
     return user_rows(

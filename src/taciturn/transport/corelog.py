@@ -33,25 +33,22 @@ _TOLD = re.compile(
     rb"[IWE]\d{4} [\d:.]+ +\d+ (add_port|secure_endpoint|ssl_transport_security\w*)\.cc:\d+\]"
 )
 _PREAMBLE = b"WARNING: All log messages before absl::InitializeLog()"
-_WORDS = (
-    ("PEER_DID_NOT_RETURN_A_CERTIFICATE", "it shows no certificate"),
-    ("certificate has expired", "its certificate has expired"),
-    ("not yet valid", "its certificate is not valid yet"),
-    ("certificate signature failure", "its certificate was signed by another authority"),
-    ("issuer", "its certificate was signed by another authority"),
-    ("self signed", "its certificate was signed by another authority"),
-    ("self-signed", "its certificate was signed by another authority"),
-    ("unsupported certificate purpose", "its certificate does not allow client authentication"),
-    ("CERTIFICATE_VERIFY_FAILED", "its certificate is not accepted"),
-    ("NO_SHARED_CIPHER", "it does not use TLS 1.3"),
-    ("UNSUPPORTED_PROTOCOL", "it does not use TLS 1.3"),
-    ("ALERT_UNKNOWN_CA", "it does not accept our certificate"),
-    ("ALERT_CERTIFICATE", "it does not accept our certificate"),
-    ("ALERT_BAD_CERTIFICATE", "it does not accept our certificate"),
-    ("ALERT_UNSUPPORTED_CERTIFICATE", "it does not accept our certificate"),
-    ("HTTP_REQUEST", "it does not speak TLS"),
-    ("WRONG_VERSION_NUMBER", "it does not speak TLS"),
-)
+# The first reason with a sign in the error.
+_REASONS = {
+    "it shows no certificate": "PEER_DID_NOT_RETURN_A_CERTIFICATE",
+    "its certificate has expired": "certificate has expired",
+    "its certificate is not valid yet": "not yet valid",
+    "its certificate was signed by another authority": (
+        "certificate signature failure|issuer|self signed|self-signed"
+    ),
+    "its certificate does not allow client authentication": "unsupported certificate purpose",
+    "its certificate is not accepted": "CERTIFICATE_VERIFY_FAILED",
+    "it does not use TLS 1.3": "NO_SHARED_CIPHER|UNSUPPORTED_PROTOCOL",
+    "it does not accept our certificate": (
+        "ALERT_UNKNOWN_CA|ALERT_CERTIFICATE|ALERT_BAD_CERTIFICATE|ALERT_UNSUPPORTED_CERTIFICATE"
+    ),
+    "it does not speak TLS": "HTTP_REQUEST|WRONG_VERSION_NUMBER",
+}
 
 
 def explain(line: bytes) -> str | None:
@@ -62,10 +59,8 @@ def explain(line: bytes) -> str | None:
     if match is None:
         return None
     error = match[1].decode("ascii", "replace")
-    for sign, words in _WORDS:
-        if sign in error:
-            return words
-    return "its TLS handshake failed"
+    matching = (reason for reason, signs in _REASONS.items() if re.search(signs, error))
+    return next(matching, "its TLS handshake failed")
 
 
 @contextmanager

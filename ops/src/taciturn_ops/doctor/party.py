@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from taciturn.crypto.registry import SCHEMES
-from taciturn.data.ids import describe_spellings, further, spellings
+from taciturn.data.spellings import describe_spellings, further, spellings
 from taciturn.errors import (
     CertificateError,
     ConfigError,

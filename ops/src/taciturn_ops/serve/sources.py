@@ -20,8 +20,8 @@ from taciturn.arrays import FloatArray
 from taciturn.data.csv_files import MISSING
 from taciturn.data.database import Database, DatabaseQuery, as_text
 from taciturn.data.ids import AS_THEY_ARE, RowIds
+from taciturn.data.number_formats import number_text
 from taciturn.data.prepare import prepared_table
-from taciturn.data.recognition import number_text
 from taciturn.data.source import TableSource
 from taciturn.errors import ColumnError, ConfigError, DataError, MissingValueError
 from taciturn.model.share import ModelShare

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from taciturn.arrays import FloatArray, LabelArray
-from taciturn.data.prepare import NumericRule, Preparation
+from taciturn.data.prepare import Preparation
+from taciturn.data.rules import NumericRule
 from taciturn.data.tables import INTERCEPT, FeatureTable
 from taciturn.errors import ConfigError
 from taciturn.model.scores_file import ScoredRows

@@ -33,7 +33,8 @@ from typing import ClassVar
 import numpy as np
 
 from taciturn.arrays import BoolArray, FloatArray, LabelArray
-from taciturn.data.rules import Bin, CategoricalRule, NumericRule, Rule
+from taciturn.data.rule_base import Bin
+from taciturn.data.rules import CategoricalRule, NumericRule, Rule
 from taciturn.data.tables import INTERCEPT, FeatureTable
 from taciturn.memmap import over_blocks
 from taciturn.model.share import ModelShare

@@ -21,9 +21,12 @@ import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.data.fitting import EVERY, PrepareSettings, fit_column, of_column
+from taciturn.data.binned_rule import BinnedRule
+from taciturn.data.fitting import fit_column
 from taciturn.data.ids import RowIds
-from taciturn.data.rules import MISSING, OTHER, BinnedRule, CategoricalRule, NumericRule
+from taciturn.data.prepare_settings import EVERY, PrepareSettings, of_column
+from taciturn.data.rule_base import MISSING, OTHER
+from taciturn.data.rules import CategoricalRule, NumericRule
 from taciturn.errors import DataError
 from taciturn.setting_syntax import Hint
 

@@ -22,7 +22,6 @@ import polars as pl
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.crypto.registry import on_engine, scheme
 from taciturn.data.ids import RowIds
-from taciturn.data.parquet import Columns
 from taciturn.data.prepare import ChosenRows
 from taciturn.data.tables import LabelTable
 from taciturn.data.user_table import UserRows
@@ -314,7 +313,7 @@ def _require_allowed(config: PartyConfig) -> None:
         )
 
 
-def _training_rows(config: PartyConfig) -> tuple[UserRows[Columns], ChosenRows, WoeTerms]:
+def _training_rows(config: PartyConfig) -> tuple[UserRows, ChosenRows, WoeTerms]:
     raw = raw_table(config)
     rows, _, _ = chosen_rows(config, raw.ids)
     require_agreed_rows(config, len(rows.ids))
@@ -331,9 +330,7 @@ def _terms(config: PartyConfig, rows: int) -> WoeTerms:
     return WoeTerms.for_scheme(scheme(settings.scheme), settings.key_bits, agreed)
 
 
-def _agreed_columns(
-    config: PartyConfig, raw: UserRows[Columns], rows: ChosenRows
-) -> Iterator[pl.Series]:
+def _agreed_columns(config: PartyConfig, raw: UserRows, rows: ChosenRows) -> Iterator[pl.Series]:
     """Alice's raw columns; of an agreement that names columns, only those."""
     agreement, listed = config.agreement_file, None
     if agreement is not None:

@@ -36,14 +36,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taciturn.arrays import BoolArray, IndexArray
-from taciturn.data.ids import (
-    Normalisation,
-    RowIds,
-    Spelling,
-    describe_spellings,
-    further,
-    spellings,
-)
+from taciturn.data.ids import Normalisation, RowIds
+from taciturn.data.spellings import Spelling, describe_spellings, further, spellings
 from taciturn.errors import RemoteProtocolError, RowOrderError
 from taciturn.files import canonical_json
 from taciturn.jobs.align.messages import AlignmentEnd, CommonToAll

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from taciturn.data.ids import Normalisation, Spelling, describe_spellings, further
+from taciturn.data.ids import Normalisation
+from taciturn.data.spellings import Spelling, describe_spellings, further
 from taciturn.report.blocks import Block, Facts, Paragraph
 from taciturn.report.formatting import share, time_with_waits, traffic
 from taciturn.results.serialise import OMITTED, Result, Subject

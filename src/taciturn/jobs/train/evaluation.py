@@ -24,7 +24,7 @@ from taciturn.jobs.train.finished import FinishedTraining, TrainedModel, trainin
 from taciturn.jobs.train.model_quality import baseline_of, metrics_of
 from taciturn.jobs.train.plan import TrainingPlan
 from taciturn.jobs.train.result import PartyMetrics, PartyRun
-from taciturn.model.share import ModelShare
+from taciturn.model.share import add_metrics
 from taciturn.numerics.convergence import (
     FEW_ROWS,
     MOST_LOSS,
@@ -135,10 +135,8 @@ def add_to_file(
     """Add the metrics to the model's file, and write Bob's scores next to it."""
     # A file that was moved meanwhile, or is another session's, is not touched.
     with suppress(FileError):
-        share = ModelShare.load(path)
-        if share.session == trained.session:
-            replace(share, metrics=share.metrics | dict(metrics)).save(path)
-            keep_scores(path, share.session, tables, *scores, log)
+        if add_metrics(path, trained.session, metrics):
+            keep_scores(path, trained.session, tables, *scores, log)
 
 
 def _write_held_out(
