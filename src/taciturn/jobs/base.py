@@ -29,7 +29,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from taciturn.engine.callbacks import SILENT, Callbacks, Observer, Publish, noop
 from taciturn.errors import TaciturnError
@@ -40,12 +40,11 @@ from taciturn.party.config import PartyConfig
 from taciturn.party.endpoints import open_endpoint
 from taciturn.party.link import Traffic
 from taciturn.party.log import Log
-from taciturn.party.resume import LinkTap, RunHooks
+from taciturn.party.resume import RunHooks
 from taciturn.party.session import Meeting, PeerSession
 from taciturn.party.state_store import StateFolderInUse
 from taciturn.protocol.events import Event
 from taciturn.protocol.messages import Role
-from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
 from taciturn.results.parties import Setup
 from taciturn.rng import Entropy, KeyedEntropy
@@ -58,14 +57,10 @@ if TYPE_CHECKING:
 P = TypeVar("P")
 T = TypeVar("T")
 R = TypeVar("R")
+S = TypeVar("S", covariant=True)
 A = TypeVar("A")
 B = TypeVar("B")
 E = TypeVar("E", bound=Event)
-
-
-def _nothing(state: TrainingState) -> dict[str, Any]:
-    """Content of a checkpoint of a task that has none."""
-    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,44 +114,38 @@ class Task(Generic[P, T]):
     """What a session does while it is with the peers: a program, and what is called meanwhile.
 
     ``finish`` makes the outcome of what the program returns, and writes what the peer may rely on
-    once this side confirms the last message. ``observe`` is called with each event, ``freeze`` for
-    the content of a checkpoint, ``tap`` with each frame, ``note`` with each record that the program
-    persists.
+    once this side confirms the last message.
     """
 
     program: Program[P]
     finish: Callable[[P], T]
-    observe: Observer = noop
-    freeze: Callable[[TrainingState], dict[str, Any]] = _nothing
-    tap: LinkTap = noop
-    note: Callable[[bytes], None] = noop
+    hooks: RunHooks
 
 
-class SessionStore(ABC, Generic[T, R]):
-    """State of a session: in memory, or in a journal.
-
-    ``past`` is what the journal holds. ``outcome`` is that of a session that has ended before;
-    else None.
-    """
+class SessionStore(Protocol[T, S]):
+    """State of a session: a side that keeps it in memory, or a journal."""
 
     session: PeerSession
-    past: Past | None = None
-    journal: Journal | None = None
-    outcome: T | None = None
 
-    @abstractmethod
-    def task(self, meeting: Meeting) -> Task[Any, T]:
-        """The side's task in this meeting."""
+    @property
+    def past(self) -> Past | None:
+        """What the journal holds."""
 
-    @abstractmethod
-    def begin(self, meeting: Meeting, task: Task[Any, T]) -> RunHooks:
-        """What is called while the task's program runs."""
+    @property
+    def journal(self) -> Journal | None:
+        """The journal."""
+
+    @property
+    def outcome(self) -> T | None:
+        """Outcome of a session that has ended before."""
+
+    def task_in(self, meeting: Meeting) -> Task[Any, T]:
+        """The task, which may begin now: of a session that resumes it is charged already."""
 
     def end(self, outcome: T) -> None:
         """Keep the outcome; called before the last message is confirmed."""
 
-    @abstractmethod
-    def conclude(self, outcome: T, facts: SessionFacts) -> R:
+    def conclude(self, outcome: T, session: SessionFacts) -> S:
         """The side's result; the links are closed."""
 
 
@@ -178,10 +167,6 @@ class PreparedSide(ABC, Generic[T, R]):
     @abstractmethod
     def store(self, context: RunContext) -> AbstractContextManager[SessionStore[T, R]]:
         """The state of the session, begun or resumed; nobody is contacted yet."""
-
-    @abstractmethod
-    def conclude(self, outcome: T, session: SessionFacts) -> R:
-        """The result, computed after the last message: it may depend on labels."""
 
 
 class Side(PreparedSide[T, R]):
@@ -205,44 +190,45 @@ class Side(PreparedSide[T, R]):
     def deliver(self, outcome: T) -> None:
         """Write what the peer may rely on once this side confirms the last message."""
 
+    @abstractmethod
+    def conclude(self, outcome: T, session: SessionFacts) -> R:
+        """The result, computed after the last message: it may depend on labels."""
+
+    # The side is the store of its session, and nothing is older than this run.
+    past: None = None
+    journal: None = None
+    outcome: T | None = None
+
     def store(self, context: RunContext) -> AbstractContextManager[SessionStore[T, R]]:
-        """Memory."""
+        """This side: all state is in memory."""
+        self.session, self._callbacks = context.session(), context.callbacks
         if self.setup is not None:
             context.callbacks.publish(self.setup)
-        return nullcontext(_Memory(self, context.callbacks, context.session()))
+        return nullcontext(self)
 
-
-class _Memory(SessionStore[T, R]):
-    """State of a side in memory."""
-
-    def __init__(self, side: Side[T, R], callbacks: Callbacks, session: PeerSession) -> None:
-        self._side, self._callbacks, self.session = side, callbacks, session
-
-    def task(self, meeting: Meeting) -> Task[T, T]:
-        def finish(outcome: T) -> T:
-            self._side.deliver(outcome)
-            return outcome
-
-        return Task(self._side.program(KeyedEntropy.from_system()), finish, self._side.observe)
-
-    def begin(self, meeting: Meeting, task: Task[Any, T]) -> RunHooks:
-        consent, callbacks = self._side.consent, self._callbacks
+    def task_in(self, meeting: Meeting) -> Task[T, T]:
+        """The program with new randomness, once all peers are there."""
+        consent, callbacks = self.consent, self._callbacks
 
         def observe(event: Event) -> None:
             # First: what is due may leave with the program's next step.
             if consent is not None and isinstance(event, consent.due):
                 consent.charge(event)
                 meeting.begun = True
-            task.observe(event)
+            self.observe(event)
             callbacks.observe(event)
             callbacks.publish(meeting.traffic.seen())
 
         meeting.connect()
         meeting.begun = consent is None
-        return RunHooks(observe)
+        return Task(self.program(KeyedEntropy.from_system()), self._finish, RunHooks(observe))
 
-    def conclude(self, outcome: T, facts: SessionFacts) -> R:
-        return self._side.conclude(outcome, facts)
+    def _finish(self, outcome: T) -> T:
+        self.deliver(outcome)
+        return outcome
+
+    def end(self, outcome: T) -> None:
+        """Nothing is kept."""
 
 
 def run_session(side: PreparedSide[Any, R], context: RunContext) -> R:
@@ -257,9 +243,8 @@ def run_session(side: PreparedSide[Any, R], context: RunContext) -> R:
             session.meet(job.purpose, store.past, store.journal, rejoins=job.rejoins) as meeting,
         ):
             if outcome is None:
-                task = store.task(meeting)
-                hooks = store.begin(meeting, task)
-                outcome = task.finish(meeting.run(task.program, hooks))
+                task = store.task_in(meeting)
+                outcome = task.finish(meeting.run(task.program, task.hooks))
             # Before the farewell: a stop during it must not run the program again.
             store.end(outcome)
             confirmed, traffic = meeting.finish(job.farewell_seconds), meeting.traffic

@@ -16,7 +16,7 @@ import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -26,12 +26,12 @@ from taciturn.errors import (
     RemoteProtocolError,
     StateError,
 )
-from taciturn.jobs.base import PreparedSide, RunContext, SessionFacts, SessionStore, Task
+from taciturn.jobs.base import PreparedSide, RunContext, SessionFacts, Task
 from taciturn.party.agreement_check import require_begun_in_time
 from taciturn.party.config import PartyConfig
 from taciturn.party.journal import NONCE_BYTES, Meta, Past, changed_facts
 from taciturn.party.log import Figures, Log
-from taciturn.party.resume import CheckpointPolicy, RunHooks
+from taciturn.party.resume import CheckpointPolicy
 from taciturn.party.session import Meeting, PeerSession
 from taciturn.party.state_store import SessionState, locked_state_folder, state_folder
 from taciturn.party.telemetry import MetricsPublisher
@@ -75,7 +75,7 @@ class SessionOutcome(Protocol):
 O = TypeVar("O", bound=SessionOutcome)  # noqa: E741 - the outcome
 
 
-class JournaledSession(SessionStore[Any, Any]):
+class JournaledSession:
     """State of a session in a journal, from its last checkpoint.
 
     ``begun`` becomes true once the sides have found that they fit. ``opens_held_out`` is whether
@@ -83,6 +83,7 @@ class JournaledSession(SessionStore[Any, Any]):
     """
 
     meeting: Meeting
+    outcome: Any = None
 
     def __init__(
         self,
@@ -132,14 +133,10 @@ class JournaledSession(SessionStore[Any, Any]):
         shape = state.group_shape
         return shape.session if shape.widths else self.meeting.name
 
-    def task(self, meeting: Meeting) -> Task[Any, Any]:
-        """The side's task, from its last checkpoint."""
+    def task_in(self, meeting: Meeting) -> Task[Any, Any]:
+        """The side's task, from its last checkpoint; a session that resumes is charged already."""
         self.meeting = meeting
-        return self._side.task(self)
-
-    def begin(self, meeting: Meeting, task: Task[Any, Any]) -> RunHooks:
-        """What a run of the task's program calls; a session that resumes is charged already."""
-        resumed = bool(self.past.checkpoint.body)
+        task, resumed = self._side.task(self), bool(self.past.checkpoint.body)
         if resumed:
             # Into a store that was not there when the session began.
             self._budget.charge("", self.opens_held_out)
@@ -155,16 +152,17 @@ class JournaledSession(SessionStore[Any, Any]):
                     self._budget.charge(self._name_at(event.state), self.opens_held_out)
                 meeting.begun = True
             self.publisher.require_written()
-            task.observe(event)
+            task.hooks.observe(event)
 
         def frozen(at: TrainingState) -> bytes:
             # The checkpoint before this one is on the disk: what it does not name is of no use.
             self.state.array_store.sweep()
-            values = {**task.freeze(at), "opens_held_out": self.opens_held_out}
+            body = task.hooks.freeze(at)
             self.publisher.checkpointed()
-            return json.dumps(values).encode()
+            return body
 
-        return RunHooks(observed, frozen, self._policy, task.tap, task.note)
+        hooks = replace(task.hooks, observe=observed, freeze=frozen, policy=self._policy)
+        return replace(task, hooks=hooks)
 
     def end(self, outcome: SessionOutcome) -> None:
         """Record the outcome."""
@@ -174,7 +172,7 @@ class JournaledSession(SessionStore[Any, Any]):
         # The farewell is no part of the figures.
         self.publisher.follow(lambda: outcome.figures)
 
-    def conclude(self, outcome: SessionOutcome, facts: SessionFacts) -> Any:  # noqa: ANN401 - R
+    def conclude(self, outcome: SessionOutcome, session: SessionFacts) -> Any:  # noqa: ANN401 - R
         """Assess what depends on labels, and remove what the session needed."""
         if not outcome.assessed:
             # From here on what is done, and how long it takes, may depend on labels.
@@ -182,9 +180,9 @@ class JournaledSession(SessionStore[Any, Any]):
             outcome = self._side.assess(outcome, self.state, self.entropy)
             self._record(outcome)
         self.state.clear()
-        if not facts.confirmed:
-            facts.log("the peer has not confirmed the last message; run again if it lacks it")
-        return self._side.conclude(outcome, facts)
+        if not session.confirmed:
+            session.log("the peer has not confirmed the last message; run again if it lacks it")
+        return self._side.conclude(outcome, session)
 
     def _record(self, outcome: SessionOutcome) -> None:
         self.state.journal.done(self._side.to_record(outcome, self.state))
@@ -226,6 +224,10 @@ class ResumableSide(PreparedSide[O, R]):
     @abstractmethod
     def from_record(self, record: bytes, state: SessionState) -> O:
         """The outcome from the journal."""
+
+    @abstractmethod
+    def conclude(self, outcome: O, session: SessionFacts) -> R:
+        """The result, of an outcome that is assessed."""
 
     @abstractmethod
     def assess(self, outcome: O, state: SessionState, entropy: KeyedEntropy) -> O:

@@ -36,8 +36,7 @@ class StudySide(TrainSide):
         """The trainings of the study; models of an earlier one are moved out of their way."""
         set_aside_models(self.plan.models_folder, session.meeting.name)
         self.plan.make_models_folder()
-        task = StudyTask(self.plan, session, self.log, self.callbacks, self.engine).task()
-        return self.with_result(task)
+        return StudyTask(self.plan, session, self.log, self.callbacks, self.engine).task()
 
     def result(self, outcome: FinishedTraining) -> StudyRun:
         """The result without what depends on labels."""

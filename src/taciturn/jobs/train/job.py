@@ -203,19 +203,7 @@ class TrainSide(ResumableSide[FinishedTraining, "PartyRun | StudyRun"]):
     def task(self, session: JournaledSession) -> Task[None, FinishedTraining]:
         """The trainings of the session, from its last checkpoint."""
         engine, record = self.engine, self._record
-        task = TrainingTask(self.plan, session, self.log, self.callbacks, engine, record).task()
-        return self.with_result(task)
-
-    def with_result(self, task: Task[None, FinishedTraining]) -> Task[None, FinishedTraining]:
-        """The task with a whole result at Alice, who has nothing to assess."""
-        if self.tables.labels is not None:
-            return task
-
-        def finish(ended: None) -> FinishedTraining:
-            finished = task.finish(ended)
-            return replace(finished, result=self.result(finished))
-
-        return replace(task, finish=finish)
+        return TrainingTask(self.plan, session, self.log, self.callbacks, engine, record).task()
 
     def to_record(self, outcome: FinishedTraining, state: SessionState) -> bytes:
         """The outcome for the journal."""
@@ -232,7 +220,9 @@ class TrainSide(ResumableSide[FinishedTraining, "PartyRun | StudyRun"]):
     def assess(
         self, outcome: FinishedTraining, state: SessionState, entropy: KeyedEntropy
     ) -> FinishedTraining:
-        """Bob's metrics, which go into the models' files too."""
+        """The outcome with its result; Bob's metrics go into the models' files too."""
+        if self.tables.labels is None:
+            return replace(outcome, result=self.result(outcome))
         with np.errstate(over="ignore", invalid="ignore"), one_thread():
             result = self.assessed(outcome, state, entropy)
         tests = [model.symmetry for model in outcome.trained if model.symmetry is not None]

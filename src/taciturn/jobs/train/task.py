@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -22,6 +22,7 @@ from taciturn.jobs.train.result import ColumnImportance
 from taciturn.numerics.symmetry import Symmetry
 from taciturn.party.log import Figures, Log
 from taciturn.party.model_file import model_share, save_model, suspected_wraps
+from taciturn.party.resume import RunHooks
 from taciturn.party.training_inputs import TrainingInputs
 from taciturn.privacy.events import Statement
 from taciturn.protocol.events import Boundary, Event, PartDone, Progress
@@ -76,14 +77,12 @@ class TrainingTask:
 
     def task(self) -> Task[None, FinishedTraining]:
         """What the session runs and calls."""
-        recording = self._recording
-        note: Callable[[bytes], None] = noop
-        if recording is not None and self._plan.tables.labels is not None:
+        hooks, recording = RunHooks(self._observe, self._freeze), self._recording
+        if recording is not None:
             # A replay of what Alice saw does not need her key: it stays out of the file.
-            note = recording.persisted
-        return Task(
-            self._program(), self._finish, self._observe, self._freeze, recording or noop, note
-        )
+            note = noop if self._plan.tables.labels is None else recording.persisted
+            hooks = replace(hooks, tap=recording, note=note)
+        return Task(self._program(), self._finish, hooks)
 
     def _program(self) -> Program[None]:
         """This side's part in the session, from its first message or from the checkpoint.
@@ -252,16 +251,18 @@ class TrainingTask:
         """Where a checkpoint's long arrays are kept."""
         return self._session.state.array_store
 
-    def _freeze(self, at: TrainingState) -> dict[str, Any]:
+    def _freeze(self, at: TrainingState) -> bytes:
         """Content of a checkpoint; long arrays are on disk before it is."""
-        return {
+        body = {
             "number": self._training.number,
             "state": at.to_bytes(self._arrays()).decode("ascii"),
             "ledger": None if self._bob is None else self._bob.ledger.to_json(),
             "recorded": None if self._recording is None else self._recording.position(),
             "losses": self._losses.to_json(),
             "trained": [record_of(model) for model in self._trained],
+            "opens_held_out": self._session.opens_held_out,
         }
+        return json.dumps(body).encode()
 
 
 def _recording(inputs: TrainingInputs, record: Path, session: JournaledSession) -> TranscriptFile:
