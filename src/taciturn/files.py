@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, what a file is, and JSON in one spelling."""
+"""Files that are written whole or not at all, and JSON and TOML in one spelling."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from taciturn.errors import ConfigError, FileError, OutputError, TaciturnError
+from taciturn.file_kinds import file_kind
 from taciturn.setting_syntax import Hint
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -30,23 +31,7 @@ _TOML_WAYS_OUT = (
 )
 # What a file system answers that has no hard links.
 _WITHOUT_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS)
-_LOOKED_AT = 4096
 _LARGEST_TOML = 16 << 20
-_BY_FIRST_BYTES = (
-    (b"PAR1", "a Parquet file"),
-    (b"PK\x03\x04", "a ZIP archive or an Excel workbook (.xlsx)"),
-    (b"\xd0\xcf\x11\xe0", "an old Excel or Word file"),
-    (b"\x1f\x8b", "a gzip file"),
-    (b"\x89PNG", "a picture (PNG)"),
-    (b"\xff\xd8\xff", "a picture (JPEG)"),
-    (b"%PDF", "a PDF document"),
-    (b"SQLite format 3\0", "an SQLite database"),
-    (b"TACITURN-TRANSCRIPT\n", "a transcript of taciturn"),
-    (b"-----BEGIN ", "a certificate or a key (PEM)"),
-    (b"<", "an HTML or XML document"),
-)
-_SETTING = re.compile(r"\s*(\[[\w.-]+\]|[\w-]+\s*=)")
-_TABLE = "a CSV table"
 
 
 def canonical_json(values: Mapping[str, Any]) -> str:
@@ -140,33 +125,6 @@ def _require_64_bits(value: object) -> None:
             _require_64_bits(item)
     elif isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
         raise ValueError
-
-
-def file_kind(path: Path) -> str:
-    """The kind of a file, with its article; empty where it is not recognised.
-
-    Text whose first lines have the same number of separators counts as a CSV table.
-    """
-    try:
-        with path.open("rb") as stream:
-            first = stream.read(_LOOKED_AT)
-    except OSError:
-        return "a folder" if path.is_dir() else ""
-    for octets, kind in _BY_FIRST_BYTES:
-        if first.startswith(octets):
-            return kind
-    # A letter may be cut at the end of what was read.
-    text = first.decode("utf-8-sig", errors="replace").removesuffix("\N{REPLACEMENT CHARACTER}")
-    if "\0" in text and not first.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "a binary file"
-    if text.lstrip().startswith(("{", "[{")):
-        return "a model file" if '"taciturn-model"' in text else "a JSON file"
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    if lines and _SETTING.match(lines[0]):
-        party = any(re.match(r"role\s*=", line) for line in lines)
-        return "a party's file (TOML)" if party else "a TOML file"
-    separators = {lines[0].count(mark) for mark in ",;\t"} if lines else {0}
-    return _TABLE if max(separators) else ""
 
 
 def write_text(path: Path, text: str) -> None:

@@ -23,7 +23,7 @@ from taciturn.errors import LabelValueError
 from taciturn.estimator import SimulatedModel, columns_weights, seed_of
 from taciturn.families.base import Family
 from taciturn.families.registry import FAMILIES
-from taciturn.numerics.regression_metrics import null_score
+from taciturn.numerics.label_metrics import null_score
 from taciturn.privacy.solvers import resolved
 from taciturn.settings.schema import Settings
 from taciturn.settings.signatures import RegressorParameters

@@ -12,7 +12,7 @@ from scipy.stats import kstest
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import EncryptedAnswer, EncryptedVector, SlotScheme
-from taciturn.crypto.bfv.modular import Flood, Grid, Multipliers
+from taciturn.crypto.bfv.modular import Flood, Grid, Multiplier
 from taciturn.crypto.bfv.narrow_slots import NarrowSecretKey, NarrowSlots
 from taciturn.crypto.bfv.parameters import (
     DEGREE,
@@ -39,7 +39,9 @@ PRIME = 786_433
 
 @pytest.fixture(scope="module")
 def owner() -> NarrowSecretKey:
-    return NarrowSlots(PRIME).generate(128, COINS)
+    key = NarrowSlots(PRIME).generate(128, COINS)
+    assert isinstance(key, NarrowSecretKey)
+    return key
 
 
 def masks(count: int, modulus: int = PRIME) -> IntArray:
@@ -85,7 +87,7 @@ def test_products_with_constants_are_exact():
     one, two = (KeyedEntropy.from_seed(seed).integers(prime, 500) for seed in (1, 2))
     one[:2] = two[:2] = prime - 1, 0
     expected = [int(a) * int(b) % prime for a, b in zip(one, two, strict=True)]
-    assert Multipliers(one, prime)(two).tolist() == expected
+    assert Multiplier(one, prime)(two).tolist() == expected
 
 
 KINDS: dict[str, tuple[Callable[[int], SlotScheme], int]] = {
@@ -173,7 +175,7 @@ def bare_noise(bob: Opened, products: int) -> FloatArray:
     total = key.public.sum_of(DEGREE)
     for _ in range(products):
         total.add(dense(PRIME // 2), key.encrypt(dense(1000), SystemEntropy()))
-    seal = key.public._seal
+    seal = key.public.seal
     seal.evaluator.transform_from_ntt_inplace(total._sum)
     primes = first_primes(bob.key)
     polynomials = seal.polynomials(total._sum, len(primes))

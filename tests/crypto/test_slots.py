@@ -24,7 +24,8 @@ from taciturn.crypto.bfv.parameters import (
     slot_noise,
 )
 from taciturn.crypto.bfv.seal import ByteReader
-from taciturn.crypto.bfv.slots import BfvSlots, BfvSlotSecretKey, SlotEncoder
+from taciturn.crypto.bfv.slot_encoder import SlotEncoder
+from taciturn.crypto.bfv.slots import BfvSlots, BfvSlotSecretKey
 from taciturn.crypto.clear import ClearSlots
 from taciturn.crypto.trapdoor import looks_prime
 from taciturn.errors import CryptoError
@@ -40,7 +41,9 @@ KINDS: dict[str, tuple[SlotScheme, int]] = {"bfv": (BfvSlots(), 128), "clear": (
 
 @pytest.fixture(scope="module")
 def owner() -> BfvSlotSecretKey:
-    return BfvSlots().generate(128, COINS)
+    key = BfvSlots().generate(128, COINS)
+    assert isinstance(key, BfvSlotSecretKey)
+    return key
 
 
 def masks(count: int, seed: int = 5) -> IntArray:
@@ -256,7 +259,7 @@ def test_without_the_flood_the_noise_would_tell(bob, monkeypatch):
     """The twin of the last test: it must be noticed that nothing covers the product."""
     key: Any = bob.key
     monkeypatch.setattr(
-        key.public._server_ops, "_flood", lambda count, _: np.zeros((4, count), dtype=np.uint64)
+        key.public.server_ops, "_flood", lambda count, _: np.zeros((4, count), dtype=np.uint64)
     )
     half = prod(kept_primes(bob.key)) / SLOT_MODULUS / 2
     noise = answers_noise(bob, dense(2**31), dense(1000)) / half

@@ -16,13 +16,9 @@ from sklearn.metrics import (
 from taciturn.data.tables import LabelTable
 from taciturn.errors import ConfigError, LabelValueError
 from taciturn.families.registry import FAMILIES, family
+from taciturn.numerics.label_metrics import evaluate_labels, labels_loss, most_loss
 from taciturn.numerics.likelihood import response_likelihood
-from taciturn.numerics.regression_metrics import (
-    RegressionMetrics,
-    evaluate_labels,
-    labels_loss,
-    most_loss,
-)
+from taciturn.numerics.regression_metrics import RegressionMetrics
 from tests.expected import refused
 
 LABELS: dict[str, list[float]] = {

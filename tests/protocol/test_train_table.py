@@ -26,9 +26,9 @@ from taciturn.engine.pair import run_pair
 from taciturn.engine.progress import ProgressEstimate
 from taciturn.errors import AgreementError, ConfigError, CryptoError
 from taciturn.numerics.descent import BoundedTable, DescentSolver
+from taciturn.numerics.label_metrics import class_metrics
 from taciturn.numerics.metrics import evaluate
 from taciturn.numerics.optimum import optimum, penalised_loss
-from taciturn.numerics.regression_metrics import class_metrics
 from taciturn.numerics.subspace import SubspaceSolver
 from taciturn.numerics.whitening import Whitening, centring_offset
 from taciturn.privacy.events import NoisyModel

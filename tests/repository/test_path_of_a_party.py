@@ -23,6 +23,7 @@ UNUSED = {
     "studies": ("jobs/study/", "settings/study.py", "protocol/row_sums.py"),
     "several Alices": ("protocol/party_group.py", "protocol/bob/partners.py"),
     "Dask": ("crypto/cluster.py",),
+    "worker processes": ("crypto/bfv/processes.py", "crypto/bfv/worker.py"),
     "Paillier": (
         *("crypto/paillier.py", "crypto/group.py", "crypto/multiexp.py", "crypto/trapdoor.py"),
         "crypto/clear.py",
@@ -33,9 +34,11 @@ UNUSED = {
         *("privacy/additive.py", "privacy/batch_response.py", "privacy/gaussian.py"),
         *("privacy/label_response.py", "privacy/multiplicative.py", "privacy/unprotected.py"),
         *("privacy/noise.py", "privacy/model_release.py", "party/consent/label_flips.py"),
+        *("numerics/label_noise.py", "numerics/sgd.py", "numerics/descent.py"),
     ),
     "other families of labels": (
         *("families/gamma.py", "families/gaussian.py", "families/poisson.py"),
+        "numerics/regression_metrics.py",
     ),
     "other conversations": (
         *(f"protocol/{role}/train_{name}.py" for role in ("alice", "bob") for name in OTHERS),
@@ -47,6 +50,7 @@ UNUSED = {
     ),
     "simulations": (
         *("simulation.py", "engine/pair.py", "jobs/train/simulation.py", "jobs/train/reference.py"),
+        "numerics/whole_table.py",
         *("data/datasets.py", "data/split.py", "api.py", "estimator.py", "regressors.py"),
     ),
     "transcripts": ("engine/transcript.py",),

@@ -14,8 +14,8 @@ import taciturn
 from taciturn.api import TrainResult
 from taciturn.errors import DivergenceError
 from taciturn.numerics.convergence import SEEN_ONCE
+from taciturn.numerics.label_metrics import class_metrics
 from taciturn.numerics.metrics import AddedAuc, Metrics
-from taciturn.numerics.regression_metrics import class_metrics
 from taciturn.privacy.row_noise import OPENING_ROWS
 from taciturn.report.training import worth_facts
 from taciturn.results.folder import from_record

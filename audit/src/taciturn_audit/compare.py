@@ -20,8 +20,8 @@ from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import ConfigError
 from taciturn.jobs.train.exposure import reconstruction
 from taciturn.jobs.train.simulation import estimate, raise_if_diverged, simulate_training
+from taciturn.numerics.label_metrics import ModelMetrics
 from taciturn.numerics.metrics import Metrics
-from taciturn.numerics.regression_metrics import ModelMetrics
 from taciturn.protocol.agree import agree
 from taciturn.results.runs import Runs
 from taciturn.results.training import TrainingRun

@@ -20,7 +20,7 @@ from taciturn.data.prepare import RawData
 from taciturn.data.tables import LabelTable
 from taciturn.errors import TranscriptError
 from taciturn.jobs.train.simulation import simulate_training
-from taciturn.numerics.regression_metrics import ModelMetrics, class_metrics
+from taciturn.numerics.label_metrics import ModelMetrics, class_metrics
 from taciturn.privacy.solvers import resolved
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import Settings

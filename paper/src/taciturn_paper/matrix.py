@@ -16,7 +16,7 @@ from statistics import fmean
 
 from taciturn.data.prepare import RawData
 from taciturn.jobs.train.simulation import simulate_training
-from taciturn.numerics.regression_metrics import class_metrics
+from taciturn.numerics.label_metrics import class_metrics
 from taciturn.privacy.solvers import resolved
 from taciturn.results.serialise import record_of
 from taciturn.settings.schema import Settings

@@ -14,7 +14,7 @@ from risk.tests.runs.folders import place, place_all
 import taciturn
 from taciturn.errors import FileError
 from taciturn.files import to_json
-from taciturn.numerics.regression_metrics import class_metrics
+from taciturn.numerics.label_metrics import class_metrics
 from taciturn.results.folder import RESULT, from_record
 from taciturn.results.runs import Runs
 from taciturn_risk.runs.collection import ORDERS, RunFilter, collect, named

@@ -17,7 +17,7 @@ from risk.tests.runs.folders import RESULTS, place, place_all
 
 from taciturn.__main__ import run
 from taciturn.errors import ConfigError, PrivacyError
-from taciturn.numerics.regression_metrics import class_metrics
+from taciturn.numerics.label_metrics import class_metrics
 from taciturn.results.figures import parts_of
 from taciturn.results.folder import MANIFEST, RESULT, ResultFolder
 from taciturn_risk.runs.mlflow_export import TrackingUri, export, metric_name, record_of_part

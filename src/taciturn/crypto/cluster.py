@@ -8,8 +8,9 @@ What the setup makes there (keys, plaintexts in NTT form) is never sent. Jobs ar
 their setup: Dask runs one again where its worker was lost before its reply arrived. A reply is a
 pure function of setup and job (``bfv.workers``), so that a second one decrypts to the same numbers.
 
-**Guarantee.** A worker that is lost changes no result. Where the cluster cannot go on, it is said
-which part of it is to blame (``ClusterError``), and no reply is lost that had left this process.
+**Guarantee.** A worker that is lost changes no result. Where the cluster cannot go on,
+``ClusterError`` names the failed scheduler, worker or network; no reply is lost that had left this
+process.
 
 **Assumes.** The cluster is the party's own: its workers are sent the party's keys, masks and rows,
 and run what anybody sends who has a certificate of the cluster's authority.

@@ -37,7 +37,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, NoReturn
 
 import gmpy2
 import numpy as np
@@ -45,16 +45,11 @@ from gmpy2 import mpz
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import (
-    DEFAULT_TABLE_MEMORY,
     Capacity,
     EncryptedAnswer,
     EncryptedVector,
     Mask,
     PreparedMatrix,
-    Table,
-    TableMasks,
-    TableSize,
-    Wrapping,
     wrapping,
 )
 from taciturn.crypto.multiexp import Ladder, SubsetTables, block_sizes, product_of_powers
@@ -142,6 +137,14 @@ class Packing:
 
 OFFERED_BITS = (3072, 2048)
 """128-bit and 112-bit security [NIST57, table 2]."""
+
+
+def _no_tables(*_: object, **__: object) -> NoReturn:
+    raise CryptoError(
+        "paillier has no products of whole tables: it would encrypt every row by itself, and take "
+        "a power for every number of the table in every pass",
+        hint="use bfv, or solver sgd",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,13 +269,7 @@ class PaillierPublicKey:
             raise CryptoError(f"a product exceeds its {self.packing.product_bits} bits")
         return np.array(products, dtype=np.int64)
 
-    def table(self, whole: IntArray, memory: int = DEFAULT_TABLE_MEMORY) -> Table:
-        """Always raises ``CryptoError``: Paillier has no whole tables."""
-        raise _no_tables()
-
-    def table_masks(self, length: int, entropy: Entropy) -> TableMasks:
-        """Always raises ``CryptoError``: Paillier has no whole tables."""
-        raise _no_tables()
+    table = table_masks = _no_tables
 
     def read_elements(self, data: bytes, count: int) -> list[mpz]:
         """Read group elements, each in [1, n^2) and coprime to n."""
@@ -374,27 +371,7 @@ class PaillierSecretKey:
         """The slots modulo the key's power of two. The running time depends slightly on them."""
         return wrapping(self.public.capacity).reduced(self.decrypt(answer, length))
 
-    def encrypt_rows(
-        self, vector: IntArray, size: TableSize, entropy: Entropy, row_block: slice | None = None
-    ) -> EncryptedVector:
-        """Always raises ``CryptoError``."""
-        raise _no_tables()
-
-    def encrypt_columns(
-        self, vector: IntArray, size: TableSize, entropy: Entropy
-    ) -> EncryptedVector:
-        """Always raises ``CryptoError``."""
-        raise _no_tables()
-
-    def decrypt_columns(self, answer: EncryptedAnswer, size: TableSize) -> IntArray:
-        """Always raises ``CryptoError``."""
-        raise _no_tables()
-
-    def decrypt_rows(
-        self, answer: EncryptedAnswer, size: TableSize, row_block: slice | None = None
-    ) -> IntArray:
-        """Always raises ``CryptoError``."""
-        raise _no_tables()
+    encrypt_rows = encrypt_columns = decrypt_rows = decrypt_columns = _no_tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,15 +405,9 @@ class PaillierScheme:
     @property
     def for_shares(self) -> PaillierScheme:
         """Always raises ``CryptoError``."""
-        raise _no_tables()
+        _no_tables()
 
-    def row_parts(self, size: TableSize) -> list[slice]:
-        """Always raises ``CryptoError``."""
-        raise _no_tables()
-
-    def check_tables(self, capacity: Wrapping, size: TableSize, products: int) -> float:
-        """Always raises ``CryptoError``."""
-        raise _no_tables()
+    row_parts = check_tables = _no_tables
 
     def generate(
         self, bits: int, capacity: Capacity, entropy: Entropy, seed: bytes | None = None
@@ -486,14 +457,6 @@ class PaillierScheme:
         if bits not in self.key_bits:
             offered = ", ".join(map(str, self.key_bits))
             raise CryptoError(f"{bits}-bit keys are not offered", hint=f"{self.name}: {offered}")
-
-
-def _no_tables() -> CryptoError:
-    return CryptoError(
-        "paillier has no products of whole tables: it would encrypt every row by itself, and take "
-        "a power for every number of the table in every pass",
-        hint="use bfv, or solver sgd",
-    )
 
 
 def generate_for_tests(bits: int, capacity: Capacity, entropy: Entropy) -> PaillierSecretKey:

@@ -5,7 +5,6 @@ A party loads the scheme that was agreed on, and the libraries of no other.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cache
@@ -29,36 +28,18 @@ _CLASSES = {
 }
 
 
+SCHEMES = tuple(_CLASSES)
+"""Names of every scheme that settings can name."""
+
+
 @cache
-def _loaded(name: str) -> Scheme:
+def scheme(name: str) -> Scheme:
+    """The scheme of that name."""
+    if name not in _CLASSES:
+        raise ConfigError(f"unknown scheme {name}", setting="scheme", hint=nearest(name, SCHEMES))
     module, kind = _CLASSES[name]
     made: Scheme = getattr(import_module(module), kind)()
     return made
-
-
-class _Schemes(Mapping[str, Scheme]):
-    def __getitem__(self, name: str) -> Scheme:
-        return _loaded(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_CLASSES)
-
-    def __len__(self) -> int:
-        return len(_CLASSES)
-
-
-SCHEMES: Mapping[str, Scheme] = _Schemes()
-"""Every scheme that settings can name."""
-
-
-def scheme(name: str) -> Scheme:
-    """The scheme of that name."""
-    try:
-        return SCHEMES[name]
-    except KeyError:
-        raise ConfigError(
-            f"unknown scheme {name}", setting="scheme", hint=nearest(name, SCHEMES)
-        ) from None
 
 
 def on_engine(chosen: Scheme, engine: Engine) -> Scheme:

@@ -35,7 +35,7 @@ from taciturn.data.lazy_table import LazyTable
 from taciturn.data.parquet import stored
 from taciturn.data.table_files import reporting_read_errors, require_file
 from taciturn.errors import FileError
-from taciturn.files import file_kind
+from taciturn.file_kinds import file_kind
 from taciturn.setting_syntax import Hint
 
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "null", "NULL", "?")

@@ -33,7 +33,8 @@ from taciturn.data.table_files import (
     require_unchanged,
 )
 from taciturn.errors import ColumnError, FileError
-from taciturn.files import file_kind, private_folder, reporting_write_errors
+from taciturn.file_kinds import file_kind
+from taciturn.files import private_folder, reporting_write_errors
 
 
 def open_parquet(path: Path) -> LazyTable:

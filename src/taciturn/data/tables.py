@@ -470,7 +470,7 @@ def _checked_labels(series: pl.Series, ids: RowIds, kind: Family) -> NDArray[Any
     finite = np.isfinite(values)
     wrong = ~kind.possible(values) if finite.all() else ~finite
     problem = f"{{}} labels are not {kind.valid}, and {kind.name} has no others"
-    way_out = Hint(kind.way_out, family="gaussian")
+    way_out = Hint(kind.remedy, family="gaussian")
     _require_none(wrong, problem, ids, LabelValueError, way_out, "family")
     return np.ascontiguousarray(values)
 

@@ -3,7 +3,7 @@
 With the linear predictor ``eta`` of a row, its offset included::
 
     mean       the inverse of the link, of eta
-    deviance   twice the log likelihood that the row lacks to that of a mean equal to its label
+    deviance   unit deviance: twice the log-likelihood gap to the saturated model
     value      minus half of the deviance         slope, curvature: its derivatives in eta
 
 **Coordinates** (``Response``). A score is ``z`` with ``eta = location + scale z + offset``. At
@@ -68,7 +68,7 @@ class Family(ABC):
             can overshoot by any factor, so that short ones are tried too.
         most_score: Scores are clipped to this size.
         valid: Which labels are possible, in words.
-        way_out: What to do about others.
+        remedy: What to do about others.
     """
 
     name: ClassVar[str]
@@ -82,7 +82,7 @@ class Family(ABC):
     step_lengths: ClassVar[tuple[float, ...]] = (1.0, 0.5, 0.25, 0.0625, 0.015625)
     most_score: ClassVar[float] = 64.0
     valid: ClassVar[str]
-    way_out: ClassVar[str]
+    remedy: ClassVar[str]
 
     @property
     def takes_exposure(self) -> bool:

@@ -34,7 +34,7 @@ class Binomial(Family):
     curvature = 0.25
     step_lengths = (1.0, 0.25)
     valid = "0 and 1"
-    way_out = "turn them into 0 and 1 (1 is the class to predict)"
+    remedy = "turn them into 0 and 1 (1 is the class to predict)"
 
     def mean(self, predictor: FloatArray) -> FloatArray:
         """Probability of a one."""

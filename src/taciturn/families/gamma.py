@@ -15,7 +15,7 @@ class Gamma(Family):
     link = "log"
     mean_name = "expected"
     valid = "above 0"
-    way_out = "keep the rows with an amount alone, such as those with a claim"
+    remedy = "keep the rows with an amount alone, such as those with a claim"
 
     def likelihood(self, predictor: FloatArray, labels: LabelArray) -> RowLikelihood:
         """``log(y/mu) - y/mu + 1``, which is 0 where the mean is the label."""

@@ -22,7 +22,7 @@ class Gaussian(Family):
     # In standard deviations of the label: one row can be the square root of the rows away.
     most_score = 2.0**20
     valid = "finite numbers"
-    way_out = "replace what is not a number, or drop those rows"
+    remedy = "replace what is not a number, or drop those rows"
 
     def likelihood(self, predictor: FloatArray, labels: LabelArray) -> RowLikelihood:
         """Minus half of the squared residue."""

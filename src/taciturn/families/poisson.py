@@ -16,7 +16,7 @@ class Poisson(Family):
     mean_name = "expected"
     exact_labels = True
     valid = "0 or more"
-    way_out = "a count is never negative: correct these rows, or use {family}"
+    remedy = "a count is never negative: correct these rows, or use {family}"
 
     def likelihood(self, predictor: FloatArray, labels: LabelArray) -> RowLikelihood:
         """``y eta - mu`` less its largest value, ``y log y - y``."""

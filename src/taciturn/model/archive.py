@@ -16,7 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from taciturn.errors import FileError
-from taciturn.files import file_kind, reporting_write_errors, sync_folder, write_private
+from taciturn.file_kinds import file_kind
+from taciturn.files import reporting_write_errors, sync_folder, write_private
 from taciturn.model.scores_file import scores_path
 from taciturn.model.share import ModelShare, not_a_model
 from taciturn.results.model import ListedModel, ModelList

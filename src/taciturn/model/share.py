@@ -27,12 +27,8 @@ from taciturn.data.tables import INTERCEPT
 from taciturn.errors import ColumnError, ConfigError, DataError, FileError
 from taciturn.families.base import Family, Response
 from taciturn.families.registry import BINOMIAL, FAMILIES
-from taciturn.files import (
-    canonical_json,
-    file_kind,
-    finite_json,
-    write_private,
-)
+from taciturn.file_kinds import file_kind
+from taciturn.files import canonical_json, finite_json, write_private
 from taciturn.numerics.metrics import log_odds_shift
 from taciturn.numerics.threshold import Threshold, even_odds
 from taciturn.numerics.whitening import Whitening, centring_offset

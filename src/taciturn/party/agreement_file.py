@@ -40,7 +40,8 @@ from pydantic import (
 )
 
 from taciturn.errors import ConfigError, SignatureError
-from taciturn.files import canonical_json, file_kind, parse_toml
+from taciturn.file_kinds import file_kind
+from taciturn.files import canonical_json, parse_toml
 from taciturn.settings.schema import MOST_PARTIES
 
 FORMAT = 1

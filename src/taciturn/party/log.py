@@ -20,8 +20,8 @@ from taciturn.engine.callbacks import Announce
 from taciturn.families.registry import BINOMIAL
 from taciturn.files import append_private, reporting_write_errors
 from taciturn.numerics.convergence import RowChanges
+from taciturn.numerics.label_metrics import labels_loss
 from taciturn.numerics.metrics import Metrics
-from taciturn.numerics.regression_metrics import labels_loss
 from taciturn.party.config import PartyConfig
 from taciturn.party.link import Traffic
 from taciturn.protocol.events import Event, HeldOutSeen, Progress

@@ -9,7 +9,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.ids import RowIds
-from taciturn.numerics.regression_metrics import ModelMetrics
+from taciturn.numerics.label_metrics import ModelMetrics
 from taciturn.protocol.state import TrainingState
 
 

@@ -20,8 +20,8 @@ from matplotlib.ticker import (
     PercentFormatter,
 )
 
+from taciturn.numerics.label_metrics import ModelMetrics
 from taciturn.numerics.metrics import Metrics
-from taciturn.numerics.regression_metrics import ModelMetrics
 
 INK, MUTED, LINE, SURFACE = "#1a1f28", "#59626f", "#d9dde4", "#ffffff"
 LEAK, AMBER, CALM = "#b3261e", "#8a5a00", "#2b6a3d"

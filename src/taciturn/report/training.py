@@ -9,12 +9,8 @@ from collections.abc import Mapping, Sequence
 from taciturn.errors import counted
 from taciturn.families.registry import BINOMIAL, FAMILIES
 from taciturn.numerics.convergence import MOST_ROW_CHANGE, RESTS, SEEN_ONCE, Convergence
-from taciturn.numerics.regression_metrics import (
-    Added,
-    AddedDeviance,
-    ModelMetrics,
-    RegressionMetrics,
-)
+from taciturn.numerics.label_metrics import Added, ModelMetrics
+from taciturn.numerics.regression_metrics import AddedDeviance, RegressionMetrics
 from taciturn.numerics.symmetry import Symmetry
 from taciturn.numerics.threshold import COST, GIVEN, YOUDEN, Threshold
 from taciturn.privacy.events import ExposedColumns, Statement

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from taciturn.numerics.regression_metrics import Added, AddedDeviance, ModelMetrics
+from taciturn.numerics.label_metrics import Added, ModelMetrics
+from taciturn.numerics.regression_metrics import AddedDeviance
 from taciturn.privacy.events import Statement
 from taciturn.results.folder import Manifest, ResultFolder
 from taciturn.results.run_entry import RunEntry

@@ -17,7 +17,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from taciturn.numerics.convergence import Convergence
-from taciturn.numerics.regression_metrics import Added, ModelMetrics
+from taciturn.numerics.label_metrics import Added, ModelMetrics
 from taciturn.results.reading import read, refusal
 from taciturn.results.record_schema import object_schema, properties
 from taciturn.results.serialise import Result, Subject, record_of

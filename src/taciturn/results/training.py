@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from taciturn.numerics.convergence import Convergence
-from taciturn.numerics.regression_metrics import Added, ModelMetrics
+from taciturn.numerics.label_metrics import Added, ModelMetrics
 from taciturn.numerics.symmetry import Symmetry
 from taciturn.privacy.events import Statement
 from taciturn.results.cost_preview import AskedConsent, Cost, Disclosure

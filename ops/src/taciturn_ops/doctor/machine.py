@@ -24,7 +24,7 @@ from taciturn.arrays import IntArray
 from taciturn.crypto import group
 from taciturn.crypto.base import Capacity, Scheme
 from taciturn.crypto.calibration_run import KeyPair
-from taciturn.crypto.registry import SCHEMES
+from taciturn.crypto.registry import SCHEMES, scheme
 from taciturn.data.datasets import added_dataset, dataset_names, load
 from taciturn.errors import ConfigError, DataError, ExtensionError
 from taciturn.extensions import Extension
@@ -271,7 +271,7 @@ _CAPACITY = Capacity(vector_bits=20, matrix_bits=18, terms=_ROWS)
 
 def check_schemes() -> list[Finding]:
     """One finding per scheme."""
-    return [check_scheme(scheme) for scheme in SCHEMES.values()]
+    return [check_scheme(scheme(name)) for name in SCHEMES]
 
 
 def check_scheme(scheme: Scheme) -> Finding:

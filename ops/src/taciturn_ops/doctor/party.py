@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from taciturn.crypto.registry import SCHEMES
+from taciturn.crypto.registry import SCHEMES, scheme
 from taciturn.data.spellings import describe_spellings, further, spellings
 from taciturn.errors import (
     CertificateError,
@@ -63,7 +63,7 @@ def check_party(path: Path, report: Report = lambda price: None) -> list[Finding
         return wrong
     return [
         *(wrong or [Finding.ok("config", f"{path}: {config.role} with {config.peer}")]),
-        *(check_scheme(SCHEMES[name]) for name in SCHEMES if name == config.agreed["scheme"]),
+        *(check_scheme(scheme(name)) for name in SCHEMES if name == config.agreed["scheme"]),
         *check_certificates(config),
         *check_agreement(config),
         *check_table(config, report),

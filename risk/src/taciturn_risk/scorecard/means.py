@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from taciturn.families.registry import FAMILIES
 from taciturn.model.scores_file import ScoredRows
 from taciturn.model.share import ModelShare
-from taciturn.numerics.regression_metrics import RegressionMetrics, evaluate_labels
+from taciturn.numerics.label_metrics import evaluate_labels
+from taciturn.numerics.regression_metrics import RegressionMetrics
 from taciturn.party.applied_model import mean_meaning
 from taciturn.protocol.terms import Terms
 from taciturn.report import blocks as b

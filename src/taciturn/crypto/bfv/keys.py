@@ -44,7 +44,7 @@ from taciturn.crypto.base import (
 )
 from taciturn.crypto.bfv.layout import PART_TILES, Layout, Side, Tiling, even_shares
 from taciturn.crypto.bfv.modular import Grid, lowered
-from taciturn.crypto.bfv.operations import ClientOps, Cover, ServerOps
+from taciturn.crypto.bfv.operations import AnswerMask, ClientOps, ServerOps
 from taciturn.crypto.bfv.parameters import (
     DEGREE,
     SECURITY_BITS,
@@ -52,7 +52,7 @@ from taciturn.crypto.bfv.parameters import (
     BfvParameters,
     require_fit,
 )
-from taciturn.crypto.bfv.seal import ByteReader, Seal, bytes_of, exactly, width, widths
+from taciturn.crypto.bfv.seal import ByteReader, Seal, bytes_of, exactly, new_seal, width, widths
 from taciturn.crypto.bfv.seeds import KeySeeds, PublicHalf
 from taciturn.crypto.bfv.slots import BfvSlots
 from taciturn.crypto.bfv.tables import BfvTable, check_tables, ring_facts, shared_masks
@@ -101,7 +101,7 @@ class BfvPublicKey:
         self._seal = seal
         self._half = half
         self.server_ops = ServerOps(seal, half.polynomials(seal), capacity.matrix_bits)
-        self._covers: tuple[Mask, Layout, list[Cover]] | None = None
+        self._covers: tuple[Mask, Layout, list[AnswerMask]] | None = None
 
     def to_bytes(self) -> bytes:
         """One polynomial and the seed of the other."""
@@ -148,7 +148,7 @@ class BfvPublicKey:
         layout = Layout.for_shape(prepared.rows, prepared.length)
         self._covers = mask, layout, self._cover_all(mask, layout, entropy)
 
-    def _taken(self, mask: Mask, layout: Layout) -> list[Cover] | None:
+    def _taken(self, mask: Mask, layout: Layout) -> list[AnswerMask] | None:
         stocked, self._covers = self._covers, None
         # Covers contain their masks: those of another answer would not come off again.
         if stocked is None or stocked[0] is not mask or stocked[1] != layout:
@@ -161,14 +161,14 @@ class BfvPublicKey:
         if rows and not (min(mask.values) >= 0 and max(mask.values) < self.modulus):
             raise CryptoError("a mask is not of this key's range")
 
-    def _cover_all(self, mask: Mask, layout: Layout, entropy: Entropy) -> list[Cover]:
+    def _cover_all(self, mask: Mask, layout: Layout, entropy: Entropy) -> list[AnswerMask]:
         floods = entropy.fork("flood")
         return [
             self._cover(mask.values[rows], layout, floods.fork(str(rows.start)))
             for rows in layout.groups()
         ]
 
-    def _cover(self, masks: tuple[int, ...], layout: Layout, entropy: Entropy) -> Cover:
+    def _cover(self, masks: tuple[int, ...], layout: Layout, entropy: Entropy) -> AnswerMask:
         values = np.array(masks, dtype=np.uint64).view(np.int64)
         return self.server_ops.cover(values, layout.places(len(masks)), entropy)
 
@@ -196,7 +196,7 @@ class BfvPublicKey:
         return list(self.server_ops.pieces(parts, layout.pieces))
 
     def _answer(
-        self, polynomials: list[_Polynomial], pieces: list[Any], cover: Cover, places: IntArray
+        self, polynomials: list[_Polynomial], pieces: list[Any], cover: AnswerMask, places: IntArray
     ) -> bytes:
         # For rows of zeros the cover alone is the answer.
         product = self._sum_of_products(polynomials, pieces)
@@ -545,12 +545,8 @@ class BfvScheme:
         )
 
     def _seal(self, bits: int, capacity: Capacity) -> Seal:
-        if bits not in self.key_bits:
-            raise CryptoError(
-                f"{bits}-bit keys are not offered", hint="bfv has 128: its security level"
-            )
         parameters = self._parameters(capacity)
-        return Seal(parameters, parameters.plain_modulus(capacity))
+        return new_seal(parameters, parameters.plain_modulus(capacity), bits)
 
     def _parameters(self, capacity: Capacity) -> BfvParameters:
         return SHARED if self.rounds else require_fit(capacity)

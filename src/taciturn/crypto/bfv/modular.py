@@ -15,7 +15,6 @@ operands, as they do on the processors of servers.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -26,41 +25,20 @@ _LOW = np.uint64(0xFFFFFFFF)
 _HALF_WORD = np.uint64(32)
 
 
-@dataclass(frozen=True, slots=True)
 class Multiplier:
-    """Multiplication of words by a constant modulo ``modulus``."""
+    """Multiplication of words modulo ``modulus``, by a constant or elementwise by several."""
 
-    factor: int
-    modulus: int
-    _low: np.uint64 = field(init=False, repr=False)
-    _high: np.uint64 = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        quotient = (self.factor << 64) // self.modulus
-        object.__setattr__(self, "_low", np.uint64(quotient & 0xFFFFFFFF))
-        object.__setattr__(self, "_high", np.uint64(quotient >> 32))
-
-    def __call__(self, values: WordArray) -> WordArray:
-        """``factor * values`` modulo ``modulus``, for any words."""
-        modulus = np.uint64(self.modulus)
-        product = values * np.uint64(self.factor)
-        # The quotient is rounded down: what is left may exceed the modulus once, never twice.
-        product -= _high_words(values, self._low, self._high) * modulus
-        return lowered(product, modulus)
-
-
-class Multipliers:
-    """Elementwise multiplication by constants below ``modulus``."""
-
-    def __init__(self, factors: WordArray, modulus: int) -> None:
-        self._factors, self._modulus = factors, np.uint64(modulus)
-        quotients = [(factor << 64) // modulus for factor in factors.tolist()]
-        whole = np.array(quotients, dtype=np.uint64)
+    def __init__(self, factor: int | WordArray, modulus: int) -> None:
+        given = [factor] if isinstance(factor, int) else factor.tolist()
+        factors = [each % modulus for each in given]
+        whole = np.array([(each << 64) // modulus for each in factors], dtype=np.uint64)
+        self._factor, self._modulus = np.array(factors, dtype=np.uint64), np.uint64(modulus)
         self._low, self._high = whole & _LOW, whole >> _HALF_WORD
 
     def __call__(self, values: WordArray) -> WordArray:
         """The products modulo ``modulus``, for any words."""
-        product = values * self._factors
+        product = values * self._factor
+        # The quotient is rounded down: what is left may exceed the modulus once, never twice.
         product -= _high_words(values, self._low, self._high) * self._modulus
         return lowered(product, self._modulus)
 
@@ -102,7 +80,6 @@ def lowered(values: WordArray, modulus: np.uint64) -> WordArray:
     return smaller
 
 
-@dataclass(frozen=True, slots=True)
 class Grid:
     """Encoding of messages on the grid of q/t: ``round(q m / t)`` modulo each prime of q.
 
@@ -110,21 +87,16 @@ class Grid:
     / t``, and q is nothing modulo its primes: what remains is ``(h - rho) / t``.
     """
 
-    primes: tuple[int, ...]
-    modulus: int
-    _message: Multiplier = field(init=False, repr=False)
-    _parts: tuple[tuple[Multiplier, np.uint64], ...] = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        whole = math.prod(self.primes)
-        object.__setattr__(self, "_message", Multiplier(whole % self.modulus, self.modulus))
-        parts = []
-        for prime in self.primes:
-            inverse = pow(self.modulus, -1, prime)
-            # One prime more keeps the difference above zero.
-            shift = self.modulus // 2 * inverse % prime + prime
-            parts.append((Multiplier(inverse, prime), np.uint64(shift)))
-        object.__setattr__(self, "_parts", tuple(parts))
+    def __init__(self, primes: tuple[int, ...], modulus: int) -> None:
+        self.primes, self.modulus = primes, modulus
+        self._message = Multiplier(math.prod(primes) % modulus, modulus)
+        inverses = [pow(modulus, -1, prime) for prime in primes]
+        self._inverses = [Multiplier(*pair) for pair in zip(inverses, primes, strict=True)]
+        # One prime more keeps the difference above zero.
+        self._shifts = [
+            np.uint64(modulus // 2 * inverse % prime + prime)
+            for inverse, prime in zip(inverses, primes, strict=True)
+        ]
 
     def __call__(self, messages: IntArray) -> WordArray:
         """Grid points of integers modulo t; one row for each prime."""
@@ -132,8 +104,8 @@ class Grid:
         rest = self._message(reduced(messages, self.modulus))
         rest = lowered(rest + np.uint64(self.modulus // 2), modulus)
         points = np.empty((len(self.primes), len(messages)), dtype=np.uint64)
-        for at, (inverse, shift) in enumerate(self._parts):
-            points[at] = lowered(shift - inverse(rest), np.uint64(self.primes[at]))
+        for at, prime in enumerate(self.primes):
+            points[at] = lowered(self._shifts[at] - self._inverses[at](rest), np.uint64(prime))
         return points
 
     def at_random(self, messages: WordArray, offsets: WordArray) -> WordArray:
@@ -144,11 +116,10 @@ class Grid:
         modulus = np.uint64(self.modulus)
         rest = lowered(self._message(messages) + offsets, modulus)
         points = np.empty((len(self.primes), len(messages)), dtype=np.uint64)
-        for at, (inverse, _) in enumerate(self._parts):
-            prime = self.primes[at]
+        for at, prime in enumerate(self.primes):
             # A multiple of the prime that keeps the difference above zero, and below 2^64.
             above = np.uint64(-(-self.modulus // prime) * prime)
-            points[at] = inverse(offsets + above - rest)
+            points[at] = self._inverses[at](offsets + above - rest)
         return points
 
 
@@ -186,34 +157,25 @@ def block_sums(values: WordArray, modulus: int) -> WordArray:
     return lowered(summed, np.uint64(modulus))
 
 
-@dataclass(frozen=True, slots=True)
 class Flood:
     """Numbers uniform on ``[-half, half)``, modulo several primes at once.
 
     A top part of ``top_bits`` and free bits below; what lies beyond the end is drawn again.
     """
 
-    primes: tuple[int, ...]
-    half: int
-    top_bits: int = 64
-    _widths: tuple[int, ...] = field(init=False, repr=False)
-    _top: int = field(init=False, repr=False)
-    _parts: tuple[tuple[Multiplier, tuple[Multiplier, ...], np.uint64], ...] = field(
-        init=False, repr=False
-    )
-
-    def __post_init__(self) -> None:
-        rest = max(0, (2 * self.half).bit_length() - self.top_bits)
-        widths = tuple(min(64, rest - at) for at in range(0, rest, 64))
-        top = 2 * self.half >> rest
-        object.__setattr__(self, "_widths", widths)
-        object.__setattr__(self, "_top", top)
-        parts = []
-        for prime in self.primes:
-            shifts = tuple(Multiplier((1 << width) % prime, prime) for width in widths)
-            centre = np.uint64(-self.half % prime)
-            parts.append((Multiplier(1, prime), shifts, centre))
-        object.__setattr__(self, "_parts", tuple(parts))
+    def __init__(self, primes: tuple[int, ...], half: int, top_bits: int = 64) -> None:
+        self.primes, self.half = primes, half
+        rest = max(0, (2 * half).bit_length() - top_bits)
+        self._widths = tuple(min(64, rest - at) for at in range(0, rest, 64))
+        self._top = 2 * half >> rest
+        self._parts = [
+            (
+                Multiplier(1, prime),
+                [Multiplier((1 << width) % prime, prime) for width in self._widths],
+                np.uint64(-half % prime),
+            )
+            for prime in primes
+        ]
 
     def __call__(self, count: int, entropy: Entropy) -> WordArray:
         """Draw ``count`` numbers; one row per prime."""

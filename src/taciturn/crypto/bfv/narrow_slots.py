@@ -17,43 +17,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from taciturn.arrays import IntArray, WordArray
 from taciturn.crypto.base import EncryptedAnswer, EncryptedVector, check_slots
-from taciturn.crypto.bfv.modular import Grid, Multiplier, Multipliers, lowered, reduced
-from taciturn.crypto.bfv.operations import ClientOps, ServerOps
-from taciturn.crypto.bfv.parameters import (
-    DEGREE,
-    NARROW,
-    narrow_modulus,
-)
-from taciturn.crypto.bfv.seal import (
-    Seal,
-    exactly,
-    new_seal,
-    trimmed,
-    widths,
-)
-from taciturn.crypto.bfv.seeds import (
-    KeySeeds,
-    PublicHalf,
-    centred_binomial,
-    expanded,
-)
-from taciturn.crypto.bfv.transform import transform_of
+from taciturn.crypto.bfv.modular import Grid, Multiplier, lowered, reduced
+from taciturn.crypto.bfv.parameters import DEGREE, NARROW, narrow_modulus
+from taciturn.crypto.bfv.seal import Seal, exactly, trimmed, widths
+from taciturn.crypto.bfv.seeds import KeySeeds, centred_binomial, expanded
+from taciturn.crypto.bfv.slot_keys import SlotKeys, SlotPublicKey, SlotSecretKey
+from taciturn.crypto.bfv.transform import Transform, transform_of
 from taciturn.errors import CryptoError
-from taciturn.rng import KEY_BYTES, Entropy, KeyedEntropy
+from taciturn.rng import KEY_BYTES, Entropy
 
-_ALL = slice(None)
 # Enough for t times an error, and below all primes.
 _WHOLE_BITS = 38
-
-
-def _narrow_bytes(primes: tuple[int, ...]) -> int:
-    return DEGREE * widths(primes) + KEY_BYTES
 
 
 def _check_narrow(values: IntArray, modulus: int, name: str) -> None:
@@ -68,92 +48,47 @@ def _filled(values: IntArray) -> IntArray:
     return whole
 
 
-class NarrowPublicKey:
-    """Public key for elementwise products modulo a small prime."""
+class NarrowPublicKey(SlotPublicKey):
+    """Public key of narrow slots, whose vectors are values at the roots."""
 
-    def __init__(self, seal: Seal, half: PublicHalf) -> None:
-        self.modulus = seal.plain_modulus
-        self._seal, self._half = seal, half
-        self._server_ops = ServerOps(seal, half.polynomials(seal))
+    def encoder(self, count: int) -> Transform:
+        """The transform of the prime."""
+        return transform_of(self.modulus)
 
-    def to_bytes(self) -> bytes:
-        """One polynomial and the seed of the other."""
-        return self._half.to_bytes(self._seal)
+    def check_table(self, table: IntArray) -> None:
+        """Refuse numbers beyond half of the prime."""
+        _check_narrow(table, self.modulus, "a table")
 
-    def sum_of(self, length: int) -> NarrowSum:
-        """An empty sum."""
-        if not 1 <= length <= DEGREE:
-            raise CryptoError(f"sums of {length} numbers where 1 to {DEGREE} fit")
-        return NarrowSum(self._seal, self._server_ops, length)
-
-
-class NarrowSum:
-    """A running sum of products, in NTT form."""
-
-    def __init__(self, seal: Seal, server_ops: ServerOps, length: int) -> None:
-        self._seal, self._server_ops, self._length = seal, server_ops, length
-        self._transform = transform_of(seal.plain_modulus)
-        self._sum: Any = None
-
-    def add(self, table: IntArray, vector: EncryptedVector) -> None:
-        """Add ``table * vector``."""
-        _check_narrow(table, self._seal.plain_modulus, "a table")
-        if not self._length == vector.length == len(table):
-            raise CryptoError(
-                f"a table of {len(table)} times a vector of {vector.length}, in a sum of "
-                f"{self._length}"
-            )
-        seal, primes = self._seal, self._seal.primes[:-1]
-        parts = exactly(vector.data, _narrow_bytes(primes), "an encrypted vector")
+    def piece(self, vector: EncryptedVector) -> Any:  # noqa: ANN401 - SEAL has no types
+        """Read a vector's ciphertext, whose second half a seed expands to."""
+        seal, primes = self.seal, self.seal.primes[:-1]
+        size = DEGREE * widths(primes) + KEY_BYTES
+        parts = exactly(vector.data, size, "an encrypted vector")
         first = [parts.words(DEGREE, prime) for prime in primes]
         both = np.stack([first, expanded(primes, bytes(parts.bytes(KEY_BYTES)))])
-        piece = seal.load_cipher(both, seal.first_id, ntt=True)
-        # SEAL refuses a product with nothing but zeros, which adds nothing.
-        if not table.any():
-            return
-        plain = seal.load_plain(self._transform.polynomial(_filled(table)))
-        seal.evaluator.transform_to_ntt_inplace(plain, seal.first_id)
-        seal.evaluator.multiply_plain_inplace(piece, plain)
-        if self._sum is None:
-            self._sum = piece
-        else:
-            seal.evaluator.add_inplace(self._sum, piece)
+        return seal.load_cipher(both, seal.first_id, ntt=True)
 
-    def masked(self, masks: IntArray, entropy: Entropy) -> EncryptedAnswer:
-        """The masked sum."""
-        if masks.shape != (self._length,):
-            raise CryptoError(f"masks of shape {masks.shape} for a sum of {self._length}")
-        # Slots that are left get a mask as well: what is in them is nobody's business.
-        whole = entropy.fork("slots").integers(self._seal.plain_modulus, DEGREE).view(np.int64)
-        whole[: len(masks)] = masks
-        covered = self._transform.polynomial(whole).view(np.int64)
-        cover = self._server_ops.cover(covered, _ALL, entropy.fork("flood"))
-        answer = self._server_ops.covered(self._sum, cover)
-        return EncryptedAnswer(self._server_ops.written(answer, _ALL), self._length)
+    def plaintext(self, table: IntArray) -> Any:  # noqa: ANN401
+        """The polynomial of numbers that are not all zero."""
+        return self.seal.load_plain(transform_of(self.modulus).polynomial(_filled(table)))
 
 
-class NarrowSecretKey:
-    """The owner's key. Its ``repr`` shows nothing."""
+class NarrowSecretKey(SlotSecretKey):
+    """The owner's key of narrow slots."""
+
+    public_type = NarrowPublicKey
 
     def __init__(self, seal: Seal, seeds: KeySeeds) -> None:
-        values, modulus, primes = seeds.secret_values(seal), seal.plain_modulus, seal.primes[:-1]
-        self._modulus, self._primes, self._seeds = modulus, primes, seeds
+        super().__init__(seal, seeds)
+        self._modulus, self._primes = modulus, primes = seal.plain_modulus, seal.primes[:-1]
         # Errors times t are beyond t: they become polynomials as numbers modulo a power of two.
-        self._seal, self._whole = seal, Seal(seal.parameters, 1 << _WHOLE_BITS)
-        self._secret = [
-            Multipliers(part, prime) for part, prime in zip(values, primes, strict=False)
+        self._whole = Seal(seal.parameters, 1 << _WHOLE_BITS)
+        self._factors = [
+            Multiplier(part, prime) for part, prime in zip(self._values, primes, strict=False)
         ]
         self._scaled = [Multiplier(pow(modulus, -1, prime), prime) for prime in primes]
         self._message = Multiplier(math.prod(primes) % modulus, modulus)
         self._blinds, self._transform = Grid(primes, modulus), transform_of(modulus)
-        # For seeds, errors, blinds and roundings: they change no result.
-        self._entropy = KeyedEntropy.from_system()
-        self._client_ops = ClientOps(seal, seal.load_secret(values), self._entropy)
-        self.public = NarrowPublicKey(seal, seeds.public_half(seal, values))
-
-    def to_bytes(self) -> bytes:
-        """The seeds of both halves."""
-        return self._seeds.to_bytes()
 
     def encrypt(self, values: IntArray, entropy: Entropy) -> EncryptedVector:
         """Encrypt, as values at the roots."""
@@ -162,7 +97,7 @@ class NarrowSecretKey:
         seed = self._entropy.token(KEY_BYTES)
         uniform, parts = expanded(self._primes, seed), list[bytes]()
         for at, prime in enumerate(self._primes):
-            taken = np.uint64(prime) - self._secret[at](uniform[at])
+            taken = np.uint64(prime) - self._factors[at](uniform[at])
             words = lowered(self._scaled[at](rounded[at]) + taken, np.uint64(prime))
             parts.append(trimmed(words, prime))
         return EncryptedVector(b"".join([*parts, seed]), len(values))
@@ -180,30 +115,25 @@ class NarrowSecretKey:
 
     def decrypt(self, answer: EncryptedAnswer) -> WordArray:
         """The masked sums modulo t; the same work for all of them."""
-        if not 1 <= answer.length <= DEGREE:
-            raise CryptoError(f"an answer of {answer.length} entries where 1 to {DEGREE} fit")
-        size, modulus = 2 * DEGREE * widths(self._primes), np.uint64(self._modulus)
-        parts = exactly(answer.data, size, "an answer")
+        (parts, _), modulus = self._opened(answer), np.uint64(self._modulus)
         blinds = self._entropy.integers(self._modulus, DEGREE)
-        words = self._client_ops.entries(parts, _ALL, self._blinds(blinds.view(np.int64)))
+        words = self._client_ops.entries(
+            parts, self._transform.places, self._blinds(blinds.view(np.int64))
+        )
         numbers = self._transform.numbers(lowered(words + modulus - blinds, modulus))
         return numbers[: answer.length]
 
-    def __repr__(self) -> str:
-        return "NarrowSecretKey(<hidden>)"
-
 
 @dataclass(frozen=True, slots=True)
-class NarrowSlots:
+class NarrowSlots(SlotKeys):
     """Slots modulo a small prime, with keys of 128-bit security.
 
     >>> NarrowSlots(65_537).leak_bits(42)
     inf
     """
 
+    parameters, secret_type = NARROW, NarrowSecretKey
     modulus: int
-
-    slots: ClassVar[int] = DEGREE
 
     def leak_bits(self, products: int) -> float:
         """Infinite: masks are uniform modulo q."""
@@ -212,19 +142,3 @@ class NarrowSlots:
     def narrow(self, answers: Sequence[int]) -> NarrowSlots:
         """Another prime for other answers."""
         return NarrowSlots(narrow_modulus(answers))
-
-    def generate(self, bits: int, entropy: Entropy, seed: bytes | None = None) -> NarrowSecretKey:
-        """Generate a key pair."""
-        return NarrowSecretKey(self._seal(bits), KeySeeds.draw(entropy, seed))
-
-    def read_public(self, data: bytes, bits: int, seed: bytes | None = None) -> NarrowPublicKey:
-        """Read a public key received from the peer and check it, its uniform half included."""
-        seal = self._seal(bits)
-        return NarrowPublicKey(seal, PublicHalf.from_bytes(data, seal, seed))
-
-    def read_secret(self, data: bytes, bits: int) -> NarrowSecretKey:
-        """Read the owner's stored secret key."""
-        return NarrowSecretKey(self._seal(bits), KeySeeds.from_bytes(data))
-
-    def _seal(self, bits: int) -> Seal:
-        return new_seal(NARROW, self.modulus, bits)

@@ -48,7 +48,7 @@ Places: TypeAlias = slice | IntArray
 
 
 @dataclass(frozen=True, slots=True)
-class Cover:
+class AnswerMask:
     """Encryption of zero, masks and flood that hide one answer; used once.
 
     ``zero`` is ``(p_0 u, p_1 u)`` in NTT form; ``shift`` has errors, masks and flood as
@@ -107,7 +107,7 @@ class ServerOps:
             self.seal.evaluator.transform_to_ntt_inplace(piece)
             yield piece
 
-    def cover(self, values: IntArray, places: Places, entropy: Entropy) -> Cover:
+    def cover(self, values: IntArray, places: Places, entropy: Entropy) -> AnswerMask:
         """A fresh encryption of one answer's masks, modulo all of q' P, and the flood.
 
         ``values`` are masks at the coefficients ``places``, modulo t or the kept prime
@@ -121,7 +121,7 @@ class ServerOps:
             # Of the first polynomial no other coefficient is sent.
             shifts[0, at, places] = lowered(hidden[at] + reduced(first[places], prime), modulus)
             shifts[1, at] = reduced(second, prime)
-        return Cover(self._zero(), self.seal.load_cipher(shifts, self.seal.first_id))
+        return AnswerMask(self._zero(), self.seal.load_cipher(shifts, self.seal.first_id))
 
     def _hidden(self, masks: IntArray, entropy: Entropy) -> WordArray:
         """What hides the entries of an answer: primes by entries."""
@@ -144,7 +144,7 @@ class ServerOps:
         self.seal.evaluator.multiply_plain(self._key, plain, zero)
         return zero
 
-    def covered(self, product: Any, cover: Cover) -> Any:  # noqa: ANN401
+    def covered(self, product: Any, cover: AnswerMask) -> Any:  # noqa: ANN401
         """Add the cover to a sum of products in NTT form (None for no product); as coefficients."""
         evaluator, answer = self.seal.evaluator, cover.zero
         if product is not None:

@@ -141,9 +141,8 @@ class Plaintexts:
     def load_plain(self, coefficients: WordArray) -> Any:  # noqa: ANN401
         """Plaintext polynomial of coefficients below the plaintext modulus."""
         data = _little(coefficients)
-        array = self._array(data)
-        head = _PLAIN.pack(bytes(32), coefficients.size, 1.0) + array
-        return self._load(sealapi.Plaintext(), head, data, b"")
+        head = _PLAIN.pack(bytes(32), coefficients.size, 1.0) + self._array(data)
+        return self._load(sealapi.Plaintext(), head, data)
 
     def _array(self, data: memoryview) -> bytes:
         return self._header(8 + data.nbytes) + struct.pack("<Q", data.nbytes // 8)
@@ -151,7 +150,7 @@ class Plaintexts:
     def _header(self, size: int) -> bytes:
         return _HEADER.pack(_MAGIC, _HEADER.size, *self._version, 0, 0, _HEADER.size + size)
 
-    def _load(self, thing: T, head: bytes, body: memoryview, tail: bytes) -> T:
+    def _load(self, thing: T, head: bytes, body: memoryview, tail: bytes = b"") -> T:
         size = len(head) + body.nbytes + len(tail)
         path = self._file.put(self._header(size), head, body, tail)
         try:
@@ -214,8 +213,8 @@ class Seal(Plaintexts):
     def load_seeded(self, first: WordArray, seed: bytes) -> Any:  # noqa: ANN401
         """The ciphertext whose second polynomial a seed expands to."""
         members = _PRNG.pack(_BLAKE2XB, seed)
-        prng = self._header(len(members)) + members
-        return self._load_cipher(first[np.newaxis], 2, self.first_id, prng)
+        tail = self._header(len(members)) + members
+        return self.load_cipher(first[np.newaxis], self.first_id, tail=tail)
 
     def load_cipher(
         self,
@@ -223,9 +222,16 @@ class Seal(Plaintexts):
         parms_id: Any,  # noqa: ANN401
         *,
         ntt: bool = False,
+        tail: bytes = b"",
     ) -> Any:  # noqa: ANN401
-        """Load the ciphertext of given coefficients, or of their transforms."""
-        return self._load_cipher(polynomials, len(polynomials), parms_id, b"", ntt=ntt)
+        """Load the ciphertext of given coefficients, or of their transforms.
+
+        ``tail`` is what the second polynomial is made from, where only the first is given.
+        """
+        data, identity = _little(polynomials), struct.pack("<4Q", *parms_id)
+        shape = len(polynomials) + bool(tail), self.degree, polynomials.shape[1]
+        members = _CIPHER.pack(identity, ntt, *shape, 1.0, 1)
+        return self._load(sealapi.Ciphertext(), members + self._array(data), data, tail)
 
     def root_values(self, plain: Any) -> WordArray:  # noqa: ANN401
         """Numbers of a plaintext in NTT form, one prime's after the other's."""
@@ -237,21 +243,7 @@ class Seal(Plaintexts):
         data = _little(words)
         identity = struct.pack("<4Q", *self.context.key_parms_id())
         head = _PLAIN.pack(identity, words.size, 1.0) + self._array(data)
-        return self._load(sealapi.SecretKey(), head, data, b"")
-
-    def _load_cipher(
-        self,
-        polynomials: WordArray,
-        size: int,
-        parms_id: Any,  # noqa: ANN401
-        tail: bytes,
-        *,
-        ntt: bool = False,
-    ) -> Any:  # noqa: ANN401
-        data = _little(polynomials)
-        identity = struct.pack("<4Q", *parms_id)
-        members = _CIPHER.pack(identity, ntt, size, self.degree, polynomials.shape[1], 1.0, 1)
-        return self._load(sealapi.Ciphertext(), members + self._array(data), data, tail)
+        return self._load(sealapi.SecretKey(), head, data)
 
 
 def _little(values: WordArray) -> memoryview:

@@ -8,9 +8,7 @@ its row tiles.
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -45,11 +43,10 @@ from taciturn.crypto.bfv.workers import (
     Writable,
     written,
 )
-from taciturn.errors import CryptoError, FileError
+from taciturn.errors import CryptoError
 from taciturn.memmap import ArrayLocation, drop_pages
 from taciturn.rng import KEY_BYTES, Entropy, KeyedEntropy
 
-SAMPLED_ROWS = 64
 LEAST_SHARED_TILES = 512
 """Below, starting a worker costs about what it saves in a training."""
 
@@ -85,16 +82,6 @@ class TileRows:
 
     values: IntArray
     places: dict[int, slice]
-
-    @classmethod
-    def from_shares(cls, values: IntArray, side: Side, shares: Iterable[range]) -> TileRows:
-        """Rows of these tiles, one after the other."""
-        places, start = {}, 0
-        for tile in (tile for share in shares for tile in share):
-            entries = side.entries(range(tile, tile + 1))
-            places[tile] = slice(start, start + entries.stop - entries.start)
-            start = places[tile].stop
-        return cls(values, places)
 
     @classmethod
     def from_table(cls, values: IntArray, side: Side) -> TileRows:
@@ -298,10 +285,10 @@ class BfvTable:
     ) -> None:
         self.size = TableSize(*whole.shape)
         self._server_ops, self._key, self._ring = server_ops, key, ring
-        self._tiling = Tiling.for_size(self.size, server_ops.seal.degree)
-        self._parts = parts
-        tiles = [self._tiling.row_tiles(part) for part in parts]
-        count = min(engine.shares(self._tiling.tiles, LEAST_SHARED_TILES), max(map(len, tiles)))
+        self.tiling = Tiling.for_size(self.size, server_ops.seal.degree)
+        self.parts = parts
+        tiles = [self.tiling.row_tiles(part) for part in parts]
+        count = min(engine.shares(self.tiling.tiles, LEAST_SHARED_TILES), max(map(len, tiles)))
         # The same shares in every pass: what a worker keeps is of use to it again.
         self._shares = {
             part.start: [
@@ -311,16 +298,16 @@ class BfvTable:
             for part, of in zip(parts, tiles, strict=True)
         }
         memory //= count
-        held = TileRows.from_table(whole, self._tiling.rows)
+        held = TileRows.from_table(whole, self.tiling.rows)
         self._worker: TableWorker | None = TableWorker(
-            server_ops, key, ring, self._tiling, held, memory
+            server_ops, key, ring, self.tiling, held, memory
         )
         rounds = int(server_ops.seal.parameters.rounds)
         facts = {**ring_facts(ring), "rounds": rounds, **asdict(self.size), "memory": memory}
         place = ArrayLocation.from_array(whole) if engine.reads_files else None
         self._pool = engine.pool(
             [
-                partial(_setup, key, facts, whole, place, self._tiling.rows, list(shares))
+                partial(_setup, key, facts, whole, place, self.tiling.rows, list(shares))
                 for shares in zip(*self._shares.values(), strict=True)
             ]
         )
@@ -348,8 +335,8 @@ class BfvTable:
         some of the columns, which leave NTT form. ``totals`` has the sum of each column tile so
         far; None where there is none.
         """
-        side, shares = self._tiling.columns, self._shares[row_block.start]
-        worker = self._opened(vector, self._tiling.rows.part(self._tiling.row_tiles(row_block)))
+        side, shares = self.tiling.columns, self._shares[row_block.start]
+        worker = self._opened(vector, self.tiling.rows.part(self.tiling.row_tiles(row_block)))
         covered = even_shares(0 if mask is None else side.tiles, len(shares))
         masks = np.empty(0, dtype=np.int64) if mask is None else mask
         size, first = self._server_ops.piece_bytes, shares[0].start
@@ -376,22 +363,12 @@ class BfvTable:
 
     def answer(self, totals: list[Any]) -> EncryptedAnswer:
         """Write the covered sums of all column tiles."""
-        side = self._tiling.columns
+        side = self.tiling.columns
         answers = [
             self._server_ops.written(total, side.answered(tile.stop - tile.start))
             for total, tile in zip(totals, side.slices(), strict=True)
         ]
         return EncryptedAnswer(b"".join(answers), side.length)
-
-    @property
-    def tiling(self) -> Tiling:
-        """How the table is cut."""
-        return self._tiling
-
-    @property
-    def parts(self) -> list[slice]:
-        """Parts of the rows, as ``Scheme.row_parts`` cuts them."""
-        return self._parts
 
     def product(
         self,
@@ -401,8 +378,8 @@ class BfvTable:
         row_block: slice | None = None,
     ) -> EncryptedAnswer:
         """``table @ vector + mask``; covers are drawn from the operating system."""
-        row_block = named_part(row_block, self._parts)
-        side, worker = self._tiling.rows, self._opened(vector, self._tiling.columns)
+        row_block = named_part(row_block, self.parts)
+        side, worker = self.tiling.rows, self._opened(vector, self.tiling.columns)
         check_length(mask, row_block.stop - row_block.start, "mask")
         jobs = []
         for share in self._shares[row_block.start]:
@@ -470,43 +447,10 @@ def _setup(
     side: Side,
     shares: list[range],
 ) -> Job:
-    if place is not None:
-        return Job("alice, mapped", facts, (key, place.to_json().encode(), _sample(whole)))
-    kind = "<i4" if facts["matrix_bits"] < 31 else "<i8"
-    rows = np.concatenate([whole[side.entries(share)].astype(kind) for share in shares])
-    tiles = np.array([(share.start, share.stop) for share in shares], dtype="<i8")
-    facts = {**facts, "entry_bytes": rows.itemsize}
-    return Job("alice", facts, (key, rows.tobytes(), tiles.tobytes()))
+    # Loaded here: only a table that is shared has setups.
+    from taciturn.crypto.bfv.worker import table_setup
 
-
-def table_worker(setup: Job, server_ops: ServerOps, ring: Wrapping) -> TableWorker:
-    """Make the worker of a setup; raises ``FileError`` if the table's file is another."""
-    facts, source = setup.facts, setup.frames[1]
-    tiling = Tiling.for_size(TableSize(facts["rows"], facts["columns"]), server_ops.seal.degree)
-    if setup.name == "alice, mapped":
-        place = ArrayLocation.from_json(bytes(source).decode())
-        whole = place.opened()
-        if _sample(whole) != bytes(setup.frames[2]):
-            raise FileError("the table's file has other numbers in it", where=place.path)
-        rows = TileRows.from_table(whole, tiling.rows)
-    else:
-        held = np.frombuffer(source, f"<i{facts['entry_bytes']}").reshape(-1, facts["columns"])
-        tiles = np.frombuffer(setup.frames[2], "<i8").reshape(-1, 2).tolist()
-        rows = TileRows.from_shares(
-            held, tiling.rows, [range(first, last) for first, last in tiles]
-        )
-    key = bytes(setup.frames[0])
-    return TableWorker(server_ops, key, ring, tiling, rows, facts["memory"])
-
-
-def _sample(whole: IntArray) -> bytes:
-    """Digest of some rows all over a table.
-
-    A file of that name may be another one where a worker looks for it, left there by an earlier
-    training: its sums would be wrong, and nobody would notice.
-    """
-    some = np.linspace(0, len(whole) - 1, SAMPLED_ROWS).astype(np.int64)
-    return hashlib.blake2b(whole[some].astype("<i8").tobytes(), digest_size=16).digest()
+    return table_setup(key, facts, whole, place, side, shares)
 
 
 def _span(tiles: range) -> dict[str, int]:

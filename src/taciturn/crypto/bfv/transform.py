@@ -30,6 +30,8 @@ _PIECES = 4
 class Transform:
     """Converter of N numbers to N coefficients modulo ``modulus``, and back."""
 
+    slots, places = DEGREE, slice(None)
+
     def __init__(self, modulus: int) -> None:
         self.modulus = modulus
         root, inverse = _root(modulus), pow(DEGREE, -1, modulus)
@@ -45,7 +47,7 @@ class Transform:
             _powers(root, -inner.T, modulus),
         )
 
-    def polynomial(self, numbers: IntArray) -> WordArray:
+    def polynomial(self, numbers: IntArray | WordArray) -> WordArray:
         """The coefficients of N numbers of less than half of the modulus in size, or below it."""
         outer, middle, inner = self._back
         parts = self._product(outer, self._centred(numbers).reshape(_ROWS, _COLUMNS))
@@ -63,7 +65,7 @@ class Transform:
         parts = np.split(right, _PIECES, axis=1)
         return self._lowered(np.concatenate([left @ part for part in parts], axis=1))
 
-    def _centred(self, numbers: IntArray) -> FloatArray:
+    def _centred(self, numbers: IntArray | WordArray) -> FloatArray:
         return self._lowered(numbers.astype(np.float64))
 
     def _lowered(self, values: FloatArray) -> FloatArray:

@@ -23,7 +23,7 @@ from taciturn.jobs.train.evaluation import (
 )
 from taciturn.jobs.train.finished import FinishedTraining
 from taciturn.jobs.train.model_quality import baseline_of, metrics_of
-from taciturn.numerics.regression_metrics import ModelMetrics
+from taciturn.numerics.label_metrics import ModelMetrics
 from taciturn.party.log import Log
 from taciturn.protocol.row_sums import OpenedLoss
 from taciturn.results.serialise import record_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from taciturn.numerics.regression_metrics import Added, ModelMetrics
+from taciturn.numerics.label_metrics import Added, ModelMetrics
 from taciturn.numerics.symmetry import Symmetry
 from taciturn.privacy.events import Statement
 from taciturn.results.parties import GrowingTable, Identity, PartyFigures

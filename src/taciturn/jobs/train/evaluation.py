@@ -32,8 +32,8 @@ from taciturn.numerics.convergence import (
     Opened,
     assess_convergence,
 )
+from taciturn.numerics.label_metrics import fits_worse_than_base_rate, most_loss
 from taciturn.numerics.logistic import sigmoid
-from taciturn.numerics.regression_metrics import fits_worse_than_base_rate, most_loss
 from taciturn.numerics.threshold import Threshold, chosen, even_odds, threshold_at
 from taciturn.party.config import PartyConfig
 from taciturn.party.log import Log

@@ -6,7 +6,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import LabelTable, SideTables
-from taciturn.numerics.regression_metrics import (
+from taciturn.numerics.label_metrics import (
     Added,
     ModelMetrics,
     added_by_partner,

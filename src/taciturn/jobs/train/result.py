@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from taciturn.numerics.convergence import Convergence
-from taciturn.numerics.regression_metrics import Added, ModelMetrics
+from taciturn.numerics.label_metrics import Added, ModelMetrics
 from taciturn.numerics.symmetry import Symmetry
 from taciturn.numerics.threshold import Threshold
 from taciturn.privacy.events import Statement

@@ -46,12 +46,12 @@ from taciturn.numerics.convergence import (
     assess_convergence,
 )
 from taciturn.numerics.fixedpoint import FixedPoint
-from taciturn.numerics.logistic import row_products
-from taciturn.numerics.regression_metrics import (
-    RegressionMetrics,
+from taciturn.numerics.label_metrics import (
     labels_loss,
     most_loss,
 )
+from taciturn.numerics.logistic import row_products
+from taciturn.numerics.regression_metrics import RegressionMetrics
 from taciturn.numerics.whitening import centring_offset
 from taciturn.parallel import one_thread, usable_cores
 from taciturn.party.bob_inputs import BobTrainingInputs

@@ -14,9 +14,9 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable, LabelTable
 from taciturn.memmap import over_blocks
+from taciturn.numerics.label_metrics import labels_loss, most_loss, null_score
 from taciturn.numerics.likelihood import response_likelihood, weighted_likelihood
 from taciturn.numerics.optimum import optimum
-from taciturn.numerics.regression_metrics import labels_loss, most_loss, null_score
 from taciturn.numerics.sgd import train_centralised
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KEY_BYTES, Entropy

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from taciturn.arrays import EVERY_ROW, FloatArray
-from taciturn.numerics.regression_metrics import evaluate_labels
+from taciturn.numerics.label_metrics import evaluate_labels
 from taciturn.privacy.base import Mechanism, Released
 from taciturn.privacy.ledger import STOPS_BY_LABELS
 from taciturn.protocol.bob.inputs import BobInputs

@@ -23,8 +23,8 @@ import numpy as np
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.memmap import drop_pages, over_blocks
 from taciturn.numerics.descent import DescentSolver
+from taciturn.numerics.label_metrics import ModelMetrics, evaluate_labels, labels_loss
 from taciturn.numerics.likelihood import response_likelihood
-from taciturn.numerics.regression_metrics import ModelMetrics, evaluate_labels, labels_loss
 from taciturn.numerics.subspace import SubspaceSolver
 from taciturn.numerics.symmetry import OpenedPasses
 from taciturn.privacy.base import EncryptedMechanism
