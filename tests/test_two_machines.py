@@ -24,9 +24,9 @@ from taciturn.data.ids import RowIds
 from taciturn.engine.transcript import Transcript
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import whole_model
+from taciturn.party.aligned_rows import AlignedRows
 from taciturn.party.config import PartyConfig
 from taciturn.party.link import BROKEN
-from taciturn.party.tables import AlignedRows
 from taciturn.party.templates import Trial, template
 from tests.party.sides import in_one_process
 from tests.system import free_port as free_port  # others import it from here

@@ -69,8 +69,8 @@ FRAMES = (
     Frame(
         ("driver.Driver.feed", "driver.Driver.start"),
         "Driver.feed: the conversation",
-        "The party's program: one message in, messages out. All that the peer receives is made "
-        "here.",
+        "The party's program: one message in, messages out. Every message of the training is "
+        "made here.",
     ),
 )
 

@@ -12,8 +12,9 @@ import pytest
 
 from taciturn.data.ids import RowIds
 from taciturn.errors import ColumnError, FileError, RowIdError
+from taciturn.party.aligned_rows import AlignedRows, require_room
 from taciturn.party.config import PartyConfig
-from taciturn.party.tables import AlignedRows, PartyTables, load_tables, require_room
+from taciturn.party.tables import PartyTables, load_tables
 from tests.expected import refused
 from tests.party.sides import write_config
 from tests.party.test_tables import ROWS, bobs

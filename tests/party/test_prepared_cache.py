@@ -26,7 +26,8 @@ from taciturn.files import exclusive_lock
 from taciturn.jobs.train.job import TrainSide
 from taciturn.model.share import ModelShare
 from taciturn.party.config import PartyConfig
-from taciturn.party.tables import PartyTables, PreparedCache, load_tables
+from taciturn.party.prepared_cache import PreparedCache
+from taciturn.party.tables import PartyTables, load_tables
 from tests.expected import refused
 from tests.modules import module_of
 from tests.party.sides import run_both, write_config, write_tables

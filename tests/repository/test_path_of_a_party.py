@@ -29,7 +29,15 @@ UNUSED = {
         "crypto/clear.py",
     ),
     "alignment and prediction": ("jobs/align/", "jobs/predict/", "party/applied_model.py"),
-    "new rows": ("party/new_rows.py", "data/joined.py"),
+    "new rows": ("party/new_rows.py", "party/aligned_rows.py", "data/joined.py"),
+    "databases": ("data/database.py", "data/queried_table.py"),
+    "Parquet files": ("data/parquet.py",),
+    "tables of pandas": ("data/foreign.py",),
+    "bins and transforms": ("data/bin_fitting.py", "data/binned_rule.py", "data/transforms.py"),
+    "amounts of money, decimal marks, free text": (
+        *("data/number_formats.py", "data/free_text.py", "data/doubt.py"),
+    ),
+    "other spellings of ids": ("data/spellings.py",),
     "other mechanisms": (
         *("privacy/additive.py", "privacy/batch_response.py", "privacy/gaussian.py"),
         *("privacy/label_response.py", "privacy/multiplicative.py", "privacy/unprotected.py"),
@@ -60,6 +68,7 @@ UNUSED = {
         *("results/reading.py", "results/record_schema.py"),
     ),
     "templates": ("party/templates.py", "party/settings_file.py"),
+    "names of settings in errors": ("setting_syntax.py", "settings/removed.py"),
     "other distributions": ("taciturn_audit", "taciturn_ops", "taciturn_paper", "taciturn_risk"),
 }
 # What the other side alone enters.
@@ -67,7 +76,7 @@ OF_THE_OTHER = {
     "Alice": (
         *("protocol/bob/", "privacy/ledger.py", "party/bob_inputs.py", "numerics/metrics.py"),
         *("party/consent/label_budget.py", "party/consent/label_stops.py", "model/scores_file.py"),
-        "jobs/train/label_consent.py",
+        *("data/label_encoding.py", "jobs/train/label_consent.py"),
     ),
     "Bob": ("protocol/alice/", "party/consent/scored_rows.py", "jobs/train/feature_consent.py"),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,12 @@ EARLIER = (
     *("score_range", "sigmoid_error", "minimum_batch", "schedule", "decay", "l1"),
     *("feature_bits", "residue_bits"),
 )
-SMALL = {"dataset": "breast-cancer", "scheme": "clear", "seed": 1, "alice_columns": 4}
+SMALL: dict[str, Any] = {
+    "dataset": "breast-cancer",
+    "scheme": "clear",
+    "seed": 1,
+    "alice_columns": 4,
+}
 
 
 def again(run: TrainingRun) -> TrainingRun:

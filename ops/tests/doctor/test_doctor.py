@@ -20,8 +20,8 @@ import pytest
 from taciturn.__main__ import run
 from taciturn.crypto.clear import ClearScheme
 from taciturn.data.ids import RowIds
+from taciturn.party.aligned_rows import AlignedRows
 from taciturn.party.consent.store import ConsentStore
-from taciturn.party.tables import AlignedRows
 from taciturn.transport.certs import make_certificates
 from taciturn_ops.doctor.machine import (
     NEEDED,

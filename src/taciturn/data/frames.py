@@ -58,6 +58,8 @@ def as_series(data: object, *, name: str, error: type[DataError] = ColumnError) 
     """A polars series from a polars or pandas series, a 1-D array or a list."""
     if isinstance(data, pl.Series):
         return data.alias(name)
+    if isinstance(data, np.ndarray) and data.ndim == 1 and data.dtype.kind in "biuf":
+        return pl.Series(name, data)
     return foreign_series(data, name, error)
 
 

@@ -85,7 +85,7 @@ class LabelEncoding:
         """Labels of a frame; rows go by their ``names`` in errors."""
         values = self.values(frame[column], names)
         return LabelTable.from_data(
-            values if not FAMILIES[self.family].has_classes else values.to_numpy(),
+            values,
             ids=ids,
             family=self.family,
             **{

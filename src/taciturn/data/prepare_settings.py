@@ -71,7 +71,8 @@ class PrepareSettings:
             ("date_parts", self.date_parts, PARTS),
         ):
             for value in given:
-                _check(name, value, value in known, nearest(str(value), known))
+                if value not in known:
+                    _check(name, value, False, nearest(str(value), known))
         for name, shares, below in (
             ("min_frequency", [self.min_frequency], 1),
             ("winsorise", self.winsorise.values(), 0.5),

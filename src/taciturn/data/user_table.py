@@ -40,12 +40,14 @@ class UserTable:
     labels: LabelEncoding = PLAIN
 
     @classmethod
-    def from_settings(cls, choices: object, family: str = BINOMIAL) -> UserTable:
+    def from_settings(
+        cls, choices: object, family: str = BINOMIAL, *, labelled: bool = True
+    ) -> UserTable:
         """Options from settings of the same names; the others have their defaults."""
         return cls(
             chosen(DEFAULTS, choices),
             Dialect.from_settings(choices),
-            LabelEncoding.from_settings(choices, family),
+            LabelEncoding.from_settings(choices, family) if labelled else PLAIN,
         )
 
 
@@ -156,7 +158,8 @@ def _validated(
             for name in table.labels.beside:
                 require_column(frame.columns, name, where=where)
             labels = table.labels.table(frame, label_column, ids, names)
-    others = (label_column, id_column, *table.labels.beside)
+    beside = () if table.labels is PLAIN else table.labels.beside
+    others = (label_column, id_column, *beside)
     features = frame.select([name for name in frame.columns if name not in others])
     for problem in unknown_columns(settings, features.columns):
         with problems.collecting():

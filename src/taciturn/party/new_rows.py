@@ -27,7 +27,7 @@ from taciturn.errors import (
     nearest,
 )
 from taciturn.model.share import ModelShare
-from taciturn.party.tables import AlignedRows
+from taciturn.party.aligned_rows import AlignedRows
 
 _MOST_NAMED = 8
 

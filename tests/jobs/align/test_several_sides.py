@@ -15,8 +15,8 @@ from taciturn.errors import AgreementError, PeerStopped, RowOrderError
 from taciturn.jobs.align.job import AlignJob
 from taciturn.jobs.base import run_job
 from taciturn.memmap import LEAST_MAPPED_BYTES
+from taciturn.party.aligned_rows import AlignedRows
 from taciturn.party.config import PartyConfig
-from taciturn.party.tables import AlignedRows
 from tests.expected import all_refused
 from tests.jobs.align.test_sides import some
 from tests.modules import module_of

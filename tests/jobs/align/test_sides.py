@@ -33,11 +33,11 @@ from taciturn.jobs.align.messages import AlignmentHello, BlindedIds, TwiceBlinde
 from taciturn.jobs.align.pairwise import Alignment
 from taciturn.jobs.base import run_job
 from taciturn.memmap import Scratch
+from taciturn.party.aligned_rows import AlignedRows
 from taciturn.party.config import PartyConfig
 from taciturn.party.journal import Meta, Past
 from taciturn.party.link import Link
 from taciturn.party.resume import run_program
-from taciturn.party.tables import AlignedRows
 from taciturn.party.templates import Trial, template
 from taciturn.protocol.events import Aligning, Event
 from taciturn.protocol.messages import GroupElements, PublicBytes, Role

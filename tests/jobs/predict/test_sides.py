@@ -34,12 +34,12 @@ from taciturn.jobs.predict.side import Answer, PredictionSide
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import whole_model
 from taciturn.numerics.threshold import chosen
+from taciturn.party.aligned_rows import AlignedRows
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import Charge, ScoreBudget
 from taciturn.party.consent.scored_rows import RowOpening
 from taciturn.party.consent.store import ConsentStore
 from taciturn.party.new_rows import new_rows
-from taciturn.party.tables import AlignedRows
 from taciturn.protocol.events import ScoresDue
 from taciturn.protocol.handshake import wire_form
 from taciturn.protocol.messages import Hello

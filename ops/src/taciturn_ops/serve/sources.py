@@ -25,9 +25,9 @@ from taciturn.data.prepare import prepared_table
 from taciturn.data.source import TableSource
 from taciturn.errors import ColumnError, ConfigError, DataError, MissingValueError
 from taciturn.model.share import ModelShare
+from taciturn.party.aligned_rows import AlignedRows
 from taciturn.party.config import PartyConfig
 from taciturn.party.new_rows import is_text, new_rows
-from taciturn.party.tables import AlignedRows
 from taciturn.protocol.outcome import WeightShare
 from taciturn.setting_syntax import Hint
 from taciturn_ops.serve.rounds import HEADROOM_BITS

@@ -31,10 +31,10 @@ from taciturn.jobs.align.result import AlignmentResult
 from taciturn.jobs.base import Job, SessionFacts, Side
 from taciturn.memmap import Scratch
 from taciturn.parallel import usable_cores
+from taciturn.party.aligned_rows import AlignedRows, beside_rows, require_kind, require_room
 from taciturn.party.config import PartyConfig
 from taciturn.party.log import Log
 from taciturn.party.settings_file import add_settings
-from taciturn.party.tables import AlignedRows, beside_rows, require_kind, require_room
 from taciturn.protocol.events import Aligning, Event
 from taciturn.protocol.steps import Program
 from taciturn.rng import Entropy

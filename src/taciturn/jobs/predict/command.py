@@ -90,8 +90,8 @@ def predict(
     from taciturn.data.ids import Normalisation
     from taciturn.jobs.base import run_job
     from taciturn.jobs.predict.job import PredictJob
+    from taciturn.party.aligned_rows import beside_rows
     from taciturn.party.config import PartyConfig
-    from taciturn.party.tables import beside_rows
 
     normalisation = None if normalise_ids is None else Normalisation.parse(normalise_ids)
     settings = PartyConfig.read(config)

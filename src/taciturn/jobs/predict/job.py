@@ -26,12 +26,12 @@ from taciturn.jobs.predict.declaration import LISTED_PREDICTION, PREDICTION
 from taciturn.jobs.predict.side import Answer, PredictionSide
 from taciturn.numerics.threshold import threshold_at
 from taciturn.party.agreement_check import require_begun_in_time
+from taciturn.party.aligned_rows import AlignedRows
 from taciturn.party.applied_model import AppliedModel
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import ScoreBudget
 from taciturn.party.credentials import identity_of
 from taciturn.party.new_rows import new_rows
-from taciturn.party.tables import AlignedRows
 
 
 @dataclass(frozen=True, slots=True)

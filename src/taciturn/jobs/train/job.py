@@ -29,8 +29,9 @@ from taciturn.party.agreement_check import require_fit, require_signed
 from taciturn.party.compute import engine_of
 from taciturn.party.config import PartyConfig
 from taciturn.party.log import Log
+from taciturn.party.prepared_cache import PreparedCache
 from taciturn.party.state_store import SessionState, boot
-from taciturn.party.tables import PartyTables, PreparedCache, load_tables
+from taciturn.party.tables import PartyTables, load_tables
 from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.terms import Terms
 from taciturn.results.parties import Setup
