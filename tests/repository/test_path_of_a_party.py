@@ -80,13 +80,12 @@ OF_THE_OTHER = {
 PLANTED = """
 import sys
 sys.path.insert(0, sys.argv.pop(1))
-from datetime import datetime
 from taciturn.engine.driver import Driver
 from tools import walk
 start = Driver.start
 def planted(driver):
-    from taciturn.party.agreement_check import day
-    day(datetime.now())
+    from taciturn.party.agreement_file import text_digest
+    text_digest("")
     start(driver)
 Driver.start = planted
 walk.main()
@@ -158,4 +157,4 @@ def test_the_page_for_a_reviewer_is_current():
 def test_a_call_that_does_not_belong_there_is_noticed(tmp_path):
     files = entered(tmp_path / "path.txt", "-c", PLANTED, str(ROOT))
     for of_party in files.values():
-        assert among(of_party, UNUSED["signed agreements"]) == ["party/agreement_check.py"]
+        assert among(of_party, UNUSED["signed agreements"]) == ["party/agreement_file.py"]
