@@ -167,9 +167,11 @@ def numbers(
     else:
         result = plain.cast(pl.Float64, strict=False)
     require_no_words(result.is_null() & plain.is_not_null(), ids, decimal)
-    way_out = "replace them, leave them out as missing, or leave the column out: {drop}"
-    hint = Hint(way_out, drop=[series.name])
-    require_none(result.is_infinite(), "infinite", ids, hint, InfiniteValueError)
+    infinite = result.is_infinite()
+    if infinite.any():
+        way_out = "replace them, leave them out as missing, or leave the column out: {drop}"
+        hint = Hint(way_out, drop=[series.name])
+        require_none(infinite, "infinite", ids, hint, InfiniteValueError)
     return result.to_numpy()
 
 
