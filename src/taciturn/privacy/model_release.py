@@ -42,9 +42,10 @@ _FLOATING_POINT = 1.01
 class ModelRelease:
     """The release of Alice's weights at the end of a training.
 
-    ``rows`` is n and ``columns``, which are Alice's, d. Bob's columns include an intercept; ``bob_free`` of them
-    carry no penalty. Scores are exchanged in ``passes``; there is one step more. ``row_bits`` is g,
-    the digits of the rows' numbers, and ``weight_bits`` the digits of a weight.
+    ``rows`` is n and ``columns``, which are Alice's, d. Bob's columns include an intercept;
+    ``bob_free`` of them carry no penalty. Scores are exchanged in ``passes``; there is one step
+    more. ``row_bits`` is g, the digits of the rows' numbers, and ``weight_bits`` the digits of a
+    weight.
     """
 
     event: NoisyModel
