@@ -47,12 +47,12 @@ class Frame(NamedTuple):
 FRAMES = (
     Frame((), "The party's file", "Read and check this side's settings; nothing is sent."),
     Frame(
-        ("base.run_job", "base.run_party"),
+        ("base.run_job",),
         "run_job: prepare",
         "Read this side's table, plan the training, refuse before anybody is contacted.",
     ),
     Frame(
-        ("base.run_session", "base.Side.run_session", "resumable.ResumableSide.run_session"),
+        ("base.run_session",),
         "run_session: begin or resume",
         "Journal, consent and budgets, keys; at the end the model's file and the result.",
     ),

@@ -160,10 +160,11 @@ _READER: ContextVar[SettingSyntax] = ContextVar("reader", default=PYTHON)
 
 
 @contextmanager
-def rendering_errors_as(syntax: SettingSyntax | None) -> Iterator[None]:
+def rendering_errors_as(syntax: SettingSyntax | None, section: str = "") -> Iterator[None]:
     """Errors that pass are spelled in this syntax, unless a context nearer to them set another.
 
-    Remarks that are made meanwhile (``spelled``) are spelled in it too.
+    ``section`` is the one that is being read. Remarks that are made meanwhile (``spelled``) are
+    spelled in the syntax too.
 
     >>> from taciturn.setting_syntax import COMMAND_LINE
     >>> try:
@@ -178,7 +179,8 @@ def rendering_errors_as(syntax: SettingSyntax | None) -> Iterator[None]:
     try:
         yield
     except TaciturnError as problem:
-        problem.syntax = problem.syntax or syntax
+        if problem.syntax is None and syntax is not None:
+            problem.syntax = syntax.within(section) if section else syntax
         raise
     finally:
         _READER.reset(token)

@@ -20,6 +20,9 @@ class SettingSyntax(Protocol):
     def source(self) -> str:
         """File of the settings; empty if there is none."""
 
+    def within(self, section: str) -> SettingSyntax:
+        """The same input while one section of it is being read."""
+
     def name(self, setting: str) -> str:
         """Name of the setting within a sentence."""
 
@@ -41,6 +44,10 @@ class PythonCall:
     """
 
     source: str = ""
+
+    def within(self, section: str) -> PythonCall:
+        """The same: keywords have no sections."""
+        return self
 
     def name(self, setting: str) -> str:
         """``batch_size``."""
@@ -70,6 +77,10 @@ class CommandLine:
     file: SettingSyntax | None = None
     from_file: frozenset[str] = frozenset()
     source: str = ""
+
+    def within(self, section: str) -> CommandLine:
+        """The same: options have no sections."""
+        return self
 
     def name(self, setting: str) -> str:
         """``--batch-size``."""

@@ -1,7 +1,8 @@
-"""What ``run_party`` does for every job, whatever its sides say to each other."""
+"""What ``run_job`` does for every job, whatever its sides say to each other."""
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +40,7 @@ class Greeter(Job[SessionFacts], Side[str, SessionFacts]):
     read: Callable[[], None] = passes
     write: Callable[[], None] = passes
     done: list[str] = field(default_factory=list)
+    frames: list[str] = field(default_factory=list)
     purpose = ALIGNMENT
 
     def prepare(self, config: PartyConfig) -> Greeter:
@@ -54,6 +56,7 @@ class Greeter(Job[SessionFacts], Side[str, SessionFacts]):
             yield from emit(ScoresDue(IDS))
             yield from send(GREETING)
         yield from receive(AlignmentHello)
+        self.frames += [frame.name for frame in traceback.extract_stack()]
         if self.role == "bob":
             yield from send(GREETING)
         self.done.append("program")
@@ -93,6 +96,13 @@ def test_both_sides_end_with_the_facts_of_the_session(tmp_path):
     assert bob.confirmed
     assert alice.traffic.bytes_sent == bob.traffic.bytes_received > 0
     assert [side.done for side in sides] == [["program", "deliver", "conclude"]] * 2
+
+
+def test_five_frames_lead_from_a_command_to_a_step_of_the_program(tmp_path):
+    *_, alice, bob = run(tmp_path)
+    for side in (alice, bob):
+        ring = side.frames[side.frames.index("run_job") : side.frames.index("_advance")]
+        assert ring == ["run_job", "run_session", "run", "run_program", "feed"]
 
 
 def test_a_charge_that_is_refused_keeps_the_message_from_leaving(tmp_path):

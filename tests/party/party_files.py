@@ -15,8 +15,8 @@ from typing import Any
 from taciturn.errors import TaciturnError
 from taciturn.job_registry import installed_sections
 from taciturn.party.config import PartyConfig
+from taciturn.party.training_inputs import terms_for
 from taciturn.party.used_paths import used_paths
-from taciturn.protocol.agree import agree
 from taciturn.setting_syntax import toml_value
 
 RECORDED = Path(__file__).with_suffix(".json")
@@ -337,13 +337,12 @@ def settings_of(config: PartyConfig) -> dict[str, Any]:
     """Everything that follows from a party's file, and the agreement of a table of 1,000 rows."""
     sections = ("data", "link", "state", "output", "privacy", "compute")
     first = config.first
-    resolved = first.settings()
     return {
         **{name: getattr(config, name).model_dump(mode="json") for name in sections},
         **{name: job.model_dump(mode="json") for name, job in config.job_sections.items()},
         "agreed": dict(config.agreed),
-        "settings": resolved.model_dump(mode="json"),
-        "agreement": agree(resolved, 20, 1000, parties=first.parties or None).agreement.canonical(),
+        "settings": first.settings().model_dump(mode="json"),
+        "agreement": terms_for(first, 20, 1000).agreement.canonical(),
         "study": None if config.study is None else config.study.model_dump(mode="json"),
         "places": [config.syntax.place(name, 1) for name in ("clip", "l2", "listen", "sync")],
         # The key's default is in the home folder, under a name that the path decides.

@@ -18,7 +18,7 @@ from taciturn.engine.callbacks import SILENT, Callbacks, Observer, noop
 from taciturn.engine.pair import run_pair, run_star
 from taciturn.engine.transcript import Transcript
 from taciturn.extensions import OBSERVERS, installed
-from taciturn.jobs.base import Job, run_party
+from taciturn.jobs.base import Job, run_job
 from taciturn.jobs.predict.job import PredictJob
 from taciturn.jobs.train.dry_run import DryRunJob
 from taciturn.jobs.train.job import TrainJob, TrainSide
@@ -194,10 +194,10 @@ class Party:
     def run(self, *, record: Path | None = None, fresh: bool = False) -> Any:
         """Trains one model, or a study; or resumes."""
         job = TrainJob(record, fresh)
-        return run_party(job, self.config, self.callbacks, self.endpoint)
+        return run_job(job, self.config, self.callbacks, self.endpoint)
 
     def dry_run(self) -> Any:
-        return run_party(DryRunJob(), self.config, self.callbacks, self.endpoint)
+        return run_job(DryRunJob(), self.config, self.callbacks, self.endpoint)
 
     def prepared(self) -> TrainSide:
         """The side of one training, without a connection."""
@@ -250,7 +250,7 @@ def run_jobs(
     """Both parties of a folder, each with its job."""
 
     def side(config: PartyConfig, endpoint: Endpoint, callbacks: Callbacks) -> Any:
-        return partial(run_party, jobs[config.role], config, callbacks, endpoint)
+        return partial(run_job, jobs[config.role], config, callbacks, endpoint)
 
     return run_both(folder, wire, kind=side, act=lambda run: run(), watch=watch)
 
@@ -366,7 +366,7 @@ def _new_rows(config: PartyConfig) -> str:
 def scoring(config: PartyConfig, way: Endpoints, calls: Callbacks) -> Any:
     """Scores the new rows beside the party's file."""
     rows = config.path(_new_rows(config))
-    return run_party(PredictJob(config.path(config.output.model), rows), config, calls, way)
+    return run_job(PredictJob(config.path(config.output.model), rows), config, calls, way)
 
 
 def records(ends: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

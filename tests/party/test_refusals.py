@@ -28,7 +28,7 @@ from taciturn.errors import (
     TaciturnError,
     TransportError,
 )
-from taciturn.jobs.base import run_party
+from taciturn.jobs.base import run_job
 from taciturn.jobs.predict.declaration import PREDICTION
 from taciturn.jobs.predict.job import PredictJob
 from taciturn.jobs.train.command import forget_label_stops
@@ -66,7 +66,7 @@ def dry_run(party: Party) -> Any:
 def prediction(party: Party) -> Any:
     config = party.config
     job = PredictJob(config.path(config.output.model), config.path(f"{config.role}.csv"))
-    return run_party(job, config, party.callbacks, party.endpoint)
+    return run_job(job, config, party.callbacks, party.endpoint)
 
 
 PURPOSES: Mapping[Any, int] = {training: TRAINING, dry_run: DRY_RUN, prediction: PREDICTION}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from taciturn.errors import PeerAbsent, StateError, TaciturnError
-from taciturn.jobs.base import run_party
+from taciturn.jobs.base import run_job
 from taciturn.jobs.predict.job import PredictJob
 from taciturn.model.archive import listed_models
 from taciturn.model.share import ModelShare
@@ -73,7 +73,7 @@ def test_two_trainings_from_copies_of_one_state_have_two_names_and_two_models(fo
         role = party.config.role
         model = folder / ("alice.first.json" if role == "alice" else "bob.model.json")
         job = PredictJob(model, folder / f"{role}.csv")
-        return run_party(job, party.config, party.callbacks, party.endpoint)
+        return run_job(job, party.config, party.callbacks, party.endpoint)
 
     ends = run_both(folder, act=score)
     assert isinstance(ends.alice, TaciturnError)

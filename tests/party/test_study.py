@@ -29,7 +29,7 @@ from taciturn.errors import (
     ShapeError,
     TaciturnError,
 )
-from taciturn.jobs.base import run_party
+from taciturn.jobs.base import run_job
 from taciturn.jobs.predict.job import PredictJob
 from taciturn.jobs.study.job import StudySide
 from taciturn.jobs.study.result import StudyRun
@@ -559,7 +559,7 @@ def test_two_alices_study_together_and_resume_after_a_kill(tmp_path):
         path.write_text(f"{path.read_text()}\n[study]\n{study}", encoding="utf-8")
 
     def act(config: PartyConfig, way: Endpoints, calls: Callbacks) -> Any:
-        return run_party(TrainJob(), config, calls, way)
+        return run_job(TrainJob(), config, calls, way)
 
     killed = group_shape.run(act, watch={"alice-2": Callbacks(observe=Killer(40))})
     assert isinstance(killed["alice-2"], Killed)

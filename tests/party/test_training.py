@@ -22,7 +22,7 @@ from taciturn.crypto.clear import ClearScheme
 from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import PeerStopped
 from taciturn.jobs.align.job import AlignJob
-from taciturn.jobs.base import run_party
+from taciturn.jobs.base import run_job
 from taciturn.jobs.resumable import ResumableSide
 from taciturn.jobs.train.job import TrainJob, TrainSide
 from taciturn.numerics.likelihood import label_likelihood
@@ -509,7 +509,7 @@ def test_every_process_may_be_killed_in_turn(tmp_path, name, alices):
 
 
 def aligning(config: PartyConfig, way: Endpoints, calls: Callbacks) -> Any:
-    return run_party(AlignJob(), config, calls, way)
+    return run_job(AlignJob(), config, calls, way)
 
 
 def trying(config: PartyConfig, way: Endpoints, calls: Callbacks) -> Any:

@@ -65,6 +65,7 @@ UNUSED = {
     "earlier models, whole models": ("model/archive.py", "model/whole.py"),
     "reports": ("report/", "results/runs.py", "results/folder.py", "results/ledger.py"),
     "templates": ("party/templates.py", "party/settings_file.py"),
+    "names of settings in errors": ("setting_syntax.py", "settings/removed.py"),
     "other distributions": ("taciturn_audit", "taciturn_ops", "taciturn_paper", "taciturn_risk"),
 }
 # What the other side alone enters.

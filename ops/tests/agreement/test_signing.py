@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from ops.tests.tampering import TAMPERINGS, Scene
 
 from taciturn.errors import ConfigError, SignatureError
-from taciturn.jobs.base import run_party
+from taciturn.jobs.base import run_job
 from taciturn.jobs.predict.job import PredictJob
 from taciturn.party.agreement_check import (
     Verifier,
@@ -244,7 +244,7 @@ def test_no_prediction_and_no_service_begins_after_the_end(scene, role, monkeypa
     config = scene.config(scene.text, role)
     monkeypatch.setattr(module_of(require_signed), "datetime", Later)
     with pytest.raises(SignatureError):
-        run_party(PredictJob(Path("no model"), Path("no rows")), config)
+        run_job(PredictJob(Path("no model"), Path("no rows")), config)
     # There is no such model: its end is seen before that.
     with pytest.raises(SignatureError):
-        run_party(ServeJob(Path("nowhere.json")), config)
+        run_job(ServeJob(Path("nowhere.json")), config)

@@ -179,7 +179,7 @@ class _Watch:
 def run_side(path: Path) -> SideReport:
     """One side's whole training, as its command runs it."""
     start, watch, ended = time.perf_counter(), _Watch(), list[float]()
-    from taciturn.jobs.base import RunContext
+    from taciturn.jobs.base import RunContext, run_session
     from taciturn.jobs.train.job import TrainJob
     from taciturn.party.endpoints import open_endpoint
 
@@ -192,7 +192,7 @@ def run_side(path: Path) -> SideReport:
     with open_endpoint(config, lambda text: None) as endpoint:
         side = job.prepare(config)
         ready, before, prepared = time.perf_counter(), processor_seconds(), watch.peaks()[0]
-        result = side.run_session(RunContext(job, config, Callbacks(observe=observe), endpoint))
+        result = run_session(side, RunContext(job, config, Callbacks(observe=observe), endpoint))
     done = time.perf_counter()
     return SideReport(
         preparation_seconds=ready - start,

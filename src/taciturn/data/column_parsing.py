@@ -215,6 +215,8 @@ def require_none(
 
 def require_no_words(wrong: pl.Series, ids: RowIds | None, decimal: Decimal | None = None) -> None:
     """Refuse words among numbers; ``decimal`` is as in ``Reading``."""
+    if not wrong.any():
+        return
     mark = "" if decimal is None else f" with a decimal {MARK_NAMES[decimal]}"
     hint = Hint(
         "correct them; or say which words mean that a value is missing: {na_values}; or take "

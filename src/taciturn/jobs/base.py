@@ -1,14 +1,24 @@
-"""``Job`` and ``Side``, and the two ways to run them.
+"""``Job``, ``Side`` and ``Task``, and the two ways to run them.
 
-``run_party`` runs one side against peers on other machines; ``simulate`` runs all sides in one
-process. Both drive the same programs. A side that keeps a journal is a ``jobs.resumable.
-ResumableSide``.
+``run_job`` runs one side against peers on other machines; ``simulate_job`` runs all sides in one
+process. Both drive the same programs. The frames of a run, from the command to one step of the
+program::
 
-**Guarantee.** Where a side fails before it sets up its links, ``run_party`` tells the peer that it
+    run_job(job, config)          refuses before anybody is contacted, and tells the peers
+      run_session(side)           begins or resumes: the state is in memory, or in a journal
+        Meeting.run(program)      the links to the peers
+          run_program             what a journal holds is played back first
+            Driver.feed           one frame in, frames out
+
+A job gives a prepared side, and the side a ``Task`` and then a result: they are called, and call
+nothing of these. The state of a side that keeps a journal is in ``jobs.resumable``.
+
+**Guarantee.** Where a side fails before it sets up its links, ``run_job`` tells the peer that it
 does not begin, and not why (unless the job's peer waits for it anyway): in the same bytes, and at
 the same step, as a session whose links were not opened yet (``party.session``). It charges a budget
 before the message that the budget is for: the program emits ``Consent.due``, and its next message
-leaves only after ``Consent.charge`` has returned.
+leaves only after ``Consent.charge`` has returned. What a side may rely on is written before the
+last message is confirmed, and the result is computed after the links are closed.
 """
 
 from __future__ import annotations
@@ -19,7 +29,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from taciturn.engine.callbacks import SILENT, Callbacks, Observer, Publish, noop
 from taciturn.errors import TaciturnError
@@ -31,7 +41,7 @@ from taciturn.party.endpoints import open_endpoint
 from taciturn.party.link import Traffic
 from taciturn.party.log import Log
 from taciturn.party.resume import RunHooks
-from taciturn.party.session import PeerSession
+from taciturn.party.session import Meeting, PeerSession
 from taciturn.party.state_store import StateFolderInUse
 from taciturn.protocol.events import Event
 from taciturn.protocol.messages import Role
@@ -42,9 +52,12 @@ from taciturn.transport.channel import Endpoints
 
 if TYPE_CHECKING:
     from taciturn.engine.pair import StarTap
+    from taciturn.party.journal import Journal, Past
 
+P = TypeVar("P")
 T = TypeVar("T")
 R = TypeVar("R")
+S = TypeVar("S", covariant=True)
 A = TypeVar("A")
 B = TypeVar("B")
 E = TypeVar("E", bound=Event)
@@ -96,8 +109,48 @@ class RunContext:
         return session
 
 
-class PreparedSide(ABC, Generic[R]):
-    """One party's part in a job, whose files are read; R is the result."""
+@dataclass(frozen=True, slots=True)
+class Task(Generic[P, T]):
+    """What a session does while it is with the peers: a program, and what is called meanwhile.
+
+    ``finish`` makes the outcome of what the program returns, and writes what the peer may rely on
+    once this side confirms the last message.
+    """
+
+    program: Program[P]
+    finish: Callable[[P], T]
+    hooks: RunHooks
+
+
+class SessionStore(Protocol[T, S]):
+    """State of a session: a side that keeps it in memory, or a journal."""
+
+    session: PeerSession
+
+    @property
+    def past(self) -> Past | None:
+        """What the journal holds."""
+
+    @property
+    def journal(self) -> Journal | None:
+        """The journal."""
+
+    @property
+    def outcome(self) -> T | None:
+        """Outcome of a session that has ended before."""
+
+    def task_in(self, meeting: Meeting) -> Task[Any, T]:
+        """The task, which may begin now: of a session that resumes it is charged already."""
+
+    def end(self, outcome: T) -> None:
+        """Keep the outcome; called before the last message is confirmed."""
+
+    def conclude(self, outcome: T, session: SessionFacts) -> S:
+        """The side's result; the links are closed."""
+
+
+class PreparedSide(ABC, Generic[T, R]):
+    """One party's part in a job, whose files are read; T is its outcome, R its result."""
 
     @property
     def setup(self) -> Setup | None:
@@ -112,11 +165,11 @@ class PreparedSide(ABC, Generic[R]):
         return nullcontext()
 
     @abstractmethod
-    def run_session(self, context: RunContext) -> R:
-        """Call ``begin``, and run this side against its peers, to the result."""
+    def store(self, context: RunContext) -> AbstractContextManager[SessionStore[T, R]]:
+        """The state of the session, begun or resumed; nobody is contacted yet."""
 
 
-class Side(PreparedSide[R], Generic[T, R]):
+class Side(PreparedSide[T, R]):
     """A side that keeps no state: after a stop all parties begin anew.
 
     T is what its program returns.
@@ -141,32 +194,59 @@ class Side(PreparedSide[R], Generic[T, R]):
     def conclude(self, outcome: T, session: SessionFacts) -> R:
         """The result, computed after the last message: it may depend on labels."""
 
-    def run_session(self, context: RunContext) -> R:
-        """Connect, run the program, confirm, conclude."""
-        start, consent = time.monotonic(), self.consent
-        job, config, callbacks = context.job, context.config, context.callbacks
-        session = context.session()
-        self.begin(session.log, callbacks)
+    # The side is the store of its session, and nothing is older than this run.
+    past: None = None
+    journal: None = None
+    outcome: T | None = None
+
+    def store(self, context: RunContext) -> AbstractContextManager[SessionStore[T, R]]:
+        """This side: all state is in memory."""
+        self.session, self._callbacks = context.session(), context.callbacks
         if self.setup is not None:
-            callbacks.publish(self.setup)
+            context.callbacks.publish(self.setup)
+        return nullcontext(self)
+
+    def task_in(self, meeting: Meeting) -> Task[T, T]:
+        """The program with new randomness, once all peers are there."""
+        consent, callbacks = self.consent, self._callbacks
+
+        def observe(event: Event) -> None:
+            # First: what is due may leave with the program's next step.
+            if consent is not None and isinstance(event, consent.due):
+                consent.charge(event)
+                meeting.begun = True
+            self.observe(event)
+            callbacks.observe(event)
+            callbacks.publish(meeting.traffic.seen())
+
+        meeting.connect()
+        meeting.begun = consent is None
+        return Task(self.program(KeyedEntropy.from_system()), self._finish, RunHooks(observe))
+
+    def _finish(self, outcome: T) -> T:
+        self.deliver(outcome)
+        return outcome
+
+    def end(self, outcome: T) -> None:
+        """Nothing is kept."""
+
+
+def run_session(side: PreparedSide[Any, R], context: RunContext) -> R:
+    """Begin or resume the session of a side, and run it to its end."""
+    start, config, job = time.monotonic(), context.config, context.job
+    log = Log.from_config(config, context.callbacks.announce)
+    side.begin(log, context.callbacks)
+    with side.store(context) as store:
+        session, outcome = store.session, store.outcome
         with (
-            self.at_work(config, session.log),
-            session.meet(job.purpose, rejoins=job.rejoins) as meeting,
+            side.at_work(config, log) if outcome is None else nullcontext(),
+            session.meet(job.purpose, store.past, store.journal, rejoins=job.rejoins) as meeting,
         ):
-
-            def observe(event: Event) -> None:
-                # First: what is due may leave with the program's next step.
-                if consent is not None and isinstance(event, consent.due):
-                    consent.charge(event)
-                    meeting.begun = True
-                self.observe(event)
-                callbacks.observe(event)
-                callbacks.publish(meeting.traffic.seen())
-
-            meeting.connect()
-            meeting.begun = consent is None
-            outcome = meeting.run(self.program(KeyedEntropy.from_system()), RunHooks(observe))
-            self.deliver(outcome)
+            if outcome is None:
+                task = store.task_in(meeting)
+                outcome = task.finish(meeting.run(task.program, task.hooks))
+            # Before the farewell: a stop during it must not run the program again.
+            store.end(outcome)
             confirmed, traffic = meeting.finish(job.farewell_seconds), meeting.traffic
             now = time.monotonic()
         facts = SessionFacts(
@@ -176,9 +256,9 @@ class Side(PreparedSide[R], Generic[T, R]):
             confirmed=confirmed,
             seconds=now - start,
             connected_seconds=now - (traffic.since or now),
-            log=session.log,
+            log=log,
         )
-        return self.conclude(outcome, facts)
+        return store.conclude(outcome, facts)
 
 
 class Job(ABC, Generic[R]):
@@ -194,6 +274,8 @@ class Job(ABC, Generic[R]):
     tells_refusal = True
     # Whether Bob's labels decide if the job begins: its stops for labels are counted then.
     reads_labels = False
+    # Runs a prepared side; a service meets its peer again and again.
+    run: ClassVar[staticmethod[[Any, RunContext], Any]] = staticmethod(run_session)
     # Whether the connection opens before files are read: a port that is in use, or a bad
     # certificate, is then reported before a large table is read.
     opens_first = False
@@ -213,11 +295,11 @@ class Job(ABC, Generic[R]):
             require_writable(config.path(config.output.log))
 
     @abstractmethod
-    def prepare(self, config: PartyConfig) -> PreparedSide[R]:
+    def prepare(self, config: PartyConfig) -> Any:  # noqa: ANN401 - what ``run`` takes
         """Read this side's files; raises before anybody is contacted."""
 
 
-def run_party(
+def run_job(
     job: Job[R],
     config: PartyConfig,
     callbacks: Callbacks = SILENT,
@@ -247,7 +329,8 @@ def run_party(
                 opened()
             with _counting_label_stops(job, config):
                 side = job.prepare(config)
-            return side.run_session(RunContext(job, config, callbacks, opened(), sessions))
+            result: R = job.run(side, RunContext(job, config, callbacks, opened(), sessions))
+            return result
 
 
 def _counting_label_stops(job: Job[Any], config: PartyConfig) -> AbstractContextManager[None]:

@@ -15,33 +15,28 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
-import numpy as np
-
-from taciturn.engine.callbacks import noop
 from taciturn.errors import (
     AgreementError,
     PeerStopped,
     RemoteProtocolError,
     StateError,
 )
-from taciturn.jobs.base import PreparedSide, RunContext
-from taciturn.parallel import one_thread
+from taciturn.jobs.base import PreparedSide, RunContext, SessionFacts, Task
 from taciturn.party.agreement_check import require_begun_in_time
 from taciturn.party.config import PartyConfig
 from taciturn.party.journal import NONCE_BYTES, Meta, Past, changed_facts
 from taciturn.party.log import Figures, Log
-from taciturn.party.resume import CheckpointPolicy, LinkTap, RunHooks
-from taciturn.party.session import Meeting
+from taciturn.party.resume import CheckpointPolicy
+from taciturn.party.session import Meeting, PeerSession
 from taciturn.party.state_store import SessionState, locked_state_folder, state_folder
 from taciturn.party.telemetry import MetricsPublisher
 from taciturn.protocol.events import Boundary, Event, HeldOutDecided
 from taciturn.protocol.state import TrainingState
-from taciturn.protocol.steps import Program
 from taciturn.results.parties import PartyFigures, Setup
 from taciturn.rng import KeyedEntropy, SystemEntropy
 from taciturn.setting_syntax import Hint
@@ -80,35 +75,49 @@ class SessionOutcome(Protocol):
 O = TypeVar("O", bound=SessionOutcome)  # noqa: E741 - the outcome
 
 
-@dataclass(slots=True)
 class JournaledSession:
-    """A session with a journal, in which a side runs its program from the last checkpoint.
+    """State of a session in a journal, from its last checkpoint.
 
     ``begun`` becomes true once the sides have found that they fit. ``opens_held_out`` is whether
     scores of the held-out rows are opened.
     """
 
     meeting: Meeting
-    state: SessionState
-    publisher: MetricsPublisher
-    budget: BudgetCheck
-    policy: CheckpointPolicy
-    opens_held_out: bool = True
-    begun: bool = False
+    outcome: Any = None
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        side: ResumableSide[Any, Any],
+        config: PartyConfig,
+        session: PeerSession,
+        state: SessionState,
+        publisher: MetricsPublisher,
+    ) -> None:
+        self.session, self.state, self.publisher, self._side = session, state, publisher, side
+        self.journal, self.begun, self.opens_held_out = state.journal, False, True
+        for warning in state.warnings:
+            session.log("warning", about=warning)
+        self.past: Past = _past(side, config, state, session.log)
+        self._budget = side.budget(self.past.meta.charge_name)
+        points = config.state.checkpoint_iterations, config.state.checkpoint_seconds
+        self._policy = CheckpointPolicy(*points)
+        if self.past.done is not None:
+            self.outcome = side.from_record(self.past.done, state)
+            session.log("this side has already finished; confirming to the peer")
+            return
+        self.opens_held_out = self._budget.require()
         if self.checkpoint is not None:
             self.opens_held_out = self.checkpoint["opens_held_out"]
 
     @property
     def entropy(self) -> KeyedEntropy:
         """This side's randomness, the same after every restart."""
-        return KeyedEntropy(self.meeting.past.meta.entropy)
+        return KeyedEntropy(self.past.meta.entropy)
 
     @property
     def checkpoint(self) -> dict[str, Any] | None:
         """Value of ``freeze`` at the last checkpoint; None at the beginning."""
-        body = self.meeting.past.checkpoint.body
+        body = self.past.checkpoint.body
         return json.loads(body) if body else None
 
     def figures(self, figures: Figures) -> PartyFigures:
@@ -124,20 +133,14 @@ class JournaledSession:
         shape = state.group_shape
         return shape.session if shape.widths else self.meeting.name
 
-    def run_from_checkpoint(
-        self,
-        program: Program[T],
-        observe: Callable[[Event], None],
-        freeze: Callable[[TrainingState], dict[str, Any]],
-        tap: LinkTap = noop,
-        note: Callable[[bytes], None] = noop,
-    ) -> T:
-        """Run the program to its end; ``freeze`` is called for the content of a checkpoint."""
-        resumed = bool(self.meeting.past.checkpoint.body)
+    def task_in(self, meeting: Meeting) -> Task[Any, Any]:
+        """The side's task, from its last checkpoint; a session that resumes is charged already."""
+        self.meeting = meeting
+        task, resumed = self._side.task(self), bool(self.past.checkpoint.body)
         if resumed:
             # Into a store that was not there when the session began.
-            self.budget.charge("", self.opens_held_out)
-            self.meeting.begun = True
+            self._budget.charge("", self.opens_held_out)
+            meeting.begun = True
 
         def observed(event: Event) -> None:
             if isinstance(event, HeldOutDecided):
@@ -146,24 +149,46 @@ class JournaledSession:
                 self.begun = True
                 if not resumed:
                     # Before the first score or release leaves; a session is charged once.
-                    self.budget.charge(self._name_at(event.state), self.opens_held_out)
-                self.meeting.begun = True
+                    self._budget.charge(self._name_at(event.state), self.opens_held_out)
+                meeting.begun = True
             self.publisher.require_written()
-            observe(event)
+            task.hooks.observe(event)
 
         def frozen(at: TrainingState) -> bytes:
             # The checkpoint before this one is on the disk: what it does not name is of no use.
             self.state.array_store.sweep()
-            values = {**freeze(at), "opens_held_out": self.opens_held_out}
+            body = task.hooks.freeze(at)
             self.publisher.checkpointed()
-            return json.dumps(values).encode()
+            return body
 
-        # A diverging training overflows, and the programs refuse the result.
-        with np.errstate(over="ignore", invalid="ignore"), one_thread():
-            return self.meeting.run(program, RunHooks(observed, frozen, self.policy, tap, note))
+        hooks = replace(task.hooks, observe=observed, freeze=frozen, policy=self._policy)
+        return replace(task, hooks=hooks)
+
+    def end(self, outcome: SessionOutcome) -> None:
+        """Record the outcome."""
+        if self.outcome is None:
+            self.outcome = outcome
+            self._record(outcome)
+        # The farewell is no part of the figures.
+        self.publisher.follow(lambda: outcome.figures)
+
+    def conclude(self, outcome: SessionOutcome, session: SessionFacts) -> Any:  # noqa: ANN401 - R
+        """Assess what depends on labels, and remove what the session needed."""
+        if not outcome.assessed:
+            # From here on what is done, and how long it takes, may depend on labels.
+            self.session.close()
+            outcome = self._side.assess(outcome, self.state, self.entropy)
+            self._record(outcome)
+        self.state.clear()
+        if not session.confirmed:
+            session.log("the peer has not confirmed the last message; run again if it lacks it")
+        return self._side.conclude(outcome, session)
+
+    def _record(self, outcome: SessionOutcome) -> None:
+        self.state.journal.done(self._side.to_record(outcome, self.state))
 
 
-class ResumableSide(PreparedSide[R], Generic[O, R]):
+class ResumableSide(PreparedSide[O, R]):
     """One party's part in a job with a journal; O is what the session ends with.
 
     ``fresh`` discards an unfinished session.
@@ -189,8 +214,8 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
         """The budget that the session is charged to, under its name."""
 
     @abstractmethod
-    def run_task(self, session: JournaledSession) -> O:
-        """Run the program and write its results; what depends on labels is left for ``assess``."""
+    def task(self, session: JournaledSession) -> Task[Any, O]:
+        """The task, from the last checkpoint; what depends on labels is left for ``assess``."""
 
     @abstractmethod
     def to_record(self, outcome: O, state: SessionState) -> bytes:
@@ -201,99 +226,60 @@ class ResumableSide(PreparedSide[R], Generic[O, R]):
         """The outcome from the journal."""
 
     @abstractmethod
+    def conclude(self, outcome: O, session: SessionFacts) -> R:
+        """The result, of an outcome that is assessed."""
+
+    @abstractmethod
     def assess(self, outcome: O, state: SessionState, entropy: KeyedEntropy) -> O:
         """The outcome with what depends on labels; the connection is closed."""
 
-    @abstractmethod
-    def conclude(self, outcome: O, *, confirmed: bool) -> R:
-        """The result; ``confirmed`` is True if the peer has confirmed the last message."""
-
-    def run_session(self, context: RunContext) -> R:
-        """Begin or resume the session, and run it to its recorded end."""
-        self.begin(Log.from_config(context.config, context.callbacks.announce), context.callbacks)
+    @contextmanager
+    def store(self, context: RunContext) -> Iterator[JournaledSession]:
+        """The journal of this side's state folder, which is locked meanwhile."""
+        config = context.config
         # Before anything is written: the files of a session that runs are not this start's.
-        with locked_state_folder(context.config):
-            publisher = MetricsPublisher.from_config(context.config, context.callbacks.publish)
+        with locked_state_folder(config):
+            publisher = MetricsPublisher.from_config(config, context.callbacks.publish)
             publisher.begin(self.setup)
             with publisher.running():
-                return self._run_locked(context, publisher)
-
-    def _run_locked(self, context: RunContext, publisher: MetricsPublisher) -> R:
-        job, config = context.job, context.config
-        session = context.session(publisher.hear)
-        log = session.log
-        self.require_accepted()
-        with state_folder(config) as state:
-            for warning in state.warnings:
-                log("warning", about=warning)
-            past = self._past(config, state, log)
-            budget = self.budget(past.meta.charge_name)
-            opens_held_out = True
-            if past.done is None:
-                opens_held_out = budget.require()
-            with (
-                self.at_work(config, log) if past.done is None else nullcontext(),
-                session.meet(job.purpose, past, state.journal) as meeting,
-            ):
-                if past.done is None:
-                    policy = CheckpointPolicy(
-                        config.state.checkpoint_iterations, config.state.checkpoint_seconds
-                    )
-                    journaled = JournaledSession(
-                        meeting, state, publisher, budget, policy, opens_held_out
-                    )
-                    with _discarding_misfits(journaled, log):
-                        outcome = self.run_task(journaled)
-                    # Before the farewell: a stop during it must not run the program again.
-                    state.journal.done(self.to_record(outcome, state))
-                else:
-                    outcome = self.from_record(past.done, state)
-                    log("this side has already finished; confirming to the peer")
-                # The farewell is no part of the figures.
-                publisher.follow(partial(_figures_of, outcome))
-                confirmed = meeting.finish(job.farewell_seconds)
-            if not outcome.assessed:
-                # From here on what is done, and how long it takes, may depend on labels.
-                session.close()
-                outcome = self.assess(outcome, state, KeyedEntropy(past.meta.entropy))
-                state.journal.done(self.to_record(outcome, state))
-            state.clear()
-            if not confirmed:
-                log("the peer has not confirmed the last message; run again if it lacks it")
-            return self.conclude(outcome, confirmed=confirmed)
-
-    def _past(self, config: PartyConfig, state: SessionState, log: Log) -> Past:
-        """The session so far, from the journal, or a new one."""
-        facts = self.facts()
-        past = None if self.fresh else state.journal.resume()
-        changed = [] if past is None else changed_facts(past.meta, facts)
-        if changed:
-            raise StateError(
-                "these have changed since the session started: " + ", ".join(changed),
-                where=str(config.path(config.state.folder)),
-                hint=Hint("restore them, or start over on both sides with {fresh}", fresh=True),
-            )
-        if past is None or past.met_nobody:
-            # A session that began in time may end later.
-            if config.agreement_file is not None:
-                require_begun_in_time(config)
-            state.clear()
-            log("session started")
-            # Randomness of a journal that has met nobody may have been used since, if the journal
-            # is a copy that was put back. Its name stays: a peer may have noted it already.
-            nonce = SystemEntropy().token(NONCE_BYTES) if past is None else past.meta.nonce
-            return state.journal.begin(Meta(facts, KeyedEntropy.from_system().key, nonce))
-        sent, received = zip(*(link.counts for link in (past, *past.further)), strict=True)
-        log("session resumed", frames_sent=sum(sent), frames_received=sum(received))
-        return past
+                session = context.session(publisher.hear)
+                self.require_accepted()
+                with state_folder(config) as state:
+                    journaled = JournaledSession(self, config, session, state, publisher)
+                    with _discarding_misfits(journaled):
+                        yield journaled
 
 
-def _figures_of(outcome: SessionOutcome) -> PartyFigures:
-    return outcome.figures
+def _past(
+    side: ResumableSide[Any, Any], config: PartyConfig, state: SessionState, log: Log
+) -> Past:
+    """The session so far, from the journal, or a new one."""
+    facts = side.facts()
+    past = None if side.fresh else state.journal.resume()
+    changed = [] if past is None else changed_facts(past.meta, facts)
+    if changed:
+        raise StateError(
+            "these have changed since the session started: " + ", ".join(changed),
+            where=str(config.path(config.state.folder)),
+            hint=Hint("restore them, or start over on both sides with {fresh}", fresh=True),
+        )
+    if past is None or past.met_nobody:
+        # A session that began in time may end later.
+        if config.agreement_file is not None:
+            require_begun_in_time(config)
+        state.clear()
+        log("session started")
+        # Randomness of a journal that has met nobody may have been used since, if the journal
+        # is a copy that was put back. Its name stays: a peer may have noted it already.
+        nonce = SystemEntropy().token(NONCE_BYTES) if past is None else past.meta.nonce
+        return state.journal.begin(Meta(facts, KeyedEntropy.from_system().key, nonce))
+    sent, received = zip(*(link.counts for link in (past, *past.further)), strict=True)
+    log("session resumed", frames_sent=sum(sent), frames_received=sum(received))
+    return past
 
 
 @contextmanager
-def _discarding_misfits(session: JournaledSession, log: Log) -> Iterator[None]:
+def _discarding_misfits(session: JournaledSession) -> Iterator[None]:
     """Discard a session whose sides do not fit: nothing was released, and nobody can resume it.
 
     Otherwise the next run would play back the greeting that did not fit.
@@ -302,7 +288,7 @@ def _discarding_misfits(session: JournaledSession, log: Log) -> Iterator[None]:
         yield
     except (RemoteProtocolError, PeerStopped) as problem:
         code = problem.code if isinstance(problem, PeerStopped) else problem.exit_code
-        if code in _MISFITS and not session.begun:
+        if code in _MISFITS and not session.begun and session.outcome is None:
             session.state.journal.discard()
-            log("the sides do not fit; the next run starts a new session")
+            session.session.log("the sides do not fit; the next run starts a new session")
         raise

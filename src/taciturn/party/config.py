@@ -38,7 +38,7 @@ from taciturn.privacy.registry import MECHANISMS, mechanism_class
 from taciturn.privacy.solvers import resolved, supported_solvers
 from taciturn.protocol.agree import require_used
 from taciturn.protocol.messages import Role
-from taciturn.setting_syntax import Hint, TomlFile, hyphenated
+from taciturn.setting_syntax import TomlFile, hyphenated
 from taciturn.settings.agreement import AGREEMENT_KEYS, ALSO_SIMULATED, Agreement
 from taciturn.settings.checked import (
     Checked,
@@ -47,6 +47,7 @@ from taciturn.settings.checked import (
     Setting,
     declared,
     named,
+    require,
     setting,
 )
 from taciturn.settings.mechanism_settings import FIELD, collected, declared_by
@@ -125,12 +126,12 @@ class DataSection(TableSettings):
     @model_validator(mode="after")
     def _whole(self) -> Self:
         require_no_address("file", self.file)
-        if (self.file is None) == (self.query is None):
-            raise ConfigError(
-                "the table is a file or a query, and one of them is needed",
-                setting="file" if self.file is None else "query",
-                hint=Hint("write {file}; or {query} and {connection}, for a database"),
-            )
+        require(
+            (self.file is None) != (self.query is None),
+            "the table is a file or a query, and one of them is needed",
+            "file" if self.file is None else "query",
+            "write {file}; or {query} and {connection}, for a database",
+        )
         require_connection(self.query, self.connection)
         return self
 
@@ -138,24 +139,25 @@ class DataSection(TableSettings):
 def require_no_address(setting: str, file: str | None) -> None:
     """Refuse the address of a database where a file is named."""
     # The line goes into reports and messages; an address there may hold a password.
-    if file is not None and is_address(file):
-        raise ConfigError(
-            f"{setting} is the address of a database, where a file is named",
-            setting=setting,
-            hint=Hint("write {connection} and {query}, and leave it out"),
-        )
+    require(
+        file is None or not is_address(file),
+        f"{setting} is the address of a database, where a file is named",
+        setting,
+        "write {connection} and {query}, and leave it out",
+    )
 
 
 def require_connection(query: str | None, connection: str | None) -> None:
     """Check a connection, and that a query has one."""
     if connection is not None:
         Connection(connection).require_usable()
-    if query is not None and connection is None:
-        raise ConfigError(
-            "a query needs the database that it is for",
-            setting="connection",
-            hint=Hint("write {connection}, say", connection="env:CRM_DATABASE"),
-        )
+    require(
+        query is None or connection is not None,
+        "a query needs the database that it is for",
+        "connection",
+        "write {connection}, say",
+        connection="env:CRM_DATABASE",
+    )
 
 
 class LinkSection(Checked):
@@ -197,11 +199,11 @@ class LinkSection(Checked):
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
-        if (self.listen is None) == (self.connect is None):
-            raise ConfigError(
-                "give either listen or connect: a side listens on a port, or connects to one",
-                setting="connect" if self.listen is None else "listen",
-            )
+        require(
+            (self.listen is None) != (self.connect is None),
+            "give either listen or connect: a side listens on a port, or connects to one",
+            "connect" if self.listen is None else "listen",
+        )
         return self
 
 
@@ -250,7 +252,9 @@ class OutputSection(Checked):
     """
     log: str | None = setting(example="{role}.log", path=PathUse.WRITTEN)
     """Log file: one JSON object per line, appended; no secrets."""
-    metrics: str | None = setting(example="{role}.metrics.json", path=PathUse.WRITTEN)
+    metrics: Annotated[str, Field(min_length=1)] | None = setting(
+        example="{role}.metrics.json", path=PathUse.WRITTEN
+    )
     """Progress and speed (JSON), rewritten every two seconds during training; no secrets.
 
     The same for Prometheus is written beside it, with the ending `.prom`
@@ -414,31 +418,30 @@ class ComputeSection(Checked):
 
     def _require_cluster(self) -> None:
         way, host, port = address_parts(self.scheduler or "")
-        if way not in ("tls", "tcp") or not host or not port:
-            raise ConfigError(
-                "the engine dask needs the address of a scheduler"
-                if self.scheduler is None
-                else f"{self.scheduler!r} is not the address of a scheduler",
-                setting="scheduler",
-                hint=Hint("write {scheduler}, say", scheduler="tls://scheduler.internal:8786"),
+        require(
+            way in ("tls", "tcp") and host and port,
+            "the engine dask needs the address of a scheduler"
+            if self.scheduler is None
+            else f"{self.scheduler!r} is not the address of a scheduler",
+            "scheduler",
+            "write {scheduler}, say",
+            scheduler="tls://scheduler.internal:8786",
+        )
+        require(
+            way == "tls" or is_loopback(host),
+            "a scheduler on another machine is reached by TLS only: its workers would run what "
+            "anybody on the way sends them",
+            "scheduler",
+            "use {scheduler}, with {ca}, {certificate} and {key}",
+            scheduler=f"tls://{host}:{port}",
+        )
+        for name in ("ca", "certificate", "key"):
+            require(
+                way == "tcp" or getattr(self, name) is not None,
+                f"a scheduler that is reached by TLS needs {name}",
+                name,
+                "name the PEM file that the cluster's authority gave this side",
             )
-        if way == "tcp" and not is_loopback(host):
-            raise ConfigError(
-                "a scheduler on another machine is reached by TLS only: its workers would run "
-                "what anybody on the way sends them",
-                setting="scheduler",
-                hint=Hint(
-                    "use {scheduler}, with {ca}, {certificate} and {key}",
-                    scheduler=f"tls://{host}:{port}",
-                ),
-            )
-        for name in ("ca", "certificate", "key") if way == "tls" else ():
-            if getattr(self, name) is None:
-                raise ConfigError(
-                    f"a scheduler that is reached by TLS needs {name}",
-                    setting=name,
-                    hint="name the PEM file that the cluster's authority gave this side",
-                )
 
 
 def address_parts(address: str) -> tuple[str, str, int]:
@@ -609,56 +612,43 @@ class PartyConfig:
     ) -> None:
         self.role: Role = role
         self.side = ROLES[role]
-        self.folder = folder
-        self.where = where
+        self.folder, self.where = folder, where
         section = sections.get("agreement", {})
         self._known_settings = _section_of_settings(section.get("mechanism"))
-        self.syntax = TomlFile(where, self._known_settings)
+        self.syntax = held_by = TomlFile(where, self._known_settings)
         # Whether this side's own file says anything of what is agreed on.
-        self.says_agreement = bool(section) or "study" in sections
+        self.says_agreement = bool(section) or STUDY in sections
         self.agreement_file, self.signed = self._named_agreement(section, agreement)
         if self.agreement_file is not None:
-            if agreement is None and "study" in sections:
+            if agreement is None and STUDY in sections:
                 raise ConfigError(
                     "study belongs in the file of the agreement",
                     where=f"{where}, [{STUDY}]",
                     hint="leave the section out here",
                 )
             sections = self._with_agreement(sections, self.agreement_file)
+            held_by = party_file(self.agreement_file.path)
         self._sections = sections
         # As it stands, for an agreement that is proposed with it.
-        self.study_values: dict[str, Any] | None = sections.get("study")
-        self.data = self._section(DataSection, sections, "data")
-        self.link = self._section(LinkSection, sections, "link")
-        self.state = self._section(StateSection, sections, "state")
-        self.output = self._section(OutputSection, sections, "output")
-        self.privacy = self._section(PrivacySection, sections, "privacy")
-        self.compute = self._section(ComputeSection, sections, "compute")
+        self.study_values: dict[str, Any] | None = sections.get(STUDY)
+        self.data = self._section(DataSection)
+        self.link = self._section(LinkSection)
+        self.state = self._section(StateSection)
+        self.output = self._section(OutputSection)
+        self.privacy = self._section(PrivacySection)
+        self.compute = self._section(ComputeSection)
         # Those of jobs that the file has; others are loaded when a job reads them.
         self.job_sections: dict[str, Checked] = {}
         for name in sections:
             if name not in (*SECTIONS, STUDY):
                 self.section(_job_section(name))
         with rendering_errors_as(self.syntax):
-            held_by = (
-                self.syntax if self.agreement_file is None else party_file(self.agreement_file.path)
-            )
-            agreed = sections.get("agreement", {})
-            if self.agreement_file is None:
-                agreed = {key: value for key, value in agreed.items() if key not in NAMING}
-            self.agreed = _agreed(agreed, held_by.within("agreement"))
+            self.agreed = _agreed(sections.get("agreement", {}), held_by)
             self._check_role()
             self.side.require_link(self)
-            self.study = self._read_study(sections)
+            self.study = self._read_study()
             self.normalisation = Normalisation.parse(self.data.normalise_ids)
-        # What one solver has and the other has not is said now, before a table is read.
-        with rendering_errors_as(self.syntax):
-            settings = self.settings()
-            if settings.solver == "sgd":
-                require_shared_work(self.compute.engine)
-            # Whether there is such a mechanism here is said where the peer can be told.
-            if settings.mechanism in MECHANISMS:
-                require_used(settings)
+            self._settings = self._resolved()
 
     @classmethod
     def read(cls, path: Path, agreement: AgreementFile | None = None) -> PartyConfig:
@@ -673,10 +663,8 @@ class PartyConfig:
         """The settings of a file whose values are read."""
         values = {**values}
         role = values.pop("role", None)
-        settings = (name for name, value in values.items() if not isinstance(value, dict))
-        if role is None and any(
-            name.replace("-", "_") in Settings.model_fields for name in settings
-        ):
+        outside = {key.replace("-", "_") for key, v in values.items() if not isinstance(v, dict)}
+        if role is None and outside & Settings.model_fields.keys():
             raise ConfigError(
                 "this is a file of settings, and not a party's file",
                 where=str(path),
@@ -689,12 +677,11 @@ class PartyConfig:
                 where=f"{path}, role",
                 hint='write role = "alice" (features only) or role = "bob" (the labels)',
             )
+        known = (*SECTIONS, STUDY, *registry().sections)
         for name, section in values.items():
-            known = (*SECTIONS, STUDY, *registry().sections)
             if name not in known and name in JOBS_ELSEWHERE:
-                raise not_installed(f"the section [{name}]", JOBS_ELSEWHERE[name]).at(
-                    f"{path}, [{name}]"
-                )
+                absent = not_installed(f"the section [{name}]", JOBS_ELSEWHERE[name])
+                raise absent.at(f"{path}, [{name}]")
             if name not in known or not isinstance(section, dict):
                 raise ConfigError(
                     f"unknown section or setting {name}",
@@ -757,7 +744,7 @@ class PartyConfig:
         dialect = Dialect.from_settings(self.data)
         if query is None:
             return TableSource.at(Path(file or ""), dialect)
-        with rendering_errors_as(self.syntax.within("data")):
+        with rendering_errors_as(self.syntax, "data"):
             require_connection(query, connection)
         return TableSource.from_query(query, Connection(connection or "", self.folder), dialect)
 
@@ -768,16 +755,7 @@ class PartyConfig:
 
     def settings(self) -> Settings:
         """The agreement's part as settings, with their defaults."""
-        common = {name: value for name, value in self.agreed.items() if name in ALSO_SIMULATED}
-        limits = self.privacy.model_dump(include={"budget", "delta"})
-        alices = {"parties": max(1, len(self.parties))}
-        with rendering_errors_as(self.syntax):
-            settings = Settings.from_mapping({**common, **limits, **alices})
-            patient = self.agreed.get("patience") is not None
-            if patient and settings.solver is None and "sgd" in supported_solvers(settings):
-                # Only sgd stops early; who asks for that without naming a solver has it in mind.
-                settings = settings.model_copy(update={"solver": "sgd"})
-            return resolved(settings)
+        return self._settings
 
     @property
     def agreement_file_name(self) -> str:
@@ -813,74 +791,6 @@ class PartyConfig:
         """Agreed values that are no settings of a simulation."""
         return {name: value for name, value in self.agreed.items() if name not in ALSO_SIMULATED}
 
-    def _read_study(self, sections: dict[str, Any]) -> Study | None:
-        if STUDY not in sections:
-            return None
-        study = Study.from_mapping(sections[STUDY], syntax=self.syntax.within(STUDY))
-        self._require_studied(study)
-        return study
-
-    def _require_studied(self, study: Study) -> None:
-        """Refuse what would disclose a model to Alice, and what no study can judge or vary."""
-        with rendering_errors_as(self.syntax.within(STUDY)):
-            study.require_mechanism(self.agreed["mechanism"])
-        for name, words in (
-            ("patience", "when a model of a study stops would tell Alice of labels"),
-            ("share_metrics", "a study tells Alice of no model how good it is"),
-            ("evaluate", "a study looks at no score before the last word has been said"),
-        ):
-            if self.agreed.get(name) not in (None, "nothing", "end"):
-                raise ConfigError(words, setting=name, hint=Hint("leave {" + name + "} out"))
-        if not study.folds and self.agreed["held_out"] is None:
-            raise ConfigError(
-                "a study without folds judges its models by held-out rows, and there are none",
-                setting="held_out",
-                hint=Hint("raise {held_out}, or write folds = 3, say, in [study]"),
-            )
-        if study.epsilon is not None and self.agreed["mechanism"] == "label-rr":
-            raise ConfigError(
-                "labels are flipped once, at one epsilon: flipping them for each model would pay "
-                "for every one",
-                setting="epsilon",
-                hint=Hint("write {epsilon} once, in [agreement]", epsilon=1.0),
-            )
-
-    def _named_agreement(
-        self, section: dict[str, Any], instead: AgreementFile | None
-    ) -> tuple[AgreementFile | None, bool]:
-        """The file that [agreement] names, if any, and whether it must be signed."""
-        syntax = self.syntax.within("agreement")
-        naming = {key: value for key, value in section.items() if key in NAMING}
-        names = NamedAgreement.from_mapping(naming, syntax=syntax)
-        with rendering_errors_as(syntax):
-            if names.file is None and names.signed:
-                raise ConfigError(
-                    "only an agreement in a separate file can be signed",
-                    setting="signed",
-                    hint='name it: file = "agreement.toml"; taciturn agreement propose writes one',
-                )
-            beside = [key for key in section if key not in NAMING]
-            if names.file is not None and beside:
-                raise ConfigError(
-                    f"{hyphenated(beside[0])} stands in the file of the agreement, and not beside "
-                    "its name",
-                    where=f"{syntax.source} {hyphenated(beside[0])}",
-                    hint="leave only file and signed in this section",
-                )
-        if instead is not None or names.file is None:
-            return instead, names.signed
-        return AgreementFile.read(self.path(names.file)), names.signed
-
-    def _with_agreement(self, sections: dict[str, Any], agreement: AgreementFile) -> dict[str, Any]:
-        """The sections as if the agreement had stood in this side's file."""
-        self._known_settings.update(_section_of_settings(agreement.agreement.get("mechanism")))
-        names = self._known_settings
-        self.syntax = _TwoFiles(self.where, names, agreement=agreement.path)
-        held = {"agreement": dict(agreement.agreement)}
-        if agreement.study is not None:
-            held["study"] = dict(agreement.study)
-        return {**{name: section for name, section in sections.items() if name != "study"}, **held}
-
     def section(self, kind: type[S]) -> S:
         """The section of a job, as this side's file has it, or with its defaults.
 
@@ -889,12 +799,95 @@ class PartyConfig:
         name = kind.section
         if name not in self.job_sections:
             self._known_settings.update(dict.fromkeys(section_settings(name), name))
-            self.job_sections[name] = self._section(kind, self._sections, name)
+            self.job_sections[name] = self._section(kind)
         section: Any = self.job_sections[name]
         return section  # type: ignore[no-any-return]  # of the kind that is asked for
 
-    def _section(self, kind: type[S], sections: dict[str, Any], name: str) -> S:
-        return kind.from_mapping(sections.get(name, {}), syntax=self.syntax.within(name))
+    def _section(self, kind: type[S]) -> S:
+        return kind.from_mapping(self._sections.get(kind.section, {}), syntax=self.syntax)
+
+    def _resolved(self) -> Settings:
+        common = {name: value for name, value in self.agreed.items() if name in ALSO_SIMULATED}
+        limits = self.privacy.model_dump(include={"budget", "delta"})
+        alices = {"parties": max(1, len(self.parties))}
+        settings = Settings.from_mapping({**common, **limits, **alices})
+        patient = self.agreed.get("patience") is not None
+        if patient and settings.solver is None and "sgd" in supported_solvers(settings):
+            # Only sgd stops early; who asks for that without naming a solver has it in mind.
+            settings = settings.model_copy(update={"solver": "sgd"})
+        settings = resolved(settings)
+        # What one solver has and the other has not is said now, before a table is read.
+        if settings.solver == "sgd":
+            require_shared_work(self.compute.engine)
+        # Whether there is such a mechanism here is said where the peer can be told.
+        if settings.mechanism in MECHANISMS:
+            require_used(settings)
+        return settings
+
+    def _read_study(self) -> Study | None:
+        if self.study_values is None:
+            return None
+        study = Study.from_mapping(self.study_values, syntax=self.syntax)
+        self._require_studied(study)
+        return study
+
+    def _require_studied(self, study: Study) -> None:
+        """Refuse what would disclose a model to Alice, and what no study can judge or vary."""
+        with rendering_errors_as(self.syntax, STUDY):
+            study.require_mechanism(self.agreed["mechanism"])
+        for name, words in (
+            ("patience", "when a model of a study stops would tell Alice of labels"),
+            ("share_metrics", "a study tells Alice of no model how good it is"),
+            ("evaluate", "a study looks at no score before the last word has been said"),
+        ):
+            usual = self.agreed.get(name) in (None, "nothing", "end")
+            require(usual, words, name, f"leave {{{name}}} out")
+        require(
+            study.folds or self.agreed["held_out"] is not None,
+            "a study without folds judges its models by held-out rows, and there are none",
+            "held_out",
+            "raise {held_out}, or write folds = 3, say, in [study]",
+        )
+        require(
+            study.epsilon is None or self.agreed["mechanism"] != "label-rr",
+            "labels are flipped once, at one epsilon: flipping them for each model would pay for "
+            "every one",
+            "epsilon",
+            "write {epsilon} once, in [agreement]",
+            epsilon=1.0,
+        )
+
+    def _named_agreement(
+        self, section: dict[str, Any], instead: AgreementFile | None
+    ) -> tuple[AgreementFile | None, bool]:
+        """The file that [agreement] names, if any, and whether it must be signed."""
+        naming = {key: value for key, value in section.items() if key in NAMING}
+        names = NamedAgreement.from_mapping(naming, syntax=self.syntax)
+        with rendering_errors_as(self.syntax, "agreement"):
+            require(
+                names.file is not None or not names.signed,
+                "only an agreement in a separate file can be signed",
+                "signed",
+                'name it: file = "agreement.toml"; taciturn agreement propose writes one',
+            )
+        beside = [hyphenated(key) for key in section if key not in NAMING] if names.file else []
+        if beside:
+            raise ConfigError(
+                f"{beside[0]} stands in the file of the agreement, and not beside its name",
+                where=f"{self.where}, [agreement] {beside[0]}",
+                hint="leave only file and signed in this section",
+            )
+        if instead is not None or names.file is None:
+            return instead, names.signed
+        return AgreementFile.read(self.path(names.file)), names.signed
+
+    def _with_agreement(self, sections: dict[str, Any], agreement: AgreementFile) -> dict[str, Any]:
+        """The sections as if the agreement had stood in this side's file."""
+        self._known_settings.update(_section_of_settings(agreement.agreement.get("mechanism")))
+        self.syntax = _TwoFiles(self.where, self._known_settings, agreement=agreement.path)
+        own = {name: section for name, section in sections.items() if name != STUDY}
+        study = {} if agreement.study is None else {STUDY: dict(agreement.study)}
+        return {**own, "agreement": dict(agreement.agreement), **study}
 
     def _check_role(self) -> None:
         self.side.require_file(self)
@@ -908,53 +901,54 @@ class PartyConfig:
                         setting=name,
                         hint=f"leave it out here; it belongs in {owner.title()}'s file",
                     )
-        accepted = {"accept_leak": ACCEPTED_LEAK, "accept_column_exposure": ACCEPTED_EXPOSURE}
-        for name, words in accepted.items():
-            if getattr(self.privacy, name) not in (None, words):
-                raise ConfigError(
-                    f"{hyphenated(name)} is accepted in these words only",
-                    setting=name,
-                    hint=Hint(f"write {{{name}}}, or leave it out", **{name: words}),
-                )
-        self._check_output()
-
-    def _check_output(self) -> None:
-        """Refuses two files of one name, and scores of rows that there are not."""
-        output = self.output
-        if output.metrics is not None and output.metrics == output.prometheus:
-            raise ConfigError(
-                "the metrics file is JSON; the one for Prometheus is next to it, under the same "
-                "name with the ending .prom",
-                setting="metrics",
-                hint=Hint(
-                    "write {metrics}", metrics=f"{output.metrics.removesuffix('.prom')}.json"
-                ),
-            )
+        privacy, output, held_out = self.privacy, self.output, self.agreed["held_out"]
+        require(
+            privacy.accept_leak in (None, ACCEPTED_LEAK),
+            "accept-leak is accepted in these words only",
+            "accept_leak",
+            "write {accept_leak}, or leave it out",
+            accept_leak=ACCEPTED_LEAK,
+        )
+        require(
+            privacy.accept_column_exposure in (None, ACCEPTED_EXPOSURE),
+            "accept-column-exposure is accepted in these words only",
+            "accept_column_exposure",
+            "write {accept_column_exposure}, or leave it out",
+            accept_column_exposure=ACCEPTED_EXPOSURE,
+        )
+        metrics = output.metrics or ""
+        require(
+            not metrics or metrics != output.prometheus,
+            "the metrics file is JSON; the one for Prometheus is next to it, under the same name "
+            "with the ending .prom",
+            "metrics",
+            "write {metrics}",
+            metrics=f"{metrics.removesuffix('.prom')}.json",
+        )
         for name in ("held_out_scores", "false_negative_cost"):
-            if getattr(output, name) is None:
-                continue
-            if self.agreed["held_out"] is None:
-                raise ConfigError(
-                    "there are no held-out rows",
-                    setting=name,
-                    hint=Hint("leave it out, or raise {held_out} on both sides"),
-                )
-        if output.threshold is not None and output.false_negative_cost is not None:
-            raise ConfigError(
-                "the threshold is given, so that no cost decides it",
-                setting="false_negative_cost",
-                hint=Hint("leave {threshold} or {false_negative_cost} out"),
+            require(
+                held_out is not None or getattr(output, name) is None,
+                "there are no held-out rows",
+                name,
+                "leave it out, or raise {held_out} on both sides",
             )
+        require(
+            output.threshold is None or output.false_negative_cost is None,
+            "the threshold is given, so that no cost decides it",
+            "false_negative_cost",
+            "leave {threshold} or {false_negative_cost} out",
+        )
 
 
 def _agreed(section: dict[str, Any], syntax: TomlFile) -> dict[str, Any]:
-    settings = section_settings("agreement").items()
-    known = {name: setting for name, setting in settings if name not in NAMING}
+    """What both sides agree on, with the defaults of a file, from the section that holds it."""
+    names = [name for name in section_settings("agreement") if name not in NAMING]
+    section = {key: value for key, value in section.items() if key not in NAMING}
     _refuse_what_is_not_agreed(section, syntax)
-    given = named(collected(section, known), [*known, FIELD], syntax, "agreement")
+    given = named(collected(section, names), [*names, FIELD], syntax, "agreement")
     _refuse_for_simulations(given)
     # What belongs to one solver has a value once it is known which.
-    defaults = {name: file_default("agreement", name) for name in known if name not in SGD_ONLY}
+    defaults = {name: file_default("agreement", name) for name in names if name not in SGD_ONLY}
     agreed = {**{name: value for name, value in defaults.items() if value is not None}, **given}
     if agreed["held_out"] == 0 and not isinstance(agreed["held_out"], bool):
         agreed["held_out"] = None  # TOML has no word for none
@@ -968,12 +962,29 @@ def _refuse_what_is_not_agreed(section: dict[str, Any], syntax: TomlFile) -> Non
     elsewhere = declared(Settings)
     for key in section:
         name = key.replace("-", "_")
-        setting = elsewhere.get(name)
-        if setting is None or name in ALSO_SIMULATED or name in Agreement.model_fields:
+        declaration = elsewhere.get(name)
+        if declaration is None or name in ALSO_SIMULATED or name in Agreement.model_fields:
             continue
-        place = f"it belongs in [{setting.scope}]" if setting.scope else "it is for simulations"
-        reason = setting.refused or f"is not part of the agreement: {place}"
-        raise ConfigError(f"{hyphenated(key)} {reason}", setting=name, where=syntax.source)
+        scope = declaration.scope
+        place = f"it belongs in [{scope}]" if scope else "it is for simulations"
+        reason = declaration.refused or f"is not part of the agreement: {place}"
+        where = syntax.within("agreement").source
+        raise ConfigError(f"{hyphenated(key)} {reason}", setting=name, where=where)
+
+
+def _refuse_for_simulations(given: dict[str, Any]) -> None:
+    require(
+        given.get("scheme") != "clear",
+        "clear hides nothing and is for simulations",
+        "scheme",
+        "use bfv or paillier",
+    )
+    require(
+        given.get("noise") != "continuous",
+        "continuous noise leaks through its last bits and is for simulations",
+        "noise",
+        "use discrete, or leave it out",
+    )
 
 
 def _check_values(agreed: dict[str, Any]) -> None:
@@ -984,89 +995,63 @@ def _check_values(agreed: dict[str, Any]) -> None:
     checked = Agreement.from_mapping(
         {"key_bits": 0, "l2": 0.0, **known, "solver": Newton(passes=1)}
     )
-    if checked.patience is not None and agreed.get("solver") == "newton":
-        raise ConfigError(
-            "newton does not stop early: its passes are few, and their number is fixed",
-            setting="patience",
-            hint=Hint("leave {patience} out"),
-        )
-    if checked.patience is not None and checked.evaluate != "epoch":
-        raise ConfigError(
-            "patience needs an evaluation of the held-out rows after every epoch",
-            setting="patience",
-            hint=Hint("write {evaluate}, or leave {patience} out", evaluate="epoch"),
-        )
-    if checked.evaluate == "epoch" and checked.held_out is None:
-        raise ConfigError(
-            "evaluation after each epoch needs held-out rows, and there are none",
-            setting="evaluate",
-            hint=Hint("raise {held_out}, or write {evaluate}", evaluate="end"),
-        )
-    _check_telling(checked)
-
-
-def _check_telling(checked: Agreement) -> None:
-    """Refuse metrics without held-out rows, and noise that protects only some labels."""
-    if checked.share_metrics == "quality" and checked.held_out is None:
-        raise ConfigError(
-            "the metrics that Alice receives are those of held-out rows, and there are none",
-            setting="share_metrics",
-            hint=Hint("raise {held_out}, or leave {share_metrics} out"),
-        )
-    if checked.metrics_epsilon is None:
-        return
-    if checked.share_metrics != "quality":
-        raise ConfigError(
-            "metrics-epsilon is the price of metrics that Alice receives, and she receives none",
-            setting="metrics_epsilon",
-            hint=Hint(
-                "write {share_metrics}, or leave {metrics_epsilon} out", share_metrics="quality"
-            ),
-        )
-    paid_for = True
-    # Whether there is such a mechanism here is checked where the peer can be notified.
-    with suppress(ConfigError):
-        paid_for = issubclass(mechanism_class(checked.mechanism), PaidModel)
-    if not paid_for:
-        raise ConfigError(
-            f"metrics-epsilon protects held-out labels, and the model of {checked.mechanism} "
-            "depends on every training label without noise: one label can change any number of "
-            "rows",
-            setting="metrics_epsilon",
-            hint=Hint(
-                "use {mechanism}, add or mult; or leave {metrics_epsilon} out, "
-                "at an infinite price",
-                mechanism="label-rr",
-            ),
-        )
-
-
-def _refuse_for_simulations(given: dict[str, Any]) -> None:
-    if given.get("scheme") == "clear":
-        raise ConfigError(
-            "clear hides nothing and is for simulations",
-            setting="scheme",
-            hint="use bfv or paillier",
-        )
-    if given.get("noise") == "continuous":
-        raise ConfigError(
-            "continuous noise leaks through its last bits and is for simulations",
-            setting="noise",
-            hint="use discrete, or leave it out",
-        )
+    require(
+        checked.patience is None or agreed.get("solver") != "newton",
+        "newton does not stop early: its passes are few, and their number is fixed",
+        "patience",
+        "leave {patience} out",
+    )
+    require(
+        checked.patience is None or checked.evaluate == "epoch",
+        "patience needs an evaluation of the held-out rows after every epoch",
+        "patience",
+        "write {evaluate}, or leave {patience} out",
+        evaluate="epoch",
+    )
+    require(
+        checked.evaluate != "epoch" or checked.held_out is not None,
+        "evaluation after each epoch needs held-out rows, and there are none",
+        "evaluate",
+        "raise {held_out}, or write {evaluate}",
+        evaluate="end",
+    )
+    require(
+        checked.share_metrics == "nothing" or checked.held_out is not None,
+        "the metrics that Alice receives are those of held-out rows, and there are none",
+        "share_metrics",
+        "raise {held_out}, or leave {share_metrics} out",
+    )
+    require(
+        checked.metrics_epsilon is None or checked.share_metrics == "quality",
+        "metrics-epsilon is the price of metrics that Alice receives, and she receives none",
+        "metrics_epsilon",
+        "write {share_metrics}, or leave {metrics_epsilon} out",
+        share_metrics="quality",
+    )
+    require(
+        checked.metrics_epsilon is None or _is_a(checked.mechanism, PaidModel, unknown=True),
+        f"metrics-epsilon protects held-out labels, and the model of {checked.mechanism} depends "
+        "on every training label without noise: one label can change any number of rows",
+        "metrics_epsilon",
+        "use {mechanism}, add or mult; or leave {metrics_epsilon} out, at an infinite price",
+        mechanism="label-rr",
+    )
 
 
 def _require_columns(given: dict[str, Any]) -> None:
     """Refuses a mechanism that is sized by Alice's columns where their number is not given."""
-    name, sized = given.get("mechanism", DEFAULT_MECHANISM), False
+    name = given.get("mechanism", DEFAULT_MECHANISM)
+    require(
+        "alice_columns" in given or not _is_a(name, SizedByColumns, unknown=False),
+        f"{name}'s sizes depend on how many columns Alice has, which both sides must know",
+        "alice_columns",
+        "write {alice_columns}, say: the number of her prepared columns",
+        alice_columns=30,
+    )
+
+
+def _is_a(mechanism: str, kind: type, *, unknown: bool) -> bool:
     # Whether there is such a mechanism here is checked where the peer can be notified.
     with suppress(ConfigError):
-        sized = issubclass(mechanism_class(name), SizedByColumns)
-    if sized and "alice_columns" not in given:
-        raise ConfigError(
-            f"{name}'s sizes depend on how many columns Alice has, which both sides must know",
-            setting="alice_columns",
-            hint=Hint(
-                "write {alice_columns}, say: the number of her prepared columns", alice_columns=30
-            ),
-        )
+        return issubclass(mechanism_class(mechanism), kind)
+    return unknown

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 from taciturn.engine.callbacks import Observer, noop
 from taciturn.engine.driver import Driver
@@ -213,16 +213,13 @@ def run_program(
     try:
         driver.start()
         while not driver.finished:
-            _feed(driver, hear(driver.awaits))
+            peer = driver.awaits
+            frame = hear(peer)
+            try:
+                driver.feed(frame)
+            except MalformedFrame as problem:
+                # Bytes that are no message are their sender's, who is named.
+                raise problem if problem.peer or peer == ONLY else problem.by(peer) from None
     finally:
         driver.close()
     return driver.result
-
-
-def _feed(driver: Driver[Any], frame: bytes) -> None:
-    """Hands a frame in; bytes that are no message are their sender's, who is named."""
-    peer = driver.awaits
-    try:
-        driver.feed(frame)
-    except MalformedFrame as problem:
-        raise problem if problem.peer or peer == ONLY else problem.by(peer) from None

@@ -11,6 +11,7 @@ from taciturn.party.agreement_file import BOB, AgreedSide, AgreementFile
 from taciturn.protocol.handshake import ANY_TABLE, PeerTable
 from taciturn.protocol.messages import Role
 from taciturn.setting_syntax import Hint
+from taciturn.settings.checked import require
 
 if TYPE_CHECKING:
     from taciturn.party.config import PartyConfig
@@ -31,18 +32,19 @@ class FeatureRole:
     def require_link(self, config: PartyConfig) -> None:
         """Insist on a peer, who is Bob, and who listens where there are several Alices."""
         _require_peer(config)
-        if config.link.listen is not None and config.parties:
-            raise ConfigError(
-                "with several Alices Bob listens, and each of them connects to him",
-                setting="listen",
-                hint=Hint("write {connect} in place of {listen}", connect="bob.example:9443"),
-            )
-        if config.link.peer in config.parties:
-            raise ConfigError(
-                f"{config.link.peer} is one of the Alices, who talk to Bob and not to each other",
-                setting="peer",
-                hint="write the name in Bob's certificate",
-            )
+        require(
+            config.link.listen is None or not config.parties,
+            "with several Alices Bob listens, and each of them connects to him",
+            "listen",
+            "write {connect} in place of {listen}",
+            connect="bob.example:9443",
+        )
+        require(
+            config.link.peer not in config.parties,
+            f"{config.link.peer} is one of the Alices, who talk to Bob and not to each other",
+            "peer",
+            "write the name in Bob's certificate",
+        )
 
     def require_certificate(self, config: PartyConfig, credentials: Credentials) -> None:
         """Insist that one of several Alices has the agreed name and key."""
@@ -103,12 +105,13 @@ class LabelRole:
 
     def require_file(self, config: PartyConfig) -> None:
         """Require a label column, and refuse settings of Alice's columns."""
-        if config.data.label is None:
-            raise ConfigError(
-                "Bob's table needs the name of its label column",
-                setting="label",
-                hint=Hint("write {label}, say; or is this Alice's file?", label="default"),
-            )
+        require(
+            config.data.label is not None,
+            "Bob's table needs the name of its label column",
+            "label",
+            "write {label}, say; or is this Alice's file?",
+            label="default",
+        )
         if config.has_section("woe"):
             raise ConfigError(
                 "only Alice's file weighs her columns",
@@ -121,18 +124,19 @@ class LabelRole:
         if not config.parties:
             _require_peer(config)
             return
-        if config.link.peer is not None:
-            raise ConfigError(
-                "Bob's peers are the parties of the agreement, and no single one",
-                setting="peer",
-                hint=Hint("leave {peer} out; {parties} has their names"),
-            )
-        if config.link.connect is not None:
-            raise ConfigError(
-                "with several Alices Bob listens, and each of them connects to him",
-                setting="connect",
-                hint=Hint("write {listen} in place of {connect}", listen="0.0.0.0:9443"),
-            )
+        require(
+            config.link.peer is None,
+            "Bob's peers are the parties of the agreement, and no single one",
+            "peer",
+            "leave {peer} out; {parties} has their names",
+        )
+        require(
+            config.link.connect is None,
+            "with several Alices Bob listens, and each of them connects to him",
+            "connect",
+            "write {listen} in place of {connect}",
+            listen="0.0.0.0:9443",
+        )
 
     def require_certificate(self, config: PartyConfig, credentials: Credentials) -> None:
         """Refuse Bob a certificate of one of the Alices."""
@@ -174,8 +178,7 @@ class LabelRole:
 
 
 def _require_peer(config: PartyConfig) -> None:
-    if config.link.peer is None:
-        raise ConfigError("setting peer: field required", setting="peer")
+    require(config.link.peer is not None, "setting peer: field required", "peer")
 
 
 def _alices(config: PartyConfig) -> dict[str, AgreedSide]:

@@ -184,11 +184,10 @@ def terms_for(config: PartyConfig, columns: int, rows: int, table_rows: int | No
 
     ``table_rows`` decides the defaults of a fold: the number of all training rows.
     """
-    with rendering_errors_as(config.syntax):
-        settings = with_row_defaults(config.settings(), table_rows or rows)
-        common = agree(settings, columns, rows, parties=config.parties or None)
     beside = {k: v for k, v in config.beside().items() if k in Agreement.model_fields}
     if config.agreement_file is not None:
         # Two sides with two files notice when they meet; a model's file has which one it was.
         beside["file_digest"] = config.agreement_file.digest
-    return Terms(Agreement.from_mapping({**common.agreement.model_dump(), **beside}), common.scheme)
+    with rendering_errors_as(config.syntax):
+        settings = with_row_defaults(config.settings(), table_rows or rows)
+        return agree(settings, columns, rows, parties=config.parties or None, beside=beside)

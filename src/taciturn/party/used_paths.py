@@ -27,12 +27,16 @@ def used_paths(config: PartyConfig) -> Iterator[UsedPath]:
     """Every path of a party's file, those that follow from another setting too."""
     yield UsedPath(config.where, Path(config.where), PathUse.READ)
     if config.agreement_file is not None:
-        place = config.syntax.within("agreement").place("file")
-        yield UsedPath(place, Path(config.agreement_file.path), PathUse.READ, "file")
+        path = Path(config.agreement_file.path)
+        yield UsedPath(_place(config, "agreement", "file"), path, PathUse.READ, "file")
     sections = (config.data, config.link, config.state, config.output)
     for section in (*sections, config.privacy, config.compute, *config.job_sections.values()):
         yield from _of_section(config, section)
     yield from _implied(config)
+
+
+def _place(config: PartyConfig, section: str, name: str) -> str:
+    return f"{config.where}, [{section}] {name.replace('_', '-')}"
 
 
 def default_key_file(config: PartyConfig) -> Path:
@@ -56,12 +60,11 @@ def former_key_file(config: PartyConfig) -> Path:
 
 
 def _of_section(config: PartyConfig, section: Checked) -> Iterator[UsedPath]:
-    syntax = config.syntax.within(section.section)
-    for name, setting in declared(type(section)).items():
+    for name, declaration in declared(type(section)).items():
         value = getattr(section, name)
-        if setting.path is None or not value:
+        if declaration.path is None or not value:
             continue
-        place = syntax.place(name)
+        place = _place(config, section.section, name)
         if "\0" in value:
             raise ConfigError(
                 "no file's name has a null character",
@@ -69,43 +72,37 @@ def _of_section(config: PartyConfig, section: Checked) -> Iterator[UsedPath]:
                 where=place,
                 hint="leave it out",
             )
+        files: tuple[Path, ...] = (config.path(value),)
         if name == "connection":
-            for file in Connection(value, config.folder).files():
-                yield UsedPath(place, file, setting.path, name)
-            continue
-        yield UsedPath(place, config.path(value), setting.path, name)
+            files = Connection(value, config.folder).files()
+        yield from (UsedPath(place, file, declaration.path, name) for file in files)
 
 
 def _implied(config: PartyConfig) -> Iterator[UsedPath]:
     """Files that are named by default, or beside another one."""
-    output = config.syntax.within("output")
-    model = config.path(config.output.model)
+    output, model = config.output, config.path(config.output.model)
+
+    def used(
+        section: str, name: str, path: Path, use: PathUse, *, setting: bool = True
+    ) -> UsedPath:
+        return UsedPath(_place(config, section, name), path, use, name if setting else "")
+
     if config.role == "bob":
-        yield UsedPath(output.place("model"), scores_path(model), PathUse.RESULT)
-        if config.output.report is None:
-            page = config.path(config.output.report_file)
-            yield UsedPath(output.place("report"), page, PathUse.RESULT, "report")
-    if config.study is not None and config.output.models is None:
-        folder = config.path(config.output.models_folder)
-        yield UsedPath(output.place("models"), folder, PathUse.RESULT, "models")
-    if config.output.prometheus is not None:
-        file = config.path(config.output.prometheus)
-        yield UsedPath(output.place("metrics"), file, PathUse.WRITTEN)
+        yield used("output", "model", scores_path(model), PathUse.RESULT, setting=False)
+        if output.report is None:
+            yield used("output", "report", config.path(output.report_file), PathUse.RESULT)
+    if config.study is not None and output.models is None:
+        yield used("output", "models", config.path(output.models_folder), PathUse.RESULT)
+    if output.prometheus is not None:
+        prometheus = config.path(output.prometheus)
+        yield used("output", "metrics", prometheus, PathUse.WRITTEN, setting=False)
     if config.privacy.consent is None:
-        place = config.syntax.within("privacy").place("consent")
-        yield UsedPath(place, config.consent_file, PathUse.KEPT, "consent")
-    yield from _state(config)
-
-
-def _state(config: PartyConfig) -> Iterator[UsedPath]:
-    syntax = config.syntax.within("state")
-    folder = config.path(config.state.folder)
-    for name in STATE_FILES:
-        yield UsedPath(syntax.place("folder"), folder / name, PathUse.KEPT)
+        yield used("privacy", "consent", config.consent_file, PathUse.KEPT)
+    for file in STATE_FILES:
+        path = config.path(config.state.folder) / file
+        yield used("state", "folder", path, PathUse.KEPT, setting=False)
     if config.state.key is None:
-        files = [former_key_file(config)]
+        yield used("state", "key", former_key_file(config), PathUse.KEPT)
         # Without a home folder, the command that needs the key reports it.
         with suppress(StateError):
-            files.append(default_key_file(config))
-        for file in files:
-            yield UsedPath(syntax.place("key"), file, PathUse.KEPT, "key")
+            yield used("state", "key", default_key_file(config), PathUse.KEPT)

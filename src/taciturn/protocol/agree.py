@@ -41,12 +41,14 @@ def agree(
     rows: int,
     chosen: Scheme | None = None,
     parties: Mapping[str, str] | None = None,
+    beside: Mapping[str, object] | None = None,
 ) -> Terms:
     """The terms of a training: the public part of resolved settings.
 
     ``chosen`` replaces the scheme that the settings name. ``parties`` has the fingerprint of each
-    Alice's key. Raises ``ConfigError`` for settings that do not fit together, and
-    ``BudgetExceeded`` where the budget does not pay for a single release.
+    Alice's key, and ``beside`` what else two sides agree on. Raises ``ConfigError`` for settings
+    that do not fit together, and ``BudgetExceeded`` where the budget does not pay for a single
+    release.
     """
     if parties or settings.parties > 1:
         _require_several(settings, mechanism_class(settings.mechanism))
@@ -62,7 +64,8 @@ def agree(
     shared["intercept"] = bool(settings.intercept)
     shared["parties"] = None if parties is None else {**parties}
     # Made once without its encryption, to ask the mechanism whether it has any.
-    draft = Agreement.from_mapping({**shared, **filled, "scheme": "clear", "key_bits": 0})
+    shared |= {**filled, **(beside or {})}
+    draft = Agreement.from_mapping({**shared, "scheme": "clear", "key_bits": 0})
     method = mechanism(draft)
     _require_budget(settings, price(method.event).label)
     if not isinstance(method, EncryptedMechanism):

@@ -186,7 +186,7 @@ class Checked(BaseModel):
 
         ``syntax`` spells them in an error; None leaves it to the caller.
         """
-        with rendering_errors_as(syntax):
+        with rendering_errors_as(syntax, cls.section):
             return cls.model_validate(cls.named(values, syntax=syntax))
 
     @classmethod
@@ -217,7 +217,7 @@ def named(
     {'batch_size': 16}
     """
     plain: dict[str, Any] = {}
-    with rendering_errors_as(syntax):
+    with rendering_errors_as(syntax, section):
         for key, value in values.items():
             name = key.replace("-", "_")
             if name not in known:
@@ -225,13 +225,24 @@ def named(
                 raise ConfigError(
                     f"unknown setting {key}",
                     setting=name,
-                    where="" if syntax is None else syntax.source,
+                    where="" if syntax is None else syntax.within(section).source,
                     hint=nearest_setting(key, known),
                 )
             if name in plain:
                 raise ConfigError(f"setting {hyphenated(name)} is given twice", setting=name)
             plain[name] = value
     return plain
+
+
+def require(
+    sound: object, problem: str, setting: str = "", hint: str = "", **values: object
+) -> None:
+    """Raise ``ConfigError`` about a setting unless it is ``sound``.
+
+    ``hint`` is the template of a ``Hint`` with these values.
+    """
+    if not sound:
+        raise ConfigError(problem, setting=setting, hint=Hint(hint, **values))
 
 
 def _explain(problem: ValidationError, kind: type[Checked]) -> ConfigError:

@@ -92,7 +92,7 @@ def refuse_former_key(key: str, section: str, syntax: SettingSyntax | None = Non
     if (entry := former_name(Kind.KEY, section, key)) is not None:
         raise ConfigError(
             entry.message(key),
-            where="" if syntax is None else syntax.source,
+            where="" if syntax is None else syntax.within(section).source,
             setting=key.replace("-", "_"),
             hint=entry.hint,
         )

@@ -38,6 +38,7 @@ from taciturn.settings.checked import (
     PositiveInt,
     Scope,
     named,
+    require,
     setting,
 )
 from taciturn.settings.mechanism_settings import collected, completed
@@ -530,26 +531,28 @@ class Settings(TableSettings, Protection):
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
-        if self.dataset is not None and self.data is not None:
-            raise ConfigError(
-                "give dataset or data, not both",
-                setting="dataset",
-                hint=Hint("leave {dataset} or {data} out"),
-            )
+        require(
+            self.dataset is None or self.data is None,
+            "give dataset or data, not both",
+            "dataset",
+            "leave {dataset} or {data} out",
+        )
         if self.data is not None and self.label is None:
             raise missing_label()
-        if self.alice_data is not None and self.id is None:
-            raise ConfigError(
-                "two tables need an id column by which they are joined",
-                setting="id",
-                hint=Hint("name it: {id}", id="COLUMN"),
-            )
-        if self.dataset is not None and not FAMILIES[self.family].has_classes:
-            raise ConfigError(
-                f"the labels of a dataset are 0 and 1, and not of {self.family}",
-                setting="family",
-                hint=Hint("leave {family} out, or use {data}", data="FILE"),
-            )
+        require(
+            self.alice_data is None or self.id is not None,
+            "two tables need an id column by which they are joined",
+            "id",
+            "name it: {id}",
+            id="COLUMN",
+        )
+        require(
+            self.dataset is None or FAMILIES[self.family].has_classes,
+            f"the labels of a dataset are 0 and 1, and not of {self.family}",
+            "family",
+            "leave {family} out, or use {data}",
+            data="FILE",
+        )
         for name in _OWN_ONLY if self.dataset is not None else ():
             if getattr(self, name) is not None:
                 raise ConfigError(
@@ -616,12 +619,14 @@ def require_engine(engine: Engine, given: Mapping[str, object]) -> None:
 
 def require_shared_work(engine: Engine) -> None:
     """Refuses a cluster for a training by batches."""
-    if engine == "dask":
-        raise ConfigError(
-            "sgd's batches are too small to be shared: a cluster would be idle",
-            setting="engine",
-            hint=Hint("use {engine}, or {solver}", engine="local", solver="newton"),
-        )
+    require(
+        engine == "local",
+        "sgd's batches are too small to be shared: a cluster would be idle",
+        "engine",
+        "use {engine}, or {solver}",
+        engine="local",
+        solver="newton",
+    )
 
 
 def settings_file(path: Path) -> TomlFile:

@@ -6,6 +6,7 @@ alone, and from no label. All models train on one table: what prepares it does n
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,13 +18,14 @@ from pydantic import BeforeValidator, Field, model_validator
 from taciturn.errors import ConfigError
 from taciturn.families.registry import FAMILIES
 from taciturn.files import canonical_json
-from taciturn.setting_syntax import Hint, hyphenated, toml_value
+from taciturn.setting_syntax import hyphenated, toml_value
 from taciturn.settings.checked import (
     Checked,
     ClassWeight,
     NonNegative,
     Positive,
     PositiveInt,
+    require,
     setting,
 )
 from taciturn.settings.schema import Variant
@@ -112,29 +114,31 @@ class Study(Checked):
 
     @model_validator(mode="after")
     def _sized(self) -> Self:
-        if not self.axes:
-            raise ConfigError(
-                "a study must list values of at least one setting",
-                setting="l2",
-                hint=Hint("write {l2}, say", l2=[1e-05, 0.0001, 0.001]),
-            )
-        if self.models > MOST_MODELS:
-            raise ConfigError(
-                f"{len(self.points)} combinations with {self.folds} folds are {self.models:,} "
-                f"models, and a study has {MOST_MODELS:,} at most",
-                setting="folds",
-                hint="try fewer values, or use fewer folds",
-            )
+        require(
+            self.axes,
+            "a study must list values of at least one setting",
+            "l2",
+            "write {l2}, say",
+            l2=[1e-05, 0.0001, 0.001],
+        )
+        require(
+            self.models <= MOST_MODELS,
+            f"{self.models // (self.folds + 1)} combinations with {self.folds} folds are "
+            f"{self.models:,} models, and a study has {MOST_MODELS:,} at most",
+            "folds",
+            "try fewer values, or use fewer folds",
+        )
         return self
 
     def require_family(self, family: str) -> None:
         """Refuse a metric that the family of the labels does not have."""
-        if self.rank_by == "auc" and not FAMILIES[family].has_classes:
-            raise ConfigError(
-                f"an AUC is of two classes, and the labels are of {family}",
-                setting="rank_by",
-                hint=Hint("use {rank_by}", rank_by="loss"),
-            )
+        require(
+            self.rank_by != "auc" or FAMILIES[family].has_classes,
+            f"an AUC is of two classes, and the labels are of {family}",
+            "rank_by",
+            "use {rank_by}",
+            rank_by="loss",
+        )
 
     def sums_losses(self, mechanism: str) -> bool:
         """Whether settings are judged by one noisy sum each, and no score is opened."""
@@ -148,21 +152,21 @@ class Study(Checked):
         together is their number.
         """
         if mechanism != _SUMMED:
-            if self.open_scores:
-                raise ConfigError(
-                    f"open-scores is for {_SUMMED}; {mechanism} opens scores in any case",
-                    setting="open_scores",
-                    hint=Hint("leave {open_scores} out"),
-                )
-            return
-        if self.rank_by == "auc" and not self.open_scores:
-            raise ConfigError(
-                f"an AUC needs a score of every row, and a study of {_SUMMED} opens none",
-                setting="rank_by",
-                hint=Hint(
-                    "use {rank_by}, or agree on {open_scores}", rank_by="loss", open_scores=True
-                ),
+            require(
+                not self.open_scores,
+                f"open-scores is for {_SUMMED}; {mechanism} opens scores in any case",
+                "open_scores",
+                "leave {open_scores} out",
             )
+            return
+        require(
+            self.rank_by != "auc" or self.open_scores,
+            f"an AUC needs a score of every row, and a study of {_SUMMED} opens none",
+            "rank_by",
+            "use {rank_by}, or agree on {open_scores}",
+            rank_by="loss",
+            open_scores=True,
+        )
         # The noise of sums is what values must be apart for; penalties in any case.
         for name in ("l2", *(() if self.open_scores else _SPACED)):
             self._require_spaced(name)
@@ -196,10 +200,7 @@ class Study(Checked):
     @property
     def models(self) -> int:
         """Number of trainings: per combination one for each fold and one on all rows."""
-        count = 1
-        for values in self.axes.values():
-            count *= len(values)
-        return count * (self.folds + 1)
+        return math.prod(map(len, self.axes.values())) * (self.folds + 1)
 
     def canonical(self) -> str:
         """One text for one study, whose keys say where they belong: sorted, no blanks."""

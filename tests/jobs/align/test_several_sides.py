@@ -13,7 +13,7 @@ import pytest
 from taciturn.data.ids import Normalisation, RowIds
 from taciturn.errors import AgreementError, PeerStopped, RowOrderError
 from taciturn.jobs.align.job import AlignJob
-from taciturn.jobs.base import run_party
+from taciturn.jobs.base import run_job
 from taciturn.memmap import LEAST_MAPPED_BYTES
 from taciturn.party.aligned_rows import AlignedRows
 from taciturn.party.config import PartyConfig
@@ -51,7 +51,7 @@ def star(folder: Path, people: People, how: Mapping[str, str] | None = None) -> 
         bobs = {other: wire.endpoint(serves=True) for other, wire in wires.items()}
         way = bobs if name == "bob" else wires[name].endpoint(serves=False)
         job = AlignJob(Normalisation.parse((how or {}).get(name, "none")))
-        return run_party(job, config, endpoint=way).to_dict()
+        return run_job(job, config, endpoint=way).to_dict()
 
     return in_threads({name: partial(side, name) for name in people})
 

@@ -31,7 +31,7 @@ from taciturn.jobs.align.declaration import ALIGNMENT
 from taciturn.jobs.align.job import SCRATCH, AlignJob
 from taciturn.jobs.align.messages import AlignmentHello, BlindedIds, TwiceBlinded
 from taciturn.jobs.align.pairwise import Alignment
-from taciturn.jobs.base import run_party
+from taciturn.jobs.base import run_job
 from taciturn.memmap import Scratch
 from taciturn.party.aligned_rows import AlignedRows
 from taciturn.party.config import PartyConfig
@@ -276,7 +276,7 @@ def test_a_peer_that_sends_rubbish_ends_both_sides(tmp_path):
 
     def side(config: PartyConfig, endpoint: Endpoint, callbacks: Callbacks) -> Any:
         if config.role == "alice":
-            return partial(run_party, AlignJob(), config, callbacks, endpoint)
+            return partial(run_job, AlignJob(), config, callbacks, endpoint)
         past = Past(Meta({}, b"", b"b" * 16))
         link = Link(endpoint, None, past, purpose=ALIGNMENT, rejoins=False)
         return partial(run_program, "bob", hostile(3), link, past)

@@ -29,11 +29,11 @@ def counts(
     taciturn counts alice.toml
     """
     # Imported here: the transport takes a second to load.
-    from taciturn.jobs.base import run_party
+    from taciturn.jobs.base import run_job
     from taciturn.party.config import PartyConfig
     from taciturn_counts.job import CountsJob
 
     settings = PartyConfig.read(config)
     with rendering_errors_as(settings.syntax), shown(settings) as callbacks:
-        result = run_party(CountsJob(), settings, callbacks)
+        result = run_job(CountsJob(), settings, callbacks)
     show(result, json)

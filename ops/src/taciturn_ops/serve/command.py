@@ -49,7 +49,7 @@ def serve(
     taciturn serve alice.toml
     """
     # Imported here: the transport takes a second to load.
-    from taciturn.jobs.base import run_party
+    from taciturn.jobs.base import run_job
     from taciturn.party.config import PartyConfig
     from taciturn_ops.serve.job import ServeJob
 
@@ -60,7 +60,7 @@ def serve(
             return
         file = settings.path(settings.output.model) if model is None else model
         with shown(settings) as callbacks:
-            run_party(ServeJob(file), settings, callbacks)
+            run_job(ServeJob(file), settings, callbacks)
 
 
 def _add_caller(settings: PartyConfig, name: str, json: bool) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from taciturn.jobs.base import Job
+from taciturn.jobs.base import Job, RunContext
 from taciturn.party.agreement_check import require_begun_in_time
 from taciturn.party.applied_model import AppliedModel
 from taciturn.party.config import PartyConfig
@@ -17,6 +17,11 @@ from taciturn_ops.serve.side import ServeSide
 
 if TYPE_CHECKING:
     from taciturn_ops.serve.http.app import ScoringApp
+
+
+def serve(side: ServeSide[Any], context: RunContext) -> None:
+    """Run a side of a service."""
+    side.run_session(context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,7 @@ class ServeJob(Job[None]):
     host: Callable[[ScoringApp], None] | None = None
     purpose = SERVING
     tells_refusal = False
+    run: ClassVar = staticmethod(serve)
 
     def prepare(self, config: PartyConfig) -> ServeSide[Any]:
         """Read the model, and open the rows and the budget."""

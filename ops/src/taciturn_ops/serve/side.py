@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
@@ -25,7 +25,7 @@ from taciturn.errors import (
     TaciturnError,
     rendering_errors_as,
 )
-from taciturn.jobs.base import PreparedSide, RunContext
+from taciturn.jobs.base import RunContext
 from taciturn.party.agreement_check import require_begun_in_time
 from taciturn.party.applied_model import AppliedModel
 from taciturn.party.config import SECTIONS, PartyConfig
@@ -68,7 +68,7 @@ _KEPT_PRESENT = ("tokens", "tls_certificate")
 C = TypeVar("C")
 
 
-class ServeSide(PreparedSide[None], Generic[C]):
+class ServeSide(ABC, Generic[C]):
     """A side that stays connected until ``stop`` is set; C is its conversation with the peer.
 
     ``resources`` are closed at the end.
@@ -113,7 +113,6 @@ class ServeSide(PreparedSide[None], Generic[C]):
             session.patience, connect=look, answer=SILENT_SECONDS, opening=OPENING_SECONDS
         )
         with self.resources, _on_hangup(self.reload):
-            self.begin(session.log, context.callbacks)
             self.serve(context)
 
     def reload(self) -> None:

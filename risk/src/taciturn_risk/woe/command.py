@@ -116,13 +116,13 @@ def _run_side(
     json: bool,
 ) -> None:
     # Imported here: the transport takes a second to load.
-    from taciturn.jobs.base import run_party
+    from taciturn.jobs.base import run_job
     from taciturn.party.config import PartyConfig
     from taciturn_risk.woe.job import WoeJob, WoeOptions
 
     config = PartyConfig.read(party)
     with stateless_side("woe", config) as callbacks:
-        result = run_party(WoeJob(WoeOptions(*options)), config, callbacks)
+        result = run_job(WoeJob(WoeOptions(*options)), config, callbacks)
     _show(result, html, plan, json, lambda: party_provenance(config))
 
 

@@ -62,7 +62,7 @@ def align(
     # Imported here: the transport takes a second to load.
     from taciturn.data.ids import Normalisation
     from taciturn.jobs.align.job import AlignJob, list_file
-    from taciturn.jobs.base import run_party
+    from taciturn.jobs.base import run_job
     from taciturn.party.config import PartyConfig
 
     given = None if normalise_ids is None else Normalisation.parse(normalise_ids)
@@ -73,5 +73,5 @@ def align(
     require_writable(listed, settings.path(log) if log else None)
     bar = watched_side("align", watch, watch_port, settings)
     with stateless_side("align", settings, bar) as callbacks:
-        result = run_party(AlignJob(given, out, rows), settings, callbacks)
+        result = run_job(AlignJob(given, out, rows), settings, callbacks)
     show(result, json)

@@ -88,7 +88,7 @@ def predict(
     """
     # Imported here: the transport takes a second to load.
     from taciturn.data.ids import Normalisation
-    from taciturn.jobs.base import run_party
+    from taciturn.jobs.base import run_job
     from taciturn.jobs.predict.job import PredictJob
     from taciturn.party.aligned_rows import beside_rows
     from taciturn.party.config import PartyConfig
@@ -122,7 +122,7 @@ def predict(
 
     job = PredictJob(file, rows, tuple(id or ()), normalisation, aligned, threshold)
     with stateless_side("predict", settings) as callbacks:
-        answer = run_party(job, settings, callbacks)
+        answer = run_job(job, settings, callbacks)
     scored = answer.rows()
     if out is not None:
         write_private(out, _csv(scored))

@@ -6,6 +6,7 @@ from functools import partial
 from typing import cast
 
 from taciturn.files import require_writable, to_json, write_private
+from taciturn.jobs.base import SessionFacts, Task
 from taciturn.jobs.resumable import JournaledSession
 from taciturn.jobs.study.evaluation import assessed_study, study_run
 from taciturn.jobs.study.plan import StudyPlan
@@ -31,11 +32,11 @@ class StudySide(TrainSide):
         self.plan.make_models_folder()
         require_writable(self.plan.models_folder / TABLE_FILE)
 
-    def task(self, session: JournaledSession) -> StudyTask:
+    def task(self, session: JournaledSession) -> Task[None, FinishedTraining]:
         """The trainings of the study; models of an earlier one are moved out of their way."""
         set_aside_models(self.plan.models_folder, session.meeting.name)
         self.plan.make_models_folder()
-        return StudyTask(self.plan, session, self.log, self.callbacks, self.engine)
+        return StudyTask(self.plan, session, self.log, self.callbacks, self.engine).task()
 
     def result(self, outcome: FinishedTraining) -> StudyRun:
         """The result without what depends on labels."""
@@ -52,9 +53,9 @@ class StudySide(TrainSide):
         self.callbacks.publish(study_rows(run.study))
         return run
 
-    def conclude(self, outcome: FinishedTraining, *, confirmed: bool) -> StudyRun:
+    def conclude(self, outcome: FinishedTraining, session: SessionFacts) -> StudyRun:
         """The result, which is written beside the models."""
-        result = cast(StudyRun, super().conclude(outcome, confirmed=confirmed))
+        result = cast(StudyRun, super().conclude(outcome, session))
         write_private(self.plan.models_folder / TABLE_FILE, to_json(result.to_dict()) + "\n")
         self.log("study written", file=f"{self.config.output.models_folder}/{TABLE_FILE}")
         return result

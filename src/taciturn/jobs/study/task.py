@@ -112,10 +112,10 @@ class StudyTask(TrainingTask):
         self._log("model trained", model=studied.point.number, on=on, number=model.number + 1)
         self._publish_stage()
 
-    def _finished(self) -> FinishedTraining:
+    def _finish(self, ended: None) -> FinishedTraining:
         self._log("all models of the study are trained", models=len(self._plan.models))
         return replace(
-            super()._finished(),
+            super()._finish(ended),
             sums=tuple(opened.total for opened in self._sums),
             noise_rows=max((opened.noise_rows for opened in self._sums), default=0.0),
         )

@@ -76,7 +76,7 @@ def party(
     taciturn party bob.toml --watch
     """
     # Imported here: the transport takes a second to load, and no other command needs it.
-    from taciturn.jobs.base import run_party
+    from taciturn.jobs.base import run_job
     from taciturn.jobs.train.dry_run import DryRunJob
     from taciturn.jobs.train.job import TrainJob
     from taciturn.party.config import PartyConfig
@@ -100,7 +100,7 @@ def party(
         job: Job[Any] = DryRunJob(record) if dry_run else TrainJob(record, fresh)
         if begin_anyway:
             forget_label_stops(settings)
-        result = run_party(job, settings, callbacks)
+        result = run_job(job, settings, callbacks)
     finish(plan, result, json, lambda: party_provenance(settings))
     if html is not None:
         _write_study(result, html)

@@ -57,7 +57,7 @@ class DryRunJob(Job[DryRun]):
         return DryRunSide(training)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class DryRunSide(Side[PeerShape, DryRun]):
     """One side of a dry run."""
 

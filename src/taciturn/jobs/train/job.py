@@ -17,7 +17,7 @@ from taciturn.crypto.bfv.workers import Engine
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.errors import ConfigError, rendering_errors_as
 from taciturn.files import require_writable
-from taciturn.jobs.base import Job
+from taciturn.jobs.base import Job, SessionFacts, Task
 from taciturn.jobs.resumable import BudgetCheck, JournaledSession, ResumableSide
 from taciturn.jobs.train.declaration import TRAINING
 from taciturn.jobs.train.finished import FinishedTraining, training_run
@@ -156,7 +156,9 @@ class TrainSide(ResumableSide[FinishedTraining, "PartyRun | StudyRun"]):
     @contextmanager
     def at_work(self, config: PartyConfig, log: Log) -> Iterator[None]:
         """With this side's engine; after a stop it may be another one."""
-        with engine_of(self.config, log) as self.engine:
+        # A diverging training overflows, and the programs refuse the result.
+        computing = np.errstate(over="ignore", invalid="ignore")
+        with engine_of(self.config, log) as self.engine, computing, one_thread():
             try:
                 yield
             finally:
@@ -199,16 +201,10 @@ class TrainSide(ResumableSide[FinishedTraining, "PartyRun | StudyRun"]):
     def require_outputs(self) -> None:
         """Raise where the session could not write its results, besides the file's own outputs."""
 
-    def run_task(self, session: JournaledSession) -> FinishedTraining:
-        """Train, and write the models; Alice has nothing to assess."""
-        finished = self.task(session).train()
-        if self.tables.labels is None:
-            return replace(finished, result=self.result(finished))
-        return finished
-
-    def task(self, session: JournaledSession) -> TrainingTask:
+    def task(self, session: JournaledSession) -> Task[None, FinishedTraining]:
         """The trainings of the session, from its last checkpoint."""
-        return TrainingTask(self.plan, session, self.log, self.callbacks, self.engine, self._record)
+        engine, record = self.engine, self._record
+        return TrainingTask(self.plan, session, self.log, self.callbacks, engine, record).task()
 
     def to_record(self, outcome: FinishedTraining, state: SessionState) -> bytes:
         """The outcome for the journal."""
@@ -225,7 +221,9 @@ class TrainSide(ResumableSide[FinishedTraining, "PartyRun | StudyRun"]):
     def assess(
         self, outcome: FinishedTraining, state: SessionState, entropy: KeyedEntropy
     ) -> FinishedTraining:
-        """Bob's metrics, which go into the models' files too."""
+        """The outcome with its result; Bob's metrics go into the models' files too."""
+        if self.tables.labels is None:
+            return replace(outcome, result=self.result(outcome))
         with np.errstate(over="ignore", invalid="ignore"), one_thread():
             result = self.assessed(outcome, state, entropy)
         tests = [model.symmetry for model in outcome.trained if model.symmetry is not None]
@@ -250,10 +248,10 @@ class TrainSide(ResumableSide[FinishedTraining, "PartyRun | StudyRun"]):
     def _result_of(self, outcome: FinishedTraining) -> PartyRun | StudyRun:
         return cast("PartyRun | StudyRun", outcome.result)
 
-    def conclude(self, outcome: FinishedTraining, *, confirmed: bool) -> PartyRun | StudyRun:
+    def conclude(self, outcome: FinishedTraining, session: SessionFacts) -> PartyRun | StudyRun:
         """The result, and whether the peer has confirmed the last message."""
         self._prepared.clear()
-        return replace(self._result_of(outcome), peer_confirmed=confirmed)
+        return replace(self._result_of(outcome), peer_confirmed=session.confirmed)
 
 
 def scores_of(state: SessionState, reference: object) -> FloatArray | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.engine.callbacks import Callbacks, noop
 from taciturn.errors import StateError
+from taciturn.jobs.base import Task
 from taciturn.jobs.resumable import JournaledSession
 from taciturn.jobs.train.finished import FinishedTraining, TrainedModel
 from taciturn.jobs.train.plan import ModelEntry, PlannedModel, PlannedTraining, TrainingPlan
@@ -20,6 +22,7 @@ from taciturn.jobs.train.result import ColumnImportance
 from taciturn.numerics.symmetry import Symmetry
 from taciturn.party.log import Figures, Log
 from taciturn.party.model_file import model_share, save_model, suspected_wraps
+from taciturn.party.resume import RunHooks
 from taciturn.party.training_inputs import TrainingInputs
 from taciturn.privacy.events import Statement
 from taciturn.protocol.events import Boundary, Event, PartDone, Progress
@@ -72,24 +75,16 @@ class TrainingTask:
             self._trained.append(model)
         self._recording = None if record is None else _recording(plan, record, session)
 
-    def train(self) -> FinishedTraining:
-        """Train all models and write them; what depends on labels is left for later."""
-        session, recording = self._session, self._recording
-        # A replay of what Alice saw does not need her key: it stays out of the file.
-        noted = recording is not None and self._plan.tables.labels is not None
-        with recording or nullcontext():
-            session.run_from_checkpoint(
-                self.program(),
-                self._observe,
-                self._freeze,
-                tap=recording or noop,
-                note=recording.persisted if noted and recording is not None else noop,
-            )
-            if recording is not None:
-                recording.conclude({"session": self._trained[0].session})
-        return self._finished()
+    def task(self) -> Task[None, FinishedTraining]:
+        """What the session runs and calls."""
+        hooks, recording = RunHooks(self._observe, self._freeze), self._recording
+        if recording is not None:
+            # A replay of what Alice saw does not need her key: it stays out of the file.
+            note = noop if self._plan.tables.labels is None else recording.persisted
+            hooks = replace(hooks, tap=recording, note=note)
+        return Task(self._program(), self._finish, hooks)
 
-    def program(self) -> Program[None]:
+    def _program(self) -> Program[None]:
         """This side's part in the session, from its first message or from the checkpoint.
 
         A training that resumes begins here: before its session is charged again.
@@ -101,13 +96,16 @@ class TrainingTask:
         return self._trainings(number, self._begin(self._plan.trainings[number], body))
 
     def _trainings(self, first: int, resumed: Program[PartyResult] | None) -> Program[None]:
-        if resumed is None:
-            yield from self._plan.opening()
-        for training in self._plan.trainings[first:]:
-            result = yield from resumed or self._begin(training, None)
-            resumed = None
-            self._losses.finish(result.trained)
-            self._keep(result)
+        with self._recording or nullcontext():
+            if resumed is None:
+                yield from self._plan.opening()
+            for training in self._plan.trainings[first:]:
+                result = yield from resumed or self._begin(training, None)
+                resumed = None
+                self._losses.finish(result.trained)
+                self._keep(result)
+            if self._recording is not None:
+                self._recording.conclude({"session": self._trained[0].session})
 
     def _begin(
         self, training: PlannedTraining, body: dict[str, Any] | None
@@ -233,7 +231,8 @@ class TrainingTask:
         columns = (ColumnImportance(name, weight, size) for name, weight, size in named)
         return tuple(sorted(columns, key=lambda column: -column.importance))
 
-    def _finished(self) -> FinishedTraining:
+    def _finish(self, ended: None) -> FinishedTraining:
+        """The session's outcome; what depends on labels is left for later."""
         unscored = None
         if not self._session.opens_held_out:
             unscored = self._plan.consent.unscored_text()
@@ -252,16 +251,18 @@ class TrainingTask:
         """Where a checkpoint's long arrays are kept."""
         return self._session.state.array_store
 
-    def _freeze(self, at: TrainingState) -> dict[str, Any]:
+    def _freeze(self, at: TrainingState) -> bytes:
         """Content of a checkpoint; long arrays are on disk before it is."""
-        return {
+        body = {
             "number": self._training.number,
             "state": at.to_bytes(self._arrays()).decode("ascii"),
             "ledger": None if self._bob is None else self._bob.ledger.to_json(),
             "recorded": None if self._recording is None else self._recording.position(),
             "losses": self._losses.to_json(),
             "trained": [record_of(model) for model in self._trained],
+            "opens_held_out": self._session.opens_held_out,
         }
+        return json.dumps(body).encode()
 
 
 def _recording(inputs: TrainingInputs, record: Path, session: JournaledSession) -> TranscriptFile:
