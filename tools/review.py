@@ -116,6 +116,8 @@ TRUSTED = {
 }
 # The distribution's name, where a module has another.
 MODULES = {"grpcio": "grpc"}
+WIRE = re.compile("/taciturn/transport/|/taciturn/party/(endpoints|credentials)[.]py")
+BOTH = {"Alice": 0, "Bob": 0}
 
 
 @dataclass(frozen=True)
@@ -304,13 +306,53 @@ def totals(listed: list[Entry]) -> Iterator[str]:
     alice, bob = (
         sum(entry.lines for entry in listed if party in entry.places) for party in ("Alice", "Bob")
     )
-    transport, cli = (
-        sum(map(line_count, files_of((f"{name}/",)))) for name in ("transport", "cli")
-    )
+    cli = sum(map(line_count, files_of(("cli/",))))
     yield f"Alice's side enters {alice:,} lines of functions, Bob's {bob:,}. Read with care"
-    yield f"({LINES_AN_HOUR} lines an hour) that is about {hours(alice)} or {hours(bob)}. Not"
-    yield f"recorded were the wire (`transport`, {transport:,} lines) and the command line (`cli`,"
-    yield f"{cli:,} lines)."
+    yield f"({LINES_AN_HOUR} lines an hour) that is about {hours(alice)} or {hours(bob)}; the wire"
+    yield f"and the command line (`cli`, {cli:,} lines) come on top."
+
+
+def wire_tables() -> Iterator[str]:
+    """What a training over gRPC enters besides: the transport, and what opens it."""
+    walk.walks.clear()
+    walk.train("mutual", over_network=True)
+    found = {
+        function: lines
+        for walked in walk.walks.values()
+        for function, lines in walk.lengths(walked).items()
+        if WIRE.search(function.file) and "<locals>" not in function.name
+    }
+    ordered = sorted(found, key=lambda function: (function.file, function.line))
+    listed = [Entry(function, found[function], 0, BOTH) for function in ordered]
+    yield "| file | functions | lines |\n|---|---|--:|"
+    for path, of_file in grouped(listed, "file").items():
+        links = " · ".join(entry.link for entry in of_file)
+        yield f"| `{Path(path).name}` | {links} | {sum(e.lines for e in of_file):,} |"
+
+
+def gone(text: str) -> list[str]:
+    """Functions that a part of the page links to and that their files do not define."""
+    return [
+        f"{path}: {name}"
+        for name, path in re.findall(r"\[([\w.]+)\]\(\.\./([\w/]+\.py)#L\d+\)", text)
+        if name not in defined(ROOT / path)
+    ]
+
+
+@cache
+def defined(path: Path) -> set[str]:
+    """Qualified names of the functions of a file."""
+    names: set[str] = set()
+
+    def add(node: ast.AST, prefix: str) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.ClassDef | ast.FunctionDef):
+                names.add(f"{prefix}{child.name}")
+                add(child, f"{prefix}{child.name}.")
+
+    if path.exists():
+        add(ast.parse(path.read_text(encoding="utf-8")), "")
+    return names
 
 
 PARTS = {
@@ -323,15 +365,18 @@ PARTS = {
 }
 
 
-def filled(text: str, listed: list[Entry]) -> str:
-    """The page with its generated parts, each between two marks."""
-    for name, made in PARTS.items():
-        begin, end = f"<!-- generated: {name} -->", "<!-- end -->"
-        before, _, rest = text.partition(begin)
-        after = rest.partition(end)[2]
-        body = "\n".join(made(listed)).strip("\n").replace("``", "`")
-        text = f"{before}{begin}\n\n{body}\n\n{end}{after}"
-    return text
+def part(text: str, name: str) -> tuple[str, str, str]:
+    """A page before a generated part with its mark, the part, and the page after it."""
+    before, begin, rest = text.partition(f"<!-- generated: {name} -->")
+    body, end, after = rest.partition("<!-- end -->")
+    return before + begin, body, end + after
+
+
+def filled(text: str, name: str, lines: Iterable[str]) -> str:
+    """The page with a generated part anew."""
+    before, _, after = part(text, name)
+    body = "\n".join(lines).strip("\n").replace("``", "`")
+    return f"{before}\n\n{body}\n\n{after}"
 
 
 def without_numbers(text: str) -> list[str]:
@@ -346,10 +391,16 @@ def main() -> int:
     check = parser.parse_args().check
     walk.train("mutual")
     written = PAGE.read_text(encoding="utf-8")
-    text = filled(written, entries(walk.parties()))
+    listed, text = entries(walk.parties()), written
+    for name, made in PARTS.items():
+        text = filled(text, name, made(listed))
     if not check:
-        PAGE.write_text(text, encoding="utf-8")
+        PAGE.write_text(filled(text, "wire", wire_tables()), encoding="utf-8")
         return 0
+    # How often a side calls depends on time: what is linked to must be there.
+    if missing := gone(part(text, "wire")[1]):
+        print("docs/review.md is not current: make review", *missing, sep="\n")
+        return 1
     changes = list(
         difflib.unified_diff(without_numbers(written), without_numbers(text), "page", "now", n=0)
     )

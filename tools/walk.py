@@ -29,7 +29,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -69,7 +69,13 @@ def in_project(file: str) -> bool:
 _LIMITED = functools.lru_cache
 functools.cache, functools.lru_cache = cache_of_each_party, limited_cache_of_each_party
 
-from tests.party import sides  # noqa: E402 - of this checkout, with caches as the line above has it
+# Of this checkout, with caches as the line above has them.
+from tests.party import sides  # noqa: E402
+from tests.system import free_port  # noqa: E402
+from tests.waiting import HANG  # noqa: E402
+
+from taciturn.engine.callbacks import Callbacks  # noqa: E402
+from taciturn.party.config import PartyConfig  # noqa: E402
 
 # Chains of calls are compared at one call in so many: walking the stack costs most of the time.
 _SAMPLED = 50
@@ -105,18 +111,13 @@ def record_call(frame: FrameType, event: str, _: Any) -> None:  # noqa: ANN401 -
         return
     walk = walks.setdefault(threading.current_thread().name, Walk())
     walk.calls += 1
-    function = Function(code.co_filename, code_name(code), code.co_firstlineno)
+    function = Function(code.co_filename, code.co_qualname, code.co_firstlineno)
     if function not in walk.entered and not is_importing(frame):
         walk.entered[function] = call_chain(frame)
     if walk.calls % _SAMPLED == 0:
         chain = call_chain(frame)
         if len(chain) > len(walk.deepest):
             walk.deepest = chain
-
-
-def code_name(code: CodeType) -> str:
-    """Qualified name of a function; Python 3.10 and older have none."""
-    return str(getattr(code, "co_qualname", code.co_name))
 
 
 def is_importing(frame: FrameType | None) -> bool:
@@ -135,7 +136,7 @@ def call_chain(frame: FrameType | None) -> tuple[str, ...]:
     while frame is not None:
         code = frame.f_code
         if in_project(code.co_filename):
-            chain.append(f"{Path(code.co_filename).stem}.{code_name(code)}")
+            chain.append(f"{Path(code.co_filename).stem}.{code.co_qualname}")
         frame = frame.f_back
     return tuple(reversed(chain))
 
@@ -152,8 +153,11 @@ def function_lengths(file: str) -> dict[int, int]:
     return lengths
 
 
-def write_files(folder: Path, mechanism: str) -> None:
-    """Write tables, certificates and files of two parties for one training."""
+def write_files(folder: Path, mechanism: str, port: int | None = None) -> None:
+    """Write tables, certificates and files of two parties for one training.
+
+    With a ``port`` Bob listens there, and Alice calls him.
+    """
     agreement = dict(sides.MECHANISMS[mechanism])
     if mechanism == "mutual":
         agreement |= {"reveal": True, "reveal-bob": True}
@@ -172,20 +176,47 @@ def write_files(folder: Path, mechanism: str) -> None:
             csv.writer(file).writerows([header, *rows])
     sides.write_certificates(folder / "certs")
     for role in sides.ROLES:
-        sides.write_config(folder, role, agreement=agreement, output=output)
+        way = "listen" if role == "bob" else "connect"
+        link = {} if port is None else {way: f"127.0.0.1:{port}"}
+        sides.write_config(folder, role, agreement=agreement, output=output, link=link)
 
 
-def train(mechanism: str) -> None:
-    """Train once between two parties, and record the calls of each."""
+def train(mechanism: str, *, over_network: bool = False) -> None:
+    """Train once between two parties, and record the calls of each.
+
+    ``over_network`` connects them by gRPC on this machine, with threads of gRPC's own; otherwise
+    they exchange frames in memory.
+    """
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "parties"
         folder.mkdir()
-        write_files(folder, mechanism)
+        write_files(folder, mechanism, free_port() if over_network else None)
         threading.setprofile(record_call)
         try:
-            sides.run_both(folder)
+            ends = run_over_network(folder) if over_network else vars(sides.run_both(folder))
         finally:
             threading.setprofile(None)
+    for end in ends.values():
+        if isinstance(end, BaseException):
+            raise end
+
+
+def run_over_network(folder: Path) -> dict[str, Any]:
+    """Run both parties; Alice calls once Bob listens, so that she calls once."""
+    listening = threading.Event()
+
+    def announce(text: str) -> None:
+        if text.startswith("listening"):
+            listening.set()
+
+    def run(role: str) -> object:
+        config = PartyConfig.read(folder / f"{role}.toml")
+        if role == "alice":
+            listening.wait(HANG)
+        endpoint: Any = None
+        return sides.Party(config, endpoint, Callbacks(announce)).run()
+
+    return sides.in_threads({role: functools.partial(run, role) for role in sides.ROLES})
 
 
 def lengths(walk: Walk) -> dict[Function, int]:

@@ -23,7 +23,6 @@ from taciturn.errors import (
 )
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import Charge, ScoreBudget
-from taciturn.party.consent.database import Database
 from taciturn.party.consent.scored_rows import RowOpening
 from taciturn.party.consent.store import ConsentStore
 from taciturn_ops.serve.budget import RowCounter, ServiceBudget
@@ -171,7 +170,7 @@ def test_what_a_block_that_raises_has_written_is_undone(store, member):
 
 
 def test_who_waits_for_another_program_says_so(store, monkeypatch):
-    monkeypatch.setattr(module_of(Database), "_UNANNOUNCED_SECONDS", 0)
+    monkeypatch.setattr(module_of(ConsentStore), "_UNANNOUNCED_SECONDS", 0)
     MEMBERS["scores"].charge(store, "bob")
     with closing(store.open()) as other, ExitStack() as busy:
         busy.enter_context(other.transaction())

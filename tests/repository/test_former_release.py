@@ -7,6 +7,7 @@ and a prediction of all 160 rows after each, with ``scores-per-row = 5``.
 from __future__ import annotations
 
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -14,13 +15,14 @@ import polars as pl
 import pytest
 
 from taciturn.data.ids import RowIds
-from taciturn.errors import BudgetExceeded
+from taciturn.errors import BudgetExceeded, FileError, OutputError, StateError
 from taciturn.jobs.predict.job import PredictJob
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import Charge, ScoreBudget
 from taciturn.party.consent.label_budget import LabelBudget
 from taciturn.party.consent.scored_rows import RowOpening
 from taciturn.party.consent.store import ConsentStore
+from tests.faults.damage import DAMAGES, damage
 from tests.party.sides import ROLES, run_jobs
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples" / "0.3"
@@ -72,3 +74,44 @@ def test_its_models_give_its_scores(left):
     assert not isinstance(ends.bob, BaseException), ends.bob
     assert ends.bob.ids == tuple(former["id"])
     np.testing.assert_allclose(ends.bob.scores, former["score"], atol=1e-6)
+
+
+def test_a_store_is_converted_once_and_says_so(left):
+    config = PartyConfig.read(left / "alice.toml")
+    said: list[str] = []
+    store = ConsentStore.from_config(config, said.append)
+    before = score_budget_rows(store)
+    assert before == score_budget_rows(store)
+    assert len(said) == 1
+    # An older copy is refused in either format.
+    converted = store.path.read_bytes()
+    with store.writing() as records:
+        records.account("scores", "bob").write_entry("session", "another", "{}")
+    for older in (converted, (SAMPLES / "alice.consent.sqlite").read_bytes()):
+        store.path.write_bytes(older)
+        with pytest.raises(FileError):
+            store.verify()
+    assert len(said) <= 2
+
+
+def score_budget_rows(store: ConsentStore) -> dict[int, int]:
+    with store.reading() as records:
+        account = records.account("scores", "bob")
+        assert account.entries("session")
+        return account.distinct_values() | account.distinct_values("trainings")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in DAMAGES if kind != "emptied"])
+def test_a_damaged_store_is_refused_or_converted_as_it_was(left, kind):
+    store, draw = ConsentStore(left / "alice.consent.sqlite"), np.random.default_rng(51)
+    whole = store.path.read_bytes()
+    wanted = score_budget_rows(ConsentStore(Path(shutil.copy(store.path, left / "copy"))))
+    for _ in range(20):
+        store.path.write_bytes(whole)
+        store.generation_file.unlink(missing_ok=True)
+        damage(store.path, kind, draw)
+        damaged = store.path.read_bytes()
+        with suppress(FileError, StateError, OutputError):
+            assert score_budget_rows(store) == wanted
+            continue
+        assert store.path.read_bytes() == damaged

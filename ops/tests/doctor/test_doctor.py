@@ -302,7 +302,7 @@ def test_a_consent_store_is_read_whole(bob):
         account.write_values(account.tags(["ann", "bess"]), np.array([1, 2]))
     assert said(check_party(bob), "consent", Level.OK)
     with closing(sqlite3.connect(store.path)) as database, database:
-        database.execute("update singles set value = value + 1")
+        database.execute("update columns set content = zeroblob(32)")
     assert said(check_party(bob), "consent")
 
 

@@ -250,3 +250,13 @@ def _numbers(frame: pl.DataFrame, name: str) -> FloatArray:
             hint=_TO_NUMBERS,
         )
     return series.cast(pl.Float64).to_numpy()
+
+
+@dataclass(frozen=True, slots=True)
+class SideTables:
+    """One side's prepared rows; Alice's have no labels, and nothing may be held out."""
+
+    train: FeatureTable
+    labels: LabelTable | None
+    held_out: FeatureTable | None
+    held_out_labels: LabelTable | None

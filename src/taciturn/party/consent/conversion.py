@@ -8,13 +8,15 @@ further models, and the repetitions.
 from __future__ import annotations
 
 import json
+import sqlite3
 import zlib
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from taciturn.party.consent.database import Database, damaged
-from taciturn.party.consent.records import SCHEMA, VALUE, Line, Pairs, Records, checksum_of
+from taciturn.party.consent.database import damaged
+from taciturn.party.consent.records import SCHEMA, VALUE, Line, Pairs, Records, checksum
 from taciturn.party.consent.scored_rows import REPETITIONS, SCORES, TRAININGS, model_column
 from taciturn.version import CONSENT_VERSION
 
@@ -31,32 +33,30 @@ class _Former:
     rows: Pairs
 
 
-def verify(database: Database) -> None:
-    """Read everything; FileError where a record was changed or lost."""
-    _read(database)
+def converted(database: sqlite3.Connection, path: Path) -> Records:
+    """The records of a file of format 2, written in tables of today, within its transaction.
 
-
-def convert(database: Database) -> None:
-    """Write the records of a file of format 2 in the format of today, in one transaction."""
-    salt, generation, accounts = _read(database)
+    FileError where one was changed or lost; then nothing is written.
+    """
+    salt, generation, accounts = _read(database, path)
     for table in ("meta", "accounts", "entries", "buckets"):
-        database.ask(f"drop table {table}")
+        database.execute(f"drop table {table}")
     for statement in SCHEMA:
-        database.ask(statement)
-    database.ask(f"pragma user_version = {CONSENT_VERSION}")
+        database.execute(statement)
+    database.execute(f"pragma user_version = {CONSENT_VERSION}")
     meta = (1, salt, generation)
-    database.write("meta", [(*meta, checksum_of([meta]))])
-    records = Records(database)
+    database.execute("insert into meta values (?, ?, ?, ?)", (*meta, checksum([meta])))
+    records = Records(database, path)
     for (namespace, name), former in accounts.items():
         if namespace in (SCORES, REPETITIONS, _SCORED_BY):
             continue
         account = records.account(namespace, name)
         for _, _, kind, entry, value in former.entries:
             account.write_entry(kind, entry, value)
-        account.write_values(*former.rows)
+        account.write_values(former.rows[0], former.rows[1])
     for partner in [name for namespace, name in accounts if namespace == SCORES]:
         _convert_scores(records, accounts, partner)
-    records.save()
+    return records
 
 
 def _convert_scores(
@@ -78,36 +78,39 @@ def _convert_scores(
             scored = further >> bit & 1
         account.write(of_model, {model_column(name): scored})
     if (REPETITIONS, partner) in accounts:
-        account.write_values(*accounts[REPETITIONS, partner].rows, REPETITIONS)
+        tags, repeated = accounts[REPETITIONS, partner].rows
+        account.write_values(tags, repeated, REPETITIONS)
 
 
-def _read(database: Database) -> tuple[bytes, int, dict[tuple[str, str], _Former]]:
-    meta = database.ask("select salt, generation, account_sum, sum from meta")
-    lines = database.ask("select * from accounts")
+def _read(
+    database: sqlite3.Connection, path: Path
+) -> tuple[bytes, int, dict[tuple[str, str], _Former]]:
+    meta = database.execute("select salt, generation, account_sum, sum from meta").fetchall()
+    lines = database.execute("select * from accounts").fetchall()
     if (
         len(meta) != 1
-        or meta[0][3] != checksum_of([meta[0][:3]])
-        or meta[0][2] != checksum_of(lines)
-        or database.ask("pragma quick_check(1)") != [("ok",)]
+        or meta[0][2:] != (checksum(lines), checksum([meta[0][:3]]))
+        or database.execute("pragma quick_check(1)").fetchall() != [("ok",)]
     ):
-        raise damaged(database.path)
-    return (*meta[0][:2], {line[1:3]: _account(database, line) for line in lines})
+        raise damaged(path)
+    return (*meta[0][:2], {line[1:3]: _account(database, path, line) for line in lines})
 
 
-def _account(database: Database, line: Line) -> _Former:
+def _account(database: sqlite3.Connection, path: Path, line: Line) -> _Former:
     account, _, _, entry_sum, row_count, bucket_count, bucket_sum = line
-    entries = database.ask("select * from entries where account = ? order by number", (account,))
+    query = "select * from entries where account = ? order by number"
+    entries = database.execute(query, (account,)).fetchall()
     query = "select id, content, sum from buckets where id between ? and ? order by id"
-    buckets = database.ask(query, (account << 32, (account << 32) + (1 << 32) - 1))
-    sound = checksum_of(entries) == entry_sum and len(buckets) == bucket_count
-    if not sound or not all(
+    ids = account << 32, (account << 32) + (1 << 32) - 1
+    buckets = database.execute(query, ids).fetchall()
+    if (checksum(entries), len(buckets)) != (entry_sum, bucket_count) or not all(
         isinstance(content, bytes)
-        and checksum == zlib.crc32(content, zlib.crc32(number.to_bytes(8, "little")))
-        for number, content, checksum in buckets
+        and stored == zlib.crc32(content, zlib.crc32(number.to_bytes(8, "little")))
+        for number, content, stored in buckets
     ):
-        raise damaged(database.path)
+        raise damaged(path)
     content = b"".join(bucket[1] for bucket in buckets)
-    tags, values = np.frombuffer(content, "<i8").astype(np.int64).reshape(-1, 2).T
-    if (len(tags), sum(bucket[2] for bucket in buckets)) != (row_count, bucket_sum):
-        raise damaged(database.path)
-    return _Former(entries, (tags, values))
+    pairs = np.frombuffer(content, "<i8").astype(np.int64).reshape(-1, 2).T
+    if (pairs.shape[1], sum(bucket[2] for bucket in buckets)) != (row_count, bucket_sum):
+        raise damaged(path)
+    return _Former(entries, pairs)

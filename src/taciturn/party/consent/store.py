@@ -20,29 +20,33 @@ with it; the store is not used beside another one.
 from __future__ import annotations
 
 import os
+import re
+import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 
 from taciturn.engine.callbacks import Announce, noop
 from taciturn.errors import FileError, StateError
 from taciturn.files import reporting_write_errors, sync_folder, write_private
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.database import KIND, Database, damaged, explained
-from taciturn.party.consent.records import AccountRecord, Records, empty_database
+from taciturn.party.consent.database import KIND, connect, damaged, error_code, explained
+from taciturn.party.consent.records import Cache, Records, empty_database
 from taciturn.rng import SystemEntropy
 from taciturn.version import CONSENT_VERSION
 
 # In the file's header: other SQLite files have another number there.
 _APPLICATION = 0x54434E53
-_FORMER_VERSION = 2
+_FORMER_FORMAT = 2
 _FORMER_FILES = {
     "alice": ("alice.scores.json", "alice.woe.json", "alice.usage.sqlite"),
     "bob": ("bob.ledger.json", "bob.flips.json", "bob.usage.sqlite"),
 }
+# A shorter wait for another program is not announced.
+_UNANNOUNCED_SECONDS = 1.0
+_NOTED = re.compile(rb"[0-9a-f]{16} [0-9]{20}\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +75,8 @@ class ConsentStore:
     def reading(self) -> Iterator[Records]:
         """One state of the records; an absent file has none, and is not created."""
         if self._is_absent():
-            with closing(empty_database(self.path)) as empty:
-                yield Records(empty)
+            with closing(empty_database()) as empty:
+                yield Records(empty, self.path)
         else:
             with closing(OpenStore(self)) as opened, opened.transaction(write=False) as records:
                 yield records
@@ -88,9 +92,9 @@ class ConsentStore:
         if self._is_absent():
             # Linked into place when whole: a file that is there and empty has been damaged.
             fresh = self.path.with_name(f"{self.path.name}.{SystemEntropy().token(4).hex()}.new")
-            with closing(empty_database(self.path)) as database:
-                database.ask(f"pragma application_id = {_APPLICATION}")
-                database.ask(f"pragma user_version = {CONSENT_VERSION}")
+            with closing(empty_database()) as database:
+                database.execute(f"pragma application_id = {_APPLICATION}")
+                database.execute(f"pragma user_version = {CONSENT_VERSION}")
                 content = bytearray(database.serialize())
             # SQLite's versions for a write-ahead log: nobody who reads waits for a writer.
             content[18:20] = b"\2\2"
@@ -128,7 +132,12 @@ class ConsentStore:
         # Looked for first: another program may be creating the file, which is there before these.
         left = [file for file in (self.log_file, self.generation_file) if file.exists()]
         if left and not self.path.exists():
-            raise _removed(self.path, left[0])
+            raise _refused(
+                self.path,
+                f"the {KIND} was removed, and {left[0].name} is still there",
+                "restore the newest copy; without one lower your limits by what was given away, "
+                f"and remove {left[0].name} too: counting then starts from zero",
+            )
         return not self.path.exists()
 
 
@@ -136,34 +145,37 @@ class OpenStore:
     """A consent store that is open; threads may share it."""
 
     def __init__(self, store: ConsentStore) -> None:
-        self._store, self._lock = store, threading.Lock()
-        self._cache: dict[int, AccountRecord] = {}
-        with explained(store.path), store.path.open("rb") as stream:
+        self._store, self._path, self._lock = store, store.path, threading.Lock()
+        self._cache: Cache = {}
+        with explained(self._path), self._path.open("rb") as stream:
             head, self._file = stream.read(1), os.fstat(stream.fileno())
             if self._file.st_mode & 0o077:
                 # Such as one restored from a copy; SQLite's log has the mode of the file.
                 os.fchmod(stream.fileno(), 0o600)
         if head == b"{":
-            raise _former(store.path)
+            raise _former(self._path)
         if not head:
             # SQLite would take it for a new one.
-            raise damaged(store.path)
-        if store.log_file.exists() and store.log_file.stat().st_size > 0:
-            # To read alone: who may write copies the log into the file at the end, and the damage.
-            with closing(Database.connect(store.path, "ro")) as database:
-                database.begin(False, store.wait_seconds, store.announce)
-                # Beside a log an older copy has the numbers of the newest one.
-                if self._version(database) == CONSENT_VERSION:
-                    Records(database).verify()
-                else:
-                    _conversion().verify(database)
-        self._database = Database.connect(store.path)
+            raise damaged(self._path)
+        with explained(self._path):
+            if store.log_file.exists() and store.log_file.stat().st_size > 0:
+                # To read alone: who may write copies the log into the file at the end, and the
+                # damage. Beside a log an older copy has the numbers of the newest one.
+                with closing(connect(self._path, "ro")) as database:
+                    self._begin(database, "begin")
+                    # What is converted is read as a whole.
+                    if self._format(database) == CONSENT_VERSION:
+                        Records(database, self._path).verify()
+            self._database = connect(self._path)
         try:
-            # Charges are copied from the log into the file after 64 pages: a service keeps few of
-            # them in the log alone, and does not wait for two more flushes at each request.
-            for pragma in ("synchronous = full", "wal_autocheckpoint = 64", "cell_size_check = on"):
-                self._database.ask(f"pragma {pragma}")
-            with self.transaction(write=self._version(self._database) < CONSENT_VERSION):
+            with explained(self._path):
+                # Charges are copied from the log into the file after 64 pages: a service keeps few
+                # of them in the log alone, and does not wait for two more flushes at each request.
+                for setting in ("synchronous = full", "wal_autocheckpoint = 64"):
+                    self._database.execute(f"pragma {setting}")
+                self._database.execute("pragma cell_size_check = on")
+                former = self._format(self._database) == _FORMER_FORMAT
+            with self.transaction(write=former):
                 pass
         except BaseException:
             self._database.close()
@@ -172,21 +184,31 @@ class OpenStore:
     @contextmanager
     def transaction(self, *, write: bool = True) -> Iterator[Records]:
         """Transaction: on disk when the block ends, undone where it raises."""
-        store, database = self._store, self._database
-        with self._lock:
+        database = self._database
+        with self._lock, explained(self._path):
             # Read before the transaction: another program may commit and note a later one then.
             noted = self._noted()
-            database.begin(write, store.wait_seconds, store.announce)
+            self._begin(database, "begin immediate" if write else "begin")
             try:
                 self._require_in_place()
-                records = self._records()
-                if not records.follows(noted):
-                    raise _older(store)
+                records = self._records(database)
+                same, later = noted[:16] == records.generation[:16], noted <= records.generation
+                if _NOTED.fullmatch(noted) and not (same and later):
+                    raise _refused(
+                        self._path,
+                        f"this {KIND} is an older copy, or another one, than the one that was "
+                        "charged last",
+                        f"restore the newest copy, and remove {self._store.log_file.name}; without "
+                        "one lower your limits by what was charged since, and remove "
+                        f"{self._store.generation_file.name} too",
+                    )
                 yield records
                 changed = write and records.save()
-                database.ask("commit")
+                database.execute("commit")
             except BaseException:
-                database.roll_back()
+                # Where the disk was full SQLite itself has undone it.
+                with suppress(sqlite3.Error):
+                    database.rollback()
                 raise
             if changed:
                 self._note(records.generation)
@@ -195,39 +217,57 @@ class OpenStore:
         """Releases the file."""
         self._database.close()
 
-    def _records(self) -> Records:
-        """The records of the file; those of a former format are converted first."""
-        if self._version(self._database) != CONSENT_VERSION:
-            _conversion().convert(self._database)
-            self._store.announce(f"converted {self._store.path} to format {CONSENT_VERSION}")
-        return Records(self._database, self._cache)
+    def _begin(self, database: sqlite3.Connection, statement: str) -> None:
+        """Begin a transaction; a long wait for another program's is announced."""
+        short = min(_UNANNOUNCED_SECONDS, self._store.wait_seconds)
+        for wait_seconds in (short, self._store.wait_seconds - short):
+            database.execute(f"pragma busy_timeout = {int(1000 * wait_seconds)}")
+            try:
+                database.execute(statement)
+            except sqlite3.OperationalError as problem:
+                if error_code(problem) != sqlite3.SQLITE_BUSY or wait_seconds != short:
+                    raise
+                self._store.announce(f"waiting for another program that writes {self._path}")
+            else:
+                return
 
-    def _version(self, database: Database) -> int:
-        path = self._store.path
-        if database.ask("pragma application_id") != [(_APPLICATION,)]:
-            raise _former(path)
-        ((version,),) = database.ask("pragma user_version")
-        if version not in (_FORMER_VERSION, CONSENT_VERSION):
-            raise FileError(
-                f"a {KIND} of version {version}; this program reads {CONSENT_VERSION}",
-                where=str(path),
-                hint="use the version of taciturn that wrote it",
+    def _records(self, database: sqlite3.Connection) -> Records:
+        """The records of the file; those of a former format are converted."""
+        if self._format(database) == CONSENT_VERSION:
+            return Records(database, self._path, self._cache)
+        # Loaded here: most files are of today.
+        from taciturn.party.consent.conversion import converted
+
+        self._store.announce(f"converting {self._path} to format {CONSENT_VERSION}")
+        return converted(database, self._path)
+
+    def _format(self, database: sqlite3.Connection) -> int:
+        if database.execute("pragma application_id").fetchone() != (_APPLICATION,):
+            raise _former(self._path)
+        (found,) = database.execute("pragma user_version").fetchone()
+        if found not in (_FORMER_FORMAT, CONSENT_VERSION):
+            raise _refused(
+                self._path,
+                f"a {KIND} of version {found}; this program reads {CONSENT_VERSION}",
+                "use the version of taciturn that wrote it",
             )
-        return int(version)
+        return int(found)
 
     def _require_in_place(self) -> None:
         """Insists that the path names the file that is open: in another one nobody would look."""
-        in_place = False
         with suppress(OSError):
-            in_place = os.path.samestat(self._store.path.stat(), self._file)
-        if not in_place:
-            raise _replaced(self._store.path)
+            if os.path.samestat(self._path.stat(), self._file):
+                return
+        raise _refused(
+            self._path,
+            f"the {KIND} was removed or replaced while this program had it open",
+            "put it back, and start the program again; nothing was charged",
+        )
 
     def _noted(self) -> bytes:
         """The last generation that was noted; empty where there is no note."""
-        file = self._store.generation_file
-        with explained(file), suppress(FileNotFoundError):
-            return file.read_bytes()
+        with suppress(FileNotFoundError):
+            return self._store.generation_file.read_bytes()
         return b""
 
     def _note(self, generation: bytes) -> None:
@@ -235,17 +275,12 @@ class OpenStore:
         # with the power; then less is noticed, and nothing is refused wrongly.
         with suppress(OSError):
             file = os.open(self._store.generation_file, os.O_WRONLY | os.O_CREAT, 0o600)
-            try:
-                os.pwrite(file, generation, 0)
-            finally:
-                os.close(file)
+            with os.fdopen(file, "wb") as stream:
+                stream.write(generation)
 
 
-def _conversion() -> ModuleType:
-    # Loaded here: most files are of today.
-    from taciturn.party.consent import conversion
-
-    return conversion
+def _refused(path: Path, problem: str, way_out: str) -> FileError:
+    return FileError(problem, where=str(path), hint=way_out)
 
 
 def _former(path: Path) -> StateError:
@@ -254,30 +289,4 @@ def _former(path: Path) -> StateError:
         where=str(path),
         hint="its counts are not carried over: lower your limits by what it holds and move it to "
         "another folder; counting then starts from zero",
-    )
-
-
-def _removed(path: Path, left: Path) -> FileError:
-    return FileError(
-        f"the {KIND} was removed, and {left.name} is still there",
-        where=str(path),
-        hint="restore the newest copy; without one lower your limits by what was given away, and "
-        f"remove {left.name} too: counting then starts from zero",
-    )
-
-
-def _replaced(path: Path) -> FileError:
-    return FileError(
-        f"the {KIND} was removed or replaced while this program had it open",
-        where=str(path),
-        hint="put it back, and start the program again; nothing was charged",
-    )
-
-
-def _older(store: ConsentStore) -> FileError:
-    return FileError(
-        f"this {KIND} is an older copy, or another one, than the one that was charged last",
-        where=str(store.path),
-        hint=f"restore the newest copy, and remove {store.log_file.name}; without one lower your "
-        f"limits by what was charged since, and remove {store.generation_file.name} too",
     )
