@@ -20,7 +20,7 @@ from taciturn.jobs.train.exposure import column_exposure
 from taciturn.jobs.train.few_columns import few_columns_text
 from taciturn.jobs.train.plan import TrainingPlan, refusal_in_words
 from taciturn.party.config import ACCEPTED_EXPOSURE
-from taciturn.party.consent.budget import ScoreBudget
+from taciturn.party.consent.score_budget import ScoreBudget
 from taciturn.protocol.opened_scores import OpenedScores
 from taciturn.protocol.terms import Terms
 from taciturn.results.cost_preview import ColumnExposure, Outlook
