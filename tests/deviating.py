@@ -73,6 +73,7 @@ from taciturn.protocol.messages import (
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.scores import receive_scores
 from taciturn.protocol.steps import Program, Send, receive, send
+from taciturn.protocol.table_scales import table_scales
 from taciturn.protocol.table_shape import TableShape
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KEY_BYTES, KeyedEntropy
@@ -574,7 +575,7 @@ def packing_alice(inputs: AliceInputs, seen: list[Labels]) -> Program[None]:
     agreed = inputs.terms.agreement
     rows, columns = inputs.features.values.shape
     claimed = _most_claimed(inputs)
-    scales = Scales.for_table(agreed, rows, columns, claimed)
+    scales = table_scales(agreed, rows, columns, claimed)
     state = yield from greet_bob(inputs, claimed)
     # A number and its sign, up to eight times what numbers are on average.
     width = math.ceil(math.log2(2.0**scales.residue_bits / rows)) + 4
@@ -609,7 +610,7 @@ def _most_claimed(inputs: AliceInputs) -> int:
     claimed = 1
     while True:
         try:
-            Scales.for_table(inputs.terms.agreement, rows, columns, claimed + 1)
+            table_scales(inputs.terms.agreement, rows, columns, claimed + 1)
         except ConfigError:
             return claimed
         claimed += 1

@@ -17,7 +17,7 @@ from taciturn.protocol.alice.scoring import RevealedResponder, answer_rows
 from taciturn.protocol.alice.scoring_sealed import SealedResponder
 from taciturn.protocol.bob.scoring import RevealedRequester, ask_rows, score_requester
 from taciturn.protocol.outcome import WeightShare
-from taciturn.protocol.scales import Scales
+from taciturn.protocol.table_scales import table_scales
 from taciturn.protocol.terms import Terms
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
@@ -68,7 +68,7 @@ def sealed_scores(seed: int, entry: int | None = None) -> tuple[Any, Any]:
     hers, his = tables()
     settings = resolved(Settings(mechanism="sealed", scheme="clear"))
     terms: Terms = agree(settings, COLUMNS, 100)
-    scales = Scales.for_table(terms.agreement, 100, COLUMNS, 2)
+    scales = table_scales(terms.agreement, 100, COLUMNS, 2)
     stream = KeyedEntropy.from_seed(9)
     ring = scales.ring(2, COLUMNS)
     wanted = np.rint((stream.uniform((COLUMNS,)) - 0.5) * 2.0**scales.weight_bits).astype(np.int64)

@@ -21,6 +21,7 @@ from taciturn.party.consent.records import VALUE
 from taciturn.party.consent.score_budget import ScoreBudget
 from taciturn.party.consent.scored_rows import REPETITIONS, RowOpening, ScoredRows
 from taciturn.protocol.codec import decode
+from taciturn.protocol.messages import SharedProduct, SharedVector
 from tests.faults.processes import PartyProcess, prediction, run_with_kills, training
 from tests.faults.setups import SETUPS, Setup
 from tests.faults.trials import Tally, judged
@@ -80,7 +81,7 @@ def test_a_side_that_is_killed_between_steps_over_blocks_ends_alike(tmp_path, ro
     (sent,) = (entry["frames_sent"] for entry in map(json.loads, log) if "frames_sent" in entry)
     said = [*Transcript.load(tmp_path / "killed" / f"{role}.transcript").frames(role)]
     last: Any = decode(said[sent - 1])
-    step = last.turn // 2 if hasattr(last, "turn") else last.iteration
+    step = last.iteration // (1 + isinstance(last, SharedVector | SharedProduct))
     # 6,400 rows and 4 columns: eight blocks.
     assert step > 17
     assert TableSchedule(6_400, 4, 14).block(step) is not None

@@ -19,7 +19,7 @@ from taciturn.party.array_store import EncryptedArrayStore
 from taciturn.party.config import PartyConfig
 from taciturn.party.session import Meeting
 from taciturn.party.tables import load_tables
-from taciturn.protocol.state import INLINE
+from taciturn.protocol.array_store import INLINE
 from taciturn.results.reading import read
 from taciturn.results.serialise import record_of
 from tests.modules import module_of

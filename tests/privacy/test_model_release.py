@@ -18,6 +18,7 @@ from taciturn.privacy.events import NoisyModel
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.model_release import ModelRelease, rounding_error
 from taciturn.protocol.scales import Scales
+from taciturn.protocol.table_scales import direction_numbers, directions
 from taciturn.rng import Entropy, KeyedEntropy
 
 EVENT = NoisyModel(1.0, 1e-6)
@@ -77,7 +78,7 @@ def test_roundings_move_weights_by_less_than_their_bound(rows, columns):
     entropy, lengths = KeyedEntropy.from_seed(rows), []
     for number in range(2000):
         exact = stream.normal(size=rows)
-        rounded = grid.directions(exact, entropy.fork(str(number))) - exact * 2.0**20
+        rounded = directions(grid, exact, entropy.fork(str(number))) - exact * 2.0**20
         lengths.append(float(np.linalg.norm(rounded @ table)))
     bound = rounding_error(rows, columns, math.log(1000))
     assert sum(length > bound for length in lengths) <= 14
@@ -108,10 +109,10 @@ class Told:
     def _once(self, entropy: Entropy) -> float:
         solver = DescentSolver(self._likelihood, np.empty((ROWS, 0)), 0.1, 0, PASSES)
         for _ in range(PASSES):
-            direction = GRID.directions(solver.direction(), entropy)
+            direction = directions(GRID, solver.direction(), entropy)
             product = self._table @ (self._table.T @ direction)
-            solver.add(GRID.numbers(direction), GRID.scores(product))
-        last = GRID.directions(solver.conclude()[0], entropy)
+            solver.add(direction_numbers(GRID, direction), GRID.scores(product))
+        last = directions(GRID, solver.conclude()[0], entropy)
         share = self._table.T @ last
         noisy = self._release.release(share, 59, entropy).value
         # A fault: less noise than there should be.

@@ -15,13 +15,21 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 WALK = ROOT / "tools" / "walk.py"
 
+SGD = ("held_out", "opening")
 OTHERS = ("hidden_batch", "residues", "revealed", "table_revealed", "table_sealed")
 # What neither party enters, by capability: a file or a folder of the core, or a distribution.
 UNUSED = {
     "signed agreements": ("party/agreement_check.py", "party/agreement_file.py"),
     "signatures": ("crypto/signatures.py",),
     "studies": ("jobs/study/", "settings/study.py", "protocol/row_sums.py"),
-    "several Alices": ("protocol/party_group.py", "protocol/bob/partners.py"),
+    "several Alices": (
+        *("protocol/party_group.py", "protocol/bob/partners.py"),
+        *("protocol/alice/group.py", "protocol/bob/group.py"),
+    ),
+    "batches of sgd": (
+        *("protocol/batches.py", "protocol/scores.py", "protocol/bob/products.py"),
+        *(f"protocol/{role}/{name}.py" for role in ("alice", "bob") for name in SGD),
+    ),
     "Dask": ("crypto/cluster.py",),
     "worker processes": ("crypto/bfv/processes.py", "crypto/bfv/worker.py"),
     "Paillier": (
@@ -42,6 +50,7 @@ UNUSED = {
         *("privacy/additive.py", "privacy/batch_response.py", "privacy/gaussian.py"),
         *("privacy/label_response.py", "privacy/multiplicative.py", "privacy/unprotected.py"),
         *("privacy/noise.py", "privacy/model_release.py", "party/consent/label_flips.py"),
+        *("privacy/sealed.py", "privacy/added_mechanism.py", "privacy/openings.py"),
         *("numerics/label_noise.py", "numerics/sgd.py", "numerics/descent.py"),
     ),
     "other families of labels": (
@@ -51,6 +60,8 @@ UNUSED = {
     "other conversations": (
         *(f"protocol/{role}/train_{name}.py" for role in ("alice", "bob") for name in OTHERS),
         *("protocol/alice/whitened.py", "protocol/bob/subspace_search.py", "numerics/subspace.py"),
+        *("protocol/table_scales.py", "protocol/table_shape.py", "protocol/search_state.py"),
+        *(f"protocol/{role}/scoring_sealed.py" for role in ("alice", "bob")),
     ),
     "dry runs, estimates and disclosure": (
         *("jobs/train/dry_run.py", "jobs/train/estimate.py", "jobs/train/exposure.py"),
@@ -63,7 +74,10 @@ UNUSED = {
     ),
     "transcripts": ("engine/transcript.py",),
     "earlier models, whole models": ("model/archive.py", "model/whole.py"),
-    "reports": ("report/", "results/runs.py", "results/folder.py", "results/ledger.py"),
+    "reports and records of results": (
+        *("report/", "results/runs.py", "results/folder.py", "results/ledger.py"),
+        *("results/reading.py", "results/record_schema.py"),
+    ),
     "templates": ("party/templates.py", "party/settings_file.py"),
     "names of settings in errors": ("setting_syntax.py", "settings/removed.py"),
     "other distributions": ("taciturn_audit", "taciturn_ops", "taciturn_paper", "taciturn_risk"),

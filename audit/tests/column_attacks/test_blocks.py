@@ -67,8 +67,8 @@ def decrypted(made: Run) -> tuple[TablePlan, dict[str, list[FloatArray]]]:
     for message in alices:
         if isinstance(message, SharedProduct):
             # The others are sums over rows.
-            if message.turn % 2 == 0:
-                said["scores", message.turn // 2].append(message.answer)
+            if message.iteration % 2 == 0:
+                said["scores", message.iteration // 2].append(message.answer)
         elif isinstance(message, ResidueShares | LossShares | CarryShares):
             kind = KINDS.get(type(message), "carries")
             said[kind, message.iteration].append(message.answer)

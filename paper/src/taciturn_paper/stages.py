@@ -35,6 +35,7 @@ from taciturn.parallel import one_thread
 from taciturn.protocol.agree import agree
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.whitened import WhitenedTable
+from taciturn.protocol.table_scales import directions
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings
 from taciturn_paper.scale import spread
@@ -71,7 +72,7 @@ def measure(rows: int, columns: int, bob_columns: int, memory: int) -> dict[str,
         size = TableSize(rows, columns)
         secret = scheme("bfv").generate(128, table.ring, entropy)
         held = secret.public.table(table.whole, memory)
-        numbers = table.scales.directions(spread(entropy, (rows,)) / rows, entropy)
+        numbers = directions(table.scales, spread(entropy, (rows,)) / rows, entropy)
         share = table.ring.draw(columns, entropy)
         (part,) = terms.scheme.row_parts(size)
         for _ in range(2):

@@ -518,3 +518,13 @@ def checked_factor(series: pl.Series, ids: RowIds, name: str) -> FloatArray:
             hint=Hint("name another column, or leave {weights} out"),
         )
     return np.ascontiguousarray(values)
+
+
+@dataclass(frozen=True, slots=True)
+class SideTables:
+    """One side's prepared rows; Alice's have no labels, and nothing may be held out."""
+
+    train: FeatureTable
+    labels: LabelTable | None
+    held_out: FeatureTable | None
+    held_out_labels: LabelTable | None

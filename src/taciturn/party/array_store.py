@@ -23,7 +23,7 @@ from taciturn.errors import StateError
 from taciturn.memmap import row_blocks
 from taciturn.party import encrypted_log
 from taciturn.party.encrypted_log import EncryptedLog
-from taciturn.protocol.state import INLINE, Load
+from taciturn.protocol.array_store import INLINE, Load
 from taciturn.setting_syntax import Hint
 
 LEAST_BYTES = 64 << 10

@@ -105,6 +105,9 @@ class ScoreNoise:
 Noise: TypeAlias = RowNoise | ScoreNoise
 
 
+_SEMI_HONEST = "both parties follow the protocol"
+
+
 @dataclass(frozen=True, slots=True)
 class Opening:
     """One kind of number that a party receives in clear.
@@ -119,7 +122,6 @@ class Opening:
         bounded_by: What bounds how much it reveals, or that nothing does.
         rests_on: The assumption on which the bound rests.
         on_labels: Whether it depends on labels.
-        on_columns: Whether it depends on Alice's columns.
     """
 
     kind: Kind
@@ -129,12 +131,16 @@ class Opening:
     per: Unit
     noise_text: str
     bounded_by: str
-    rests_on: str
-    on_labels: bool
-    on_columns: bool
+    rests_on: str = _SEMI_HONEST
+    on_labels: bool = True
+
+    @property
+    def on_columns(self) -> bool:
+        """Whether it depends on Alice's columns: all that Bob receives but the shared ids."""
+        return self.receiver == "bob" and self.kind != "shared ids"
 
 
-_SEMI_HONEST = "both parties follow the protocol"
+_BOTH: tuple[Receiver, ...] = ("alice", "bob")
 _NOTHING = "exact"
 
 _ROWS: tuple[Opening, ...] = (
@@ -147,11 +153,9 @@ _ROWS: tuple[Opening, ...] = (
             "session",
             _NOTHING,
             "nothing: both sides need them",
-            _SEMI_HONEST,
             on_labels=False,
-            on_columns=False,
         )
-        for receiver in ("alice", "bob")
+        for receiver in _BOTH
     ),
     *(
         Opening(
@@ -162,11 +166,9 @@ _ROWS: tuple[Opening, ...] = (
             "training",
             _NOTHING,
             "nothing: both sides need them",
-            _SEMI_HONEST,
             on_labels=False,
-            on_columns=receiver == "bob",
         )
-        for receiver in ("alice", "bob")
+        for receiver in _BOTH
     ),
     *(
         Opening(
@@ -178,11 +180,9 @@ _ROWS: tuple[Opening, ...] = (
             "training",
             "rounded up to a power of two",
             "one whole number below 64",
-            _SEMI_HONEST,
             on_labels=False,
-            on_columns=receiver == "bob",
         )
-        for receiver in ("alice", "bob")
+        for receiver in _BOTH
     ),
     Opening(
         "change of the loss",
@@ -192,9 +192,6 @@ _ROWS: tuple[Opening, ...] = (
         "training",
         "uniform, counted in rows",
         f"nothing is opened below {OPENING_ROWS:,} training rows; noise of one row at least",
-        _SEMI_HONEST,
-        on_labels=True,
-        on_columns=True,
     ),
     Opening(
         "count of scores",
@@ -204,9 +201,6 @@ _ROWS: tuple[Opening, ...] = (
         "training",
         "uniform, counted in rows",
         f"nothing is opened below {OPENING_ROWS:,} training rows; noise of {SUM_ROWS} rows",
-        _SEMI_HONEST,
-        on_labels=True,
-        on_columns=True,
     ),
     Opening(
         "study sum",
@@ -217,9 +211,6 @@ _ROWS: tuple[Opening, ...] = (
         "setting",
         "Laplace, counted in rows",
         f"a row's loss is capped at {LOSS_CAP:g}; noise of {SUM_ROWS} rows",
-        _SEMI_HONEST,
-        on_labels=True,
-        on_columns=True,
     ),
     Opening(
         "training score",
@@ -230,8 +221,6 @@ _ROWS: tuple[Opening, ...] = (
         "exact, or rounded to the residues' grid",
         "nothing: Alice's columns can be reconstructed from the scores of enough passes",
         "none",
-        on_labels=True,
-        on_columns=True,
     ),
     Opening(
         "held-out score",
@@ -241,9 +230,6 @@ _ROWS: tuple[Opening, ...] = (
         "held-out row",
         f"noise of at most 2^-{SCORE_NOISE_BITS} each",
         "scores-per-row of Alice's file",
-        _SEMI_HONEST,
-        on_labels=True,
-        on_columns=True,
     ),
     Opening(
         "new score",
@@ -253,9 +239,6 @@ _ROWS: tuple[Opening, ...] = (
         "new row",
         f"noise of at most 2^-{SCORE_NOISE_BITS} each",
         "scores-per-row, repetitions-per-row and rows-per-day of Alice's file",
-        _SEMI_HONEST,
-        on_labels=True,
-        on_columns=True,
     ),
     Opening(
         "label release",
@@ -266,8 +249,6 @@ _ROWS: tuple[Opening, ...] = (
         "noise of the mechanism, priced by the ledger",
         "budget and budget-total of Bob's file",
         "the ledger's assumption",
-        on_labels=True,
-        on_columns=False,
     ),
     Opening(
         "noisy weights",
@@ -278,8 +259,6 @@ _ROWS: tuple[Opening, ...] = (
         "Gaussian noise, priced by the ledger",
         "budget and budget-total of Bob's file",
         "the ledger's assumption",
-        on_labels=True,
-        on_columns=False,
     ),
     Opening(
         "weights of Alice",
@@ -290,8 +269,6 @@ _ROWS: tuple[Opening, ...] = (
         "exact, in mutual rounded",
         "nothing: label epsilon is infinite",
         "none",
-        on_labels=True,
-        on_columns=False,
     ),
     Opening(
         "weights of Bob",
@@ -301,9 +278,6 @@ _ROWS: tuple[Opening, ...] = (
         "column",
         "exact, in mutual rounded",
         "nothing",
-        _SEMI_HONEST,
-        on_labels=True,
-        on_columns=True,
     ),
     Opening(
         "quality",
@@ -314,8 +288,6 @@ _ROWS: tuple[Opening, ...] = (
         "rounded, or with discrete Laplace noise",
         "13.4 bits, or metrics-epsilon",
         "Alice's scores of held-out rows do not depend on their labels",
-        on_labels=True,
-        on_columns=False,
     ),
     Opening(
         "end of the training",
@@ -326,8 +298,6 @@ _ROWS: tuple[Opening, ...] = (
         _NOTHING,
         "log2 of the number of passes",
         "none",
-        on_labels=True,
-        on_columns=False,
     ),
 )
 

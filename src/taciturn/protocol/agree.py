@@ -67,7 +67,8 @@ def agree(
     shared |= {**filled, **(beside or {})}
     draft = Agreement.from_mapping({**shared, "scheme": "clear", "key_bits": 0})
     method = mechanism(draft)
-    _require_budget(settings, price(method.event).label)
+    if settings.budget is not None:
+        _require_budget(settings, settings.budget, price(method.event).label)
     if not isinstance(method, EncryptedMechanism):
         return Terms(draft, scheme("clear"))
     chosen = chosen or scheme(settings.scheme)
@@ -143,8 +144,8 @@ def _require_several(settings: Settings, method: type[Mechanism]) -> None:
         )
 
 
-def _require_budget(settings: Settings, cost: float) -> None:
-    if settings.budget is None or cost <= settings.budget:
+def _require_budget(settings: Settings, budget: float, cost: float) -> None:
+    if cost <= budget:
         return
     if math.isinf(cost):
         variant = f" {settings.variant}" if settings.variant == "one-sided" else ""
@@ -159,7 +160,7 @@ def _require_budget(settings: Settings, cost: float) -> None:
         )
     raise BudgetExceeded(
         f"one release of {settings.mechanism} costs a label epsilon of {cost:g}, "
-        f"and the budget is {settings.budget:g}",
+        f"and the budget is {budget:g}",
         setting="budget",
         hint="use a mechanism or an epsilon that costs less, or raise the budget",
     )

@@ -47,6 +47,13 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class NumberedMessage(Message):
+    """Base class of messages that belong to an iteration, which the receiver knows too."""
+
+    iteration: int
+
+
+@dataclass(frozen=True, slots=True)
 class Hello(Message):
     """Both send it first: who, in what version, with which settings, about which rows."""
 
@@ -73,54 +80,48 @@ class KeyOffer(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class PartialScores(Message):
+class PartialScores(NumberedMessage):
     """``X_A w_A`` for the rows that are due: in clear, from Alice to Bob."""
 
     code = 3
     senders = ("alice",)
 
-    iteration: int
     scores: FloatArray = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class EncryptedResidues(Message):
+class EncryptedResidues(NumberedMessage):
     """The batch's residues under Bob's key."""
 
     code = 4
     senders = ("bob",)
 
-    iteration: int
     residues: EncryptedVector
 
 
 @dataclass(frozen=True, slots=True)
-class MaskedGradient(Message):
+class MaskedGradient(NumberedMessage):
     """``X_A^T r + xi``, re-randomised, under Bob's key."""
 
     code = 5
     senders = ("alice",)
 
-    iteration: int
     answer: EncryptedAnswer
 
 
 @dataclass(frozen=True, slots=True)
-class RevealedGradient(Message):
+class RevealedGradient(NumberedMessage):
     """``X_A^T r + xi`` decrypted: only Alice can take the mask off, and she does."""
 
     code = 6
     senders = ("bob",)
 
-    iteration: int
     gradient: Released[MaskedProduct]
 
 
 @dataclass(frozen=True, slots=True)
-class ResidueReply(Message):
+class ResidueReply(NumberedMessage):
     """Base class of replies to Alice's scores where residues are sent in clear."""
-
-    iteration: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,13 +156,12 @@ class BudgetSpent(ResidueReply):
 
 
 @dataclass(frozen=True, slots=True)
-class HiddenBatchOffer(Message):
+class HiddenBatchOffer(NumberedMessage):
     """The subset and the randomised response about which of its rows are meant."""
 
     code = 11
     senders = ("bob",)
 
-    iteration: int
     subset: RowNumbers = field(repr=False)
     response: Released[IntArray]
 
@@ -187,57 +187,52 @@ class BatchShare(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class EpochVerdict(Message):
+class EpochVerdict(NumberedMessage):
     """Whether the training ends here, by the held-out labels: a release."""
 
     code = 15
     senders = ("bob",)
 
-    iteration: int
     stop: Released[IntArray]
 
 
 @dataclass(frozen=True, slots=True)
-class SealedWeights(Message):
+class SealedWeights(NumberedMessage):
     """Bob's share of Alice's weights under his key."""
 
     code = 16
     senders = ("bob",)
 
-    iteration: int
     weights: EncryptedVector
 
 
 @dataclass(frozen=True, slots=True)
-class SealedScores(Message):
+class SealedScores(NumberedMessage):
     """Alice's part of the scores, from both shares of her weights, under Bob's key."""
 
     code = 17
     senders = ("alice",)
 
-    iteration: int
     answer: EncryptedAnswer
 
 
 @dataclass(frozen=True, slots=True)
-class SealedResidues(Message):
+class SealedResidues(NumberedMessage):
     """A number of each row, or of a part of the rows, under Bob's key."""
 
     code = 18
     senders = ("bob",)
 
-    iteration: int
     residues: EncryptedVector
 
 
 @dataclass(frozen=True, slots=True)
-class SealedGradient(Message):
+class SealedGradient(NumberedMessage):
     """``X_A^T a + xi`` under Bob's key: he keeps what he decrypts, as his share of the weights."""
 
     code = 19
     senders = ("alice",)
 
-    iteration: int
     answer: EncryptedAnswer
 
 
@@ -252,35 +247,32 @@ class RevealedShare(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class Phases(Message):
+class Phases(NumberedMessage):
     """Of his share of each score, the numbers of all waves, under Bob's key."""
 
     code = 25
     senders = ("bob",)
 
-    iteration: int
     phases: EncryptedVector
 
 
 @dataclass(frozen=True, slots=True)
-class ResidueShares(Message):
+class ResidueShares(NumberedMessage):
     """What Alice's numbers make of them, under a mask for each row: his share of the residues."""
 
     code = 26
     senders = ("alice",)
 
-    iteration: int
     answer: EncryptedAnswer
 
 
 @dataclass(frozen=True, slots=True)
-class LossShares(Message):
+class LossShares(NumberedMessage):
     """What another table of hers makes of ``Phases``, masked: his shares of the rows' losses."""
 
     code = 45
     senders = ("alice",)
 
-    iteration: int
     answer: EncryptedAnswer
 
 
@@ -298,32 +290,30 @@ class OpenedSums(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class SharedVector(Message):
+class SharedVector(NumberedMessage):
     """The sender's share of a vector, under its key, for a product with the receiver's columns.
 
-    ``turn`` is twice the pass for scores, and one more for the step.
+    ``iteration`` is twice the pass for scores, and one more for the step.
     """
 
     code = 27
     senders = ("alice", "bob")
 
-    turn: int
     vector: EncryptedVector
 
 
 @dataclass(frozen=True, slots=True)
-class SharedProduct(Message):
+class SharedProduct(NumberedMessage):
     """The sender's columns times a ``SharedVector``, every entry under a mask."""
 
     code = 28
     senders = ("alice", "bob")
 
-    turn: int
     answer: EncryptedAnswer
 
 
 @dataclass(frozen=True, slots=True)
-class Segments(Message):
+class Segments(NumberedMessage):
     """Numbers of Bob's shares under his key: whether a part lies in the middle half of its ring.
 
     They are of weights, and of residues modulo a small prime. Where a loss is opened also digits of
@@ -334,18 +324,16 @@ class Segments(Message):
     code = 30
     senders = ("bob",)
 
-    iteration: int
     marks: EncryptedVector
 
 
 @dataclass(frozen=True, slots=True)
-class CarryShares(Message):
+class CarryShares(NumberedMessage):
     """What Alice's shares make of ``Segments``, masked: his shares of carries or products."""
 
     code = 31
     senders = ("alice",)
 
-    iteration: int
     answer: EncryptedAnswer
 
 
@@ -427,11 +415,10 @@ class Endorsements(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class MaskedScores(Message):
+class MaskedScores(NumberedMessage):
     """``X_A w_A`` of one of several Alices, modulo 2^64, under masks that the others' cancel."""
 
     code = 37
     senders = ("alice",)
 
-    iteration: int
     scores: ShareNumbers = field(repr=False)

@@ -42,9 +42,9 @@ from taciturn.crypto.base import (
     Wrapping,
 )
 from taciturn.crypto.bfv.modular import lowered
-from taciturn.errors import ConfigError, RemoteProtocolError
+from taciturn.errors import ConfigError
 from taciturn.protocol.messages import SharedProduct, SharedVector
-from taciturn.protocol.steps import Program, receive, require_turn, send
+from taciturn.protocol.steps import Program, receive_at, require_entries, send
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint
 
@@ -76,25 +76,25 @@ def slots_of(scheme: Scheme) -> SlotScheme:
     return slots
 
 
-def shares_modulo_power(sums: WordArray, modulus: int, ring: Wrapping, *, less: bool) -> IntArray:
+def shares_modulo_power(sums: WordArray, modulus: int, ring: Wrapping, *, negate: bool) -> IntArray:
     """Convert shares modulo a prime just below ``2^k`` to shares modulo ``2^k``.
 
-    The module's docstring has the error. ``less`` is true on the one side that subtracts the prime.
+    The module's docstring has the error. ``negate`` is true on the side that subtracts the prime.
     """
-    return ring.centred(sums.view(np.int64) - np.int64(modulus if less else 0))
+    return ring.centred(sums.view(np.int64) - np.int64(modulus if negate else 0))
 
 
 def shares_modulo_prime(
-    shares: IntArray, modulus: int, modulus_bits: int, *, less: bool
+    shares: IntArray, modulus: int, modulus_bits: int, *, negate: bool
 ) -> WordArray:
     """Convert shares modulo ``2^k`` of a number x to shares modulo a prime just below.
 
-    ``less`` is true on the one side that subtracts ``2^k``. With probability ``|x| / 2^k`` the sum
-    is off by the distance of the prime from ``2^k``.
+    ``negate`` is true on the side that subtracts ``2^k``. With probability ``|x| / 2^k`` the sum is
+    off by the distance of the prime from ``2^k``.
     """
     prime, whole = np.uint64(modulus), 1 << modulus_bits
     parts = lowered(np.bitwise_and(shares, np.int64(whole - 1)).view(np.uint64), prime)
-    return lowered(parts + np.uint64(-whole % modulus if less else 0), prime)
+    return lowered(parts + np.uint64(-whole % modulus if negate else 0), prime)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,38 +149,26 @@ def exchange(
     if question is not None:
         yield from send(SharedVector(turn, question.encrypted(entropy.fork("vector"))))
     if matrix is not None:
-        yield from _answer(turn, matrix, entropy.fork("answer"))
+        # Before waiting, not after: the peer is at work meanwhile.
+        product = matrix.ready(entropy.fork("answer"))
+        vector = yield from receive_vector(turn, matrix.length)
+        yield from send(SharedProduct(turn, product(vector)))
     if question is None:
         return _EMPTY
-    message = yield from receive(SharedProduct)
-    require_turn("SharedProduct", message.turn, turn)
-    return question.decrypted(sized_answer(message.answer, question.entries))
+    return question.decrypted((yield from receive_product(turn, question.entries)))
 
 
-def _answer(turn: int, matrix: MaskedMatrix, entropy: Entropy) -> Program[None]:
-    # Before waiting, not after: the peer is at work meanwhile.
-    product = matrix.ready(entropy)
-    message = yield from receive(SharedVector)
-    require_turn("SharedVector", message.turn, turn)
-    answer = product(sized_vector(message.vector, matrix.length))
-    yield from send(SharedProduct(turn, answer))
-
-
-def sized_vector(vector: EncryptedVector, length: int) -> EncryptedVector:
-    """Return the vector; refuse another length, which depends on public sizes alone."""
-    if vector.length != length:
-        raise RemoteProtocolError(
-            f"the peer's vector has {vector.length} entries where {length} are expected"
-        )
+def receive_vector(turn: int, length: int) -> Program[EncryptedVector]:
+    """Waits for the peer's vector of a turn."""
+    vector = (yield from receive_at(SharedVector, turn)).vector
+    require_entries("vector", vector.length, length)
     return vector
 
 
-def sized_answer(answer: EncryptedAnswer, entries: int) -> EncryptedAnswer:
-    """Return the answer; refuse another length, which depends on public sizes alone."""
-    if answer.length != entries:
-        raise RemoteProtocolError(
-            f"the peer answers with {answer.length} entries where {entries} are expected"
-        )
+def receive_product(turn: int, entries: int) -> Program[EncryptedAnswer]:
+    """Waits for the peer's answer to this side's vector of a turn."""
+    answer = (yield from receive_at(SharedProduct, turn)).answer
+    require_entries("answer", answer.length, entries)
     return answer
 
 

@@ -291,7 +291,7 @@ class SharedSums:
         fraction = replace(self.fraction, shift=shift)
         scaled = fraction.scaled_down(Carried(fraction.parts(shares), carries))
         bits = fraction.modulus_bits
-        return shares_modulo_prime(scaled, self.plan.modulus, bits, less=self.raises)
+        return shares_modulo_prime(scaled, self.plan.modulus, bits, negate=self.raises)
 
     def _digits(self, values: WordArray) -> IntArray:
         """Four digits of each number, ordered so that slots multiply all four pairs of digits."""

@@ -77,17 +77,13 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IndexArray, IntArray, WordArray
 from taciturn.crypto.base import (
-    EncryptedAnswer,
-    EncryptedVector,
-    PublicKey,
     Scheme,
-    SecretKey,
     SlotScheme,
     TableSize,
     Wrapping,
 )
 from taciturn.data.tables import FeatureTable
-from taciturn.errors import ConfigError, LocalProtocolError
+from taciturn.errors import ConfigError
 from taciturn.families.registry import FAMILIES
 from taciturn.memmap import MEMORY, Scratch, over_blocks
 from taciturn.numerics.fixedpoint import FixedPoint, magnitude_bits
@@ -98,14 +94,14 @@ from taciturn.numerics.whitening import Whitening
 from taciturn.privacy.base import given
 from taciturn.protocol.encoded_table import EncodedTable
 from taciturn.protocol.joint_seed import block_order, key_seed
-from taciturn.protocol.keyrings import OwnKeys, PeerKeys, own_keys, peer_keys
+from taciturn.protocol.keyrings import OwnKeys, PeerKeys
 from taciturn.protocol.messages import Role, SharedProduct, SharedVector
 from taciturn.protocol.mutual import (
     LEAST_LEAK_BITS,
     MOST_WAVES,
     Columns,
-    sized_answer,
-    sized_vector,
+    receive_product,
+    receive_vector,
     slots_of,
 )
 from taciturn.protocol.mutual_sums import (
@@ -119,8 +115,8 @@ from taciturn.protocol.mutual_sums import (
 from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.slot_blocks import slot_blocks
-from taciturn.protocol.state import MutualState, TrainingState
-from taciturn.protocol.steps import Program, StepProgress, receive, require_turn, send
+from taciturn.protocol.state import TrainingState, mutual_of
+from taciturn.protocol.steps import Program, StepProgress, send
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint
@@ -166,18 +162,17 @@ class TablePlan:
 
     def own_keys(self, owner: Role, seed: bytes, *, saved_key: bytes | None = None) -> OwnKeys:
         """The owner's keys for products with the other's table; ``seed`` is the joint one."""
-        terms, ring, half = self._key_terms(owner, seed)
-        return own_keys(terms, ring, half, single_use=owner == "alice", saved_key=saved_key)
+        single_use = owner == "alice"
+        return OwnKeys(*self._key_terms(owner, seed), single_use=single_use, saved_key=saved_key)
 
     def peer_keys(self, owner: Role, seed: bytes, *, saved_key: bytes | None = None) -> PeerKeys:
         """The same keys as the other side has them."""
-        terms, ring, half = self._key_terms(owner, seed)
-        return peer_keys(terms, ring, half, single_use=owner == "alice", saved_key=saved_key)
+        single_use = owner == "alice"
+        return PeerKeys(*self._key_terms(owner, seed), single_use=single_use, saved_key=saved_key)
 
-    def _key_terms(self, owner: Role, seed: bytes) -> tuple[Terms, Wrapping, bytes]:
-        table = self.bob if owner == "alice" else self.alice
-        terms = replace(self.terms, scheme=self.scheme)
-        return terms, self.ring(table), key_seed(seed, owner)
+    def _key_terms(self, owner: Role, seed: bytes) -> tuple[Scheme, int, Wrapping, bytes]:
+        ring = self.ring(self.bob if owner == "alice" else self.alice)
+        return self.scheme, self.terms.agreement.key_bits, ring, key_seed(seed, owner)
 
     @property
     def schedule(self) -> TableSchedule:
@@ -224,12 +219,12 @@ class TablePlan:
         """True if a residue is the label less the score (``gaussian``): there is no sigmoid."""
         return self.terms.agreement.kind.linear_residue
 
-    def score_scaling(self, *, raises: bool) -> Widening:
+    def score_scaling(self, raises: bool) -> Widening:
         """Scaling of shares of scores to shares of residues, where residues are linear."""
         factor = self.scales.score_unit * self.sigmoid.step
         return Widening(1 << self.scales.modulus_bits, factor, raises)
 
-    def widening(self, *, raises: bool) -> Widening:
+    def widening(self, raises: bool) -> Widening:
         """Scaling of shares of narrow residues to shares of residues."""
         narrow = usual_sigmoid(self.terms, self.scales, self.schedule)
         return Widening(self.narrow.modulus, self.sigmoid.step / narrow.step, raises)
@@ -452,16 +447,18 @@ class OwnTable:
 
 @dataclass(frozen=True, slots=True)
 class _Asking:
-    """The public size and parts of the peer's table."""
+    """This side's keys, and the public size and parts of the peer's table."""
 
+    keys: OwnKeys
     size: TableSize
     parts: list[slice]
 
 
 @dataclass(frozen=True, slots=True)
 class _Holding:
-    """This side's table and its parts."""
+    """The peer's keys, and this side's table and its parts."""
 
+    keys: PeerKeys
     whole: IntArray = field(repr=False)
     parts: list[slice]
     prepared: EncodedTable
@@ -497,45 +494,33 @@ class Tables:
     def __init__(
         self,
         plan: TablePlan,
+        role: Role,
         asking: tuple[OwnKeys, Columns] | None,
         holding: tuple[OwnTable, PeerKeys] | None,
         memory: int,
         entropy: Entropy,
     ) -> None:
+        self._is_alice, self._alice_columns = role == "alice", plan.alice.count
         self._ring, self._entropy = plan.ring(plan.alice), entropy
         self._schedule, blocks = plan.schedule, plan.schedule.blocks
         scheme, share = plan.scheme, memory // 2 if blocks else memory
-        self._own_keys = None if asking is None else asking[0]
-        self._peer_keys = None if holding is None else holding[1]
         # The rows stand in a second table where they are cut into blocks.
         self._tables: dict[int | None, _RowTables] = {}
         for at, place in (None, slice(0, plan.rows)), *enumerate(blocks):
             rows, asks, holds = place.stop - place.start, None, None
             if asking is not None:
                 size = plan.size(asking[1], rows)
-                asks = _Asking(size, scheme.row_parts(size))
+                asks = _Asking(asking[0], size, scheme.row_parts(size))
             if holding is not None:
                 whole = holding[0].whole if at is None else holding[0].block(place)
                 parts = scheme.row_parts(TableSize(*whole.shape))
                 prepared = EncodedTable(whole, share if at is None else share // len(blocks))
-                holds = _Holding(whole, parts, prepared)
+                holds = _Holding(holding[1], whole, parts, prepared)
             self._tables[at] = _RowTables(rows, asks, holds)
 
-    def _own_key(self, turn: int) -> Program[SecretKey]:
-        """This side's key of a turn."""
-        if self._own_keys is None:
-            raise LocalProtocolError("a side without a peer's table needs no key")
-        return (yield from self._own_keys.offer(self._entropy.fork(f"key {turn}")))
-
-    def _peer_key(self) -> Program[PublicKey]:
-        """The peer's key of the next turn."""
-        if self._peer_keys is None:
-            raise LocalProtocolError("a side without a table has no key of the peer's")
-        return (yield from self._peer_keys.receive())
-
-    def shared_scores(self, number: int, own: IntArray, other: IntArray) -> Program[IntArray]:
+    def shared_scores(self, number: int, points: IntArray) -> Program[IntArray]:
         """Return this side's share of a step's scores, from its shares of both sides' points."""
-        tables = self._tables[self._schedule.block(number)]
+        tables, (own, other) = self._tables[self._schedule.block(number)], self._by_side(points)
         scores = np.zeros(tables.rows, dtype=np.int64)
         if not number:
             # Both sides know that all points are zero before the first pass.
@@ -544,23 +529,23 @@ class Tables:
         entropy = self._entropy.fork(f"products {turn}")
 
         if asking is not None:
-            own_key = yield from self._own_key(turn)
+            own_key = yield from asking.keys.offer(self._entropy.fork(f"key {turn}"))
             vector = own_key.encrypt_columns(other, asking.size, entropy.fork("vector"))
             yield from send(SharedVector(turn, vector))
         if holding is not None:
-            key = yield from self._peer_key()
+            key = yield from holding.keys.receive()
             # Before waiting, not after: the peer is at work meanwhile.
             table = holding.prepared.under(key)
             masks = key.table_masks(len(holding.whole), entropy.fork("masks"))
             scores += self._ring.product(holding.whole, own)[: tables.rows]
             scores += masks.shares[: tables.rows]
-            vector = yield from _vector(turn, table.size.columns)
+            vector = yield from receive_vector(turn, table.size.columns)
         for done, (ours, theirs) in enumerate(tables.part_pairs, 1):
             if ours is not None and holding is not None:
                 answer = table.product(vector, masks.values[ours], entropy, ours)
                 yield from send(SharedProduct(turn, answer))
             if theirs is not None and asking is not None:
-                answer = yield from _answer(turn, theirs.stop - theirs.start)
+                answer = yield from receive_product(turn, theirs.stop - theirs.start)
                 shares = own_key.decrypt_rows(answer, asking.size, theirs)
                 # The penalty is below the rows and not part of a score.
                 place = slice(theirs.start, min(theirs.stop, tables.rows))
@@ -568,17 +553,15 @@ class Tables:
             yield from self._reached(number, 0, done, len(tables.part_pairs))
         return self._ring.centred(scores)
 
-    def shared_steps(
-        self, number: int, residues: IntArray, own: IntArray, other: IntArray
-    ) -> Program[tuple[IntArray, IntArray]]:
+    def shared_steps(self, number: int, residues: IntArray, points: IntArray) -> Program[IntArray]:
         """Return this side's shares of both sides' next weights, with more digits than weights."""
-        tables = self._tables[self._schedule.block(number)]
+        tables, (own, other) = self._tables[self._schedule.block(number)], self._by_side(points)
         turn, asking, holding = 2 * number + 1, tables.asking, tables.holding
         entropy, (ours, theirs) = self._entropy.fork(f"products {turn}"), (_EMPTY, _EMPTY)
         if asking is not None:
-            own_key = yield from self._own_key(turn)
+            own_key = yield from asking.keys.offer(self._entropy.fork(f"key {turn}"))
         if holding is not None:
-            key = yield from self._peer_key()
+            key = yield from holding.keys.receive()
             masks = key.table_masks(holding.whole.shape[1], entropy.fork("masks"))
             total = holding.prepared.under(key).sum_over_rows(masks.values, entropy)
         for done, (held, asked) in enumerate(tables.part_pairs, 1):
@@ -588,7 +571,7 @@ class Tables:
                 vector = own_key.encrypt_rows(values, asking.size, coins, asked)
                 yield from send(SharedVector(turn, vector))
             if held is not None and holding is not None:
-                total.add((yield from _vector(turn, held.stop - held.start)), held)
+                total.add((yield from receive_vector(turn, held.stop - held.start)), held)
             yield from self._reached(number, 1, done, len(tables.part_pairs))
         if holding is not None:
             yield from send(SharedProduct(turn, total.result()))
@@ -597,9 +580,14 @@ class Tables:
             ours += self._ring.transposed_product(penalty, own) + masks.shares
             ours = self._ring.centred(ours)
         if asking is not None:
-            answer = yield from _answer(turn, asking.size.columns)
+            answer = yield from receive_product(turn, asking.size.columns)
             theirs = own_key.decrypt_columns(answer, asking.size)
-        return ours, theirs
+        return np.concatenate([ours, theirs] if self._is_alice else [theirs, ours])
+
+    def _by_side(self, points: IntArray) -> tuple[IntArray, IntArray]:
+        """Split the points, Alice's first, into this side's and the peer's."""
+        hers, his = points[: self._alice_columns], points[self._alice_columns :]
+        return (hers, his) if self._is_alice else (his, hers)
 
     def _reached(self, number: int, half: int, done: int, parts: int) -> Program[None]:
         """Report a step's progress: scores are its first half, products its second."""
@@ -619,18 +607,6 @@ def _part_of(residues: IntArray, points: IntArray, part: slice) -> IntArray:
     above = len(residues)
     below = slice(max(0, part.start - above), max(0, part.stop - above))
     return np.concatenate([residues[part], points[below]])
-
-
-def _vector(turn: int, length: int) -> Program[EncryptedVector]:
-    message = yield from receive(SharedVector)
-    require_turn("SharedVector", message.turn, turn)
-    return sized_vector(message.vector, length)
-
-
-def _answer(turn: int, entries: int) -> Program[EncryptedAnswer]:
-    message = yield from receive(SharedProduct)
-    require_turn("SharedProduct", message.turn, turn)
-    return sized_answer(message.answer, entries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -693,16 +669,17 @@ class Point:
         return cls(zeros, zeros, zeros, zeros, zeros[:0])
 
     @classmethod
-    def from_state(cls, state: TrainingState, mutual: MutualState) -> Point:
+    def from_state(cls, state: TrainingState) -> Point:
         """Restore the shares of a stored state."""
+        mutual = mutual_of(state)
         ahead = np.concatenate([state.share, mutual.bob_share])
         return cls(ahead, mutual.products, mutual.carries, mutual.slope, mutual.sums)
 
-    def kept(self, state: TrainingState, mutual: MutualState, number: int) -> TrainingState:
+    def kept(self, state: TrainingState, number: int) -> TrainingState:
         """Return the state at the start of a pass."""
         hers = len(state.share)
         kept = replace(
-            mutual,
+            mutual_of(state),
             bob_share=self.ahead[hers:],
             products=self.products,
             carries=self.carries,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Self
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.data.tables import FeatureTable, LabelTable
@@ -15,6 +16,7 @@ from taciturn.numerics.symmetry import OpenedPasses
 from taciturn.numerics.whitening import Whitening
 from taciturn.protocol.masks import ALONE, GroupShape, PairwiseMasks
 from taciturn.protocol.scales import Scales
+from taciturn.protocol.state import TrainingState
 
 
 class StopReason(Enum):
@@ -61,6 +63,23 @@ class Trained:
     group_shape: GroupShape = ALONE
     further: tuple[Trained, ...] = ()
     means: FloatArray | None = field(default=None, repr=False)
+
+    @classmethod
+    def from_state(
+        cls,
+        state: TrainingState,
+        weights: FloatArray,
+        iterations: int,
+        stopped: StopReason | None = None,
+    ) -> Self:
+        """A training's end, with what its state knows of other Alices."""
+        return cls(
+            weights,
+            iterations,
+            stopped,
+            pairwise_masks=state.pairwise_masks,
+            group_shape=state.group_shape,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from taciturn.arrays import FloatArray
-from taciturn.errors import DivergenceError, RemoteProtocolError
+from taciturn.errors import DivergenceError
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.protocol.masks import ZeroSum
 from taciturn.protocol.messages import MaskedScores, PartialScores, ShareNumbers
-from taciturn.protocol.steps import Program, receive, require_turn
+from taciturn.protocol.steps import Program, receive_at, require_entries
 
 # A whole number of this size is exact, and sixteen of them do not wrap.
 _MOST = 2.0**53
@@ -68,10 +68,6 @@ def _under_masks(
 
 def receive_scores(iteration: int, rows: int) -> Program[FloatArray]:
     """Waits for Alice's scores of the given number of rows."""
-    message = yield from receive(PartialScores)
-    require_turn("PartialScores", message.iteration, iteration)
-    if len(message.scores) != rows:
-        raise RemoteProtocolError(
-            f"the peer scored {len(message.scores)} rows where {rows} are expected"
-        )
-    return message.scores
+    scores = (yield from receive_at(PartialScores, iteration)).scores
+    require_entries("scores", len(scores), rows)
+    return scores

@@ -7,140 +7,23 @@ draws wherever a run resumes.
 
 from __future__ import annotations
 
-import base64
 import json
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any
 
 import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.errors import StateError
+from taciturn.protocol.array_store import (
+    INLINE,
+    ArrayStore,
+    floats_of,
+    hex_of,
+)
 from taciturn.protocol.masks import ALONE, GroupShape, PairwiseMasks
+from taciturn.protocol.search_state import SearchState
 from taciturn.setting_syntax import Hint
-
-Load: TypeAlias = Callable[[], FloatArray]
-
-
-class ArrayStore(Protocol):
-    """Store of a state's long arrays: in its text, or in separate files."""
-
-    def put(self, name: str, values: FloatArray) -> Any:  # noqa: ANN401 - JSON
-        """Store an array; returns its reference for the text.
-
-        A name stands for one array as long as the training lasts.
-        """
-
-    def get(self, reference: Any) -> Load:  # noqa: ANN401 - JSON
-        """Loader of an array, by its reference from ``put``; ``StateError`` if it has changed."""
-
-
-class InlineArrays:
-    """Arrays in the state's own text.
-
-    >>> store = InlineArrays()
-    >>> store.get(store.put("scores", np.array([0.5, -2.0])))().tolist()
-    [0.5, -2.0]
-    """
-
-    def put(self, name: str, values: FloatArray) -> str:
-        """The array as text, in two thirds of the room that hexadecimal digits take."""
-        return base64.b64encode(values.astype("<f8").tobytes()).decode("ascii")
-
-    def get(self, reference: Any) -> Load:  # noqa: ANN401 - JSON
-        """Reads it back."""
-        values = np.frombuffer(base64.b64decode(reference, validate=True), "<f8").astype(np.float64)
-        return lambda: values
-
-
-INLINE = InlineArrays()
-
-
-class LazyArrays(Sequence[FloatArray]):
-    """Arrays that are read when they are asked for, one at a time."""
-
-    def __init__(self, loads: Sequence[Load]) -> None:
-        self._loads = loads
-
-    def __len__(self) -> int:
-        return len(self._loads)
-
-    def __getitem__(self, index: Any) -> Any:  # noqa: ANN401 - an array, or some of them
-        if isinstance(index, slice):
-            return LazyArrays(self._loads[index])
-        return self._loads[index]()
-
-
-def bits_of(values: IntArray) -> FloatArray:
-    """Integers of 64 bits as floats with the same bits, which an array store keeps.
-
-    >>> integers_of(bits_of(np.array([2**58 + 1, -3]))).tolist()
-    [288230376151711745, -3]
-    """
-    return values.view(np.float64)
-
-
-def integers_of(bits: FloatArray) -> IntArray:
-    """The integers whose bits these are."""
-    return bits.view(np.int64)
-
-
-def _bits(load: Load) -> Callable[[], Any]:
-    return lambda: integers_of(load())
-
-
-@dataclass(frozen=True, slots=True)
-class SearchState:
-    """State of Bob's search between two passes.
-
-    ``directions`` are those that he still needs, one array a pass, and ``scores`` what his solver
-    keeps of their effect. ``held_out`` is what each pass did to Alice's part of the held-out
-    scores. ``position`` is where his solver stands. ``opened`` has exact scores, where they are
-    tested in the end.
-    """
-
-    directions: Sequence[FloatArray] = ()
-    scores: Sequence[FloatArray] = ()
-    held_out: Sequence[FloatArray] = ()
-    position: FloatArray = field(default_factory=lambda: np.empty(0))
-    opened: Sequence[IntArray] = ()
-
-    def to_json(self, passes: int, array_store: ArrayStore) -> dict[str, Any]:
-        """The state for a file, after this many passes."""
-        kinds = {
-            "direction": self.directions,
-            "scores": self.scores,
-            "held-out": self.held_out,
-            "opened": [bits_of(values) for values in self.opened],
-        }
-        references = {
-            # The last array is that of the last pass.
-            kind: [
-                array_store.put(f"{kind}-{number}", values)
-                for number, values in enumerate(arrays, start=passes - len(arrays))
-            ]
-            for kind, arrays in kinds.items()
-        }
-        return {**references, "position": _hex(self.position)}
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any], array_store: ArrayStore) -> SearchState:
-        """Reads it back."""
-
-        def shelved(kind: str) -> LazyArrays:
-            return LazyArrays([array_store.get(reference) for reference in values[kind]])
-
-        return cls(
-            shelved("direction"),
-            shelved("scores"),
-            shelved("held-out"),
-            _floats(values["position"]),
-            cast(
-                "Sequence[IntArray]",
-                LazyArrays([_bits(array_store.get(reference)) for reference in values["opened"]]),
-            ),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,12 +129,12 @@ class TrainingState:
         """The state for a file; anyone who reads it can resume, and read what was encrypted."""
         values = {
             "iteration": self.iteration,
-            "weights": _hex(self.weights),
+            "weights": hex_of(self.weights),
             "seed": self.seed.hex(),
             "key": self.key.hex(),
             "columns": self.columns,
             "magnitude_bits": self.magnitude_bits,
-            "losses": _hex(self.losses),
+            "losses": hex_of(self.losses),
             "share": self.share.astype("<i8").tobytes().hex(),
             "suspected_wraps": self.suspected_wraps,
             "search": None
@@ -277,12 +160,12 @@ class TrainingState:
             values: dict[str, Any] = json.loads(data)
             return cls(
                 iteration=int(values["iteration"]),
-                weights=_floats(values["weights"]),
+                weights=floats_of(values["weights"]),
                 seed=bytes.fromhex(values["seed"]),
                 key=bytes.fromhex(values["key"]),
                 columns=int(values["columns"]),
                 magnitude_bits=int(values["magnitude_bits"]),
-                losses=_floats(values["losses"]),
+                losses=floats_of(values["losses"]),
                 share=_integers(values["share"]),
                 suspected_wraps=int(values["suspected_wraps"]),
                 search=(
@@ -310,12 +193,14 @@ class TrainingState:
             ) from None
 
 
-def _hex(values: FloatArray) -> str:
-    return values.astype("<f8").tobytes().hex()
-
-
-def _floats(text: str) -> FloatArray:
-    return np.frombuffer(bytes.fromhex(text), "<f8").astype(np.float64)
+def mutual_of(state: TrainingState) -> MutualState:
+    """The further state of a training that shares scores; refuse another training's state."""
+    if state.mutual is None:
+        raise StateError(
+            "the state is not that of a training that shares scores",
+            hint=Hint("start over on both sides with {fresh}", fresh=True),
+        )
+    return state.mutual
 
 
 def _integers(text: str) -> IntArray:

@@ -23,9 +23,10 @@ from typing import Generic, TypeAlias, TypeVar
 
 from taciturn.errors import CryptoError, LocalProtocolError, RemoteProtocolError
 from taciturn.protocol.events import Event, PartDone
-from taciturn.protocol.messages import Message
+from taciturn.protocol.messages import Message, NumberedMessage
 
 M = TypeVar("M", bound=Message)
+N = TypeVar("N", bound=NumberedMessage)
 R = TypeVar("R")
 
 ONLY = ""
@@ -82,7 +83,7 @@ def receive(expected: type[M]) -> Program[M]:
 
 
 def persist(data: bytes) -> Program[bytes]:
-    """Bytes that must be the same if this program is run again: these, or those of then."""
+    """Persist bytes that a replay must see again; returns the bytes of the first run, if any."""
     saved = yield Persist(data)
     if not isinstance(saved, bytes):
         raise LocalProtocolError("the driver did not return the saved bytes")
@@ -100,6 +101,19 @@ def require_turn(name: str, got: int, due: int) -> None:
         raise RemoteProtocolError(
             f"the peer's {name} is for iteration {got} where {due} was expected"
         )
+
+
+def receive_at(expected: type[N], iteration: int) -> Program[N]:
+    """Waits for the peer's next message, which must be of this iteration."""
+    message = yield from receive(expected)
+    require_turn(type(message).__name__, message.iteration, iteration)
+    return message
+
+
+def require_entries(name: str, got: int, due: int) -> None:
+    """Refuses a vector of another length, which depends on public sizes alone."""
+    if got != due:
+        raise RemoteProtocolError(f"the peer's {name} has {got} entries where {due} are expected")
 
 
 @dataclass(frozen=True, slots=True)

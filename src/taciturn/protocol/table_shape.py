@@ -29,6 +29,7 @@ from taciturn.privacy.sealed import noisy_release
 from taciturn.protocol.messages import MAX_MAGNITUDE_BITS
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.state import TrainingState
+from taciturn.protocol.table_scales import table_scales
 from taciturn.protocol.terms import Terms
 from taciturn.settings.agreement import Agreement
 
@@ -96,7 +97,7 @@ class TableShape:
     def scales(self, terms: Terms) -> Scales:
         """The public scales."""
         columns = sum(self.widths)
-        return Scales.for_table(terms.agreement, self.rows, columns, self.magnitude_bits)
+        return table_scales(terms.agreement, self.rows, columns, self.magnitude_bits)
 
     def ring(self, scales: Scales) -> Wrapping:
         """The sizes of their products."""

@@ -16,12 +16,11 @@ from taciturn.data.tables import LabelTable
 from taciturn.errors import RemoteProtocolError
 from taciturn.privacy.events import CiphertextsOnly
 from taciturn.privacy.ledger import Ledger
-from taciturn.protocol.bob.sealed import sized
 from taciturn.protocol.handshake import shake_hands
 from taciturn.protocol.joint_seed import agree_as_bob, key_seed
 from taciturn.protocol.keyrings import OwnKeys
 from taciturn.protocol.messages import Hello
-from taciturn.protocol.steps import Program, receive, require_turn, send
+from taciturn.protocol.steps import Program, receive, require_entries, require_turn, send
 from taciturn.rng import Entropy
 from taciturn.version import PROTOCOL_VERSION
 from taciturn_risk.woe.messages import BinnedColumn, BinSums, SealedLabels
@@ -77,13 +76,7 @@ def ask(inputs: LabelInputs) -> Program[Counts]:
 
 
 def _offered(terms: WoeTerms, rows: int, seed: bytes, entropy: Entropy) -> Program[SecretKey]:
-    ring, half = terms.ring(rows), key_seed(seed, "bob")
-    scheme, bits = terms.scheme, terms.key_bits
-    keys: OwnKeys = OwnKeys(
-        lambda stream: scheme.generate(bits, ring, stream.fork("key"), half),
-        lambda data: scheme.read_secret(data, bits, ring),
-        single_use=False,
-    )
+    keys = OwnKeys(terms.scheme, terms.key_bits, terms.ring(rows), key_seed(seed, "bob"))
     return (yield from keys.offer(entropy))
 
 
@@ -114,7 +107,8 @@ def _ask_table(
         yield from send(SealedLabels(number, vector))
     message = yield from receive(BinSums)
     require_turn("BinSums", message.part, 0)
-    return key.decrypt_columns(sized(message.answer, size.columns), size)
+    require_entries("answer", message.answer.length, size.columns)
+    return key.decrypt_columns(message.answer, size)
 
 
 def _ask_parts(
@@ -128,8 +122,9 @@ def _ask_parts(
         yield from send(SealedLabels(number, vector))
         message = yield from receive(BinSums)
         require_turn("BinSums", message.part, number)
+        require_entries("answer", message.answer.length, size.columns)
         # Under masks of Alice's, which add up to zero over all parts.
-        total += key.decrypt_shares(sized(message.answer, size.columns), rows)
+        total += key.decrypt_shares(message.answer, rows)
     return ring.centred(total)
 
 

@@ -28,10 +28,10 @@ from taciturn.jobs.train.finished import FinishedTraining
 from taciturn.jobs.train.plan import PlannedModel, PlannedTraining
 from taciturn.jobs.train.task import TrainingTask
 from taciturn.privacy.events import Statement
+from taciturn.protocol.array_store import ArrayStore, Load
 from taciturn.protocol.events import PartDone, Progress
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.row_sums import OpenedLoss
-from taciturn.protocol.state import ArrayStore, Load
 from taciturn.protocol.steps import Program
 from taciturn.results.parties import Stage, Stages
 

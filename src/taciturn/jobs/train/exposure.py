@@ -49,6 +49,7 @@ from taciturn.protocol.openings import (
     sums_text,
 )
 from taciturn.protocol.scales import Scales
+from taciturn.protocol.table_scales import table_scales
 from taciturn.protocol.terms import Terms
 from taciturn.results.cost_preview import ColumnExposure
 
@@ -156,7 +157,7 @@ def _scales(terms: Terms, rows: int, table: FeatureTable) -> Scales:
     # Whitened columns mix those before them: they hold no less than the columns themselves do, and
     # who knows the whitening reads these. So they are counted as the columns are.
     size = min(magnitude_bits(table.largest), _WHITENED)
-    return Scales.for_table(terms.agreement, rows, len(table.columns), size)
+    return table_scales(terms.agreement, rows, len(table.columns), size)
 
 
 _WHITENED = 8

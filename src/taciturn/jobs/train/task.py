@@ -25,10 +25,11 @@ from taciturn.party.model_file import model_share, save_model, suspected_wraps
 from taciturn.party.resume import RunHooks
 from taciturn.party.training_inputs import TrainingInputs
 from taciturn.privacy.events import Statement
+from taciturn.protocol.array_store import ArrayStore
 from taciturn.protocol.events import Boundary, Event, PartDone, Progress
 from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.party import PartyResult
-from taciturn.protocol.state import ArrayStore, TrainingState
+from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program
 from taciturn.results.parties import QUALITY_LEARNT
 from taciturn.results.reading import read

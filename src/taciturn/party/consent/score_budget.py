@@ -2,8 +2,8 @@
 
 It counts by how many models each of her rows was scored for a partner, how often one of them scored
 it again, and in how many trainings it was a training row (``scored_rows``). Enough scores by
-different models determine a row (``jobs.train.exposure``). A training is charged as a whole, for the
-most scores that it can open.
+different models determine a row (``taciturn.jobs.train.exposure``). A training is charged as a
+whole, for the most scores that it can open.
 """
 
 from __future__ import annotations

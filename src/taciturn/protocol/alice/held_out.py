@@ -21,7 +21,7 @@ from taciturn.protocol.alice.score_noise import ScoreNoise
 from taciturn.protocol.masks import NO_MASKS, ZeroSum
 from taciturn.protocol.messages import EpochVerdict
 from taciturn.protocol.scores import scores_message
-from taciturn.protocol.steps import Program, receive, require_turn, send
+from taciturn.protocol.steps import Program, receive_at, send
 
 
 def report(
@@ -37,8 +37,7 @@ def report(
     yield from send(scores_message(iteration, scores, grid, message_masks))
     if inputs.terms.agreement.patience is None:
         return False
-    verdict = yield from receive(EpochVerdict)
-    require_turn("EpochVerdict", verdict.iteration, iteration)
+    verdict = yield from receive_at(EpochVerdict, iteration)
     if verdict.stop.value.tolist() not in ([0], [1]):
         raise RemoteProtocolError("the peer's verdict is neither to stop nor to continue")
     return bool(verdict.stop.value[0])

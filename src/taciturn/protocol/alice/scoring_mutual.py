@@ -9,7 +9,7 @@ from taciturn.crypto.base import Wrapping
 from taciturn.protocol.alice.score_noise import ScoreNoise
 from taciturn.protocol.alice.scoring import DueRows, ScoreResponder
 from taciturn.protocol.joint_seed import agree_as_alice, key_seed
-from taciturn.protocol.keyrings import OwnKeys, PeerKeys, own_keys, peer_keys
+from taciturn.protocol.keyrings import OwnKeys, PeerKeys
 from taciturn.protocol.messages import Hello
 from taciturn.protocol.mutual import MaskedMatrix, VectorRequest, exchange
 from taciturn.protocol.outcome import WeightShare
@@ -55,11 +55,12 @@ class MutualResponder(ScoreResponder):
         scales = self.own_share.scales
         self._ring = scales.ring(size, len(self.own_share.values))
         seed = yield from agree_as_alice(self._entropy)
-        self._theirs = peer_keys(self._terms, self._ring, key_seed(seed, "bob"))
+        scheme, bits = self._terms.scheme, self._terms.agreement.key_bits
+        self._theirs = PeerKeys(scheme, bits, self._ring, key_seed(seed, "bob"))
         if hello.columns:
             other = scales.ring(hello.magnitude_bits, hello.columns)
             half = key_seed(seed, "alice")
-            self._hers = own_keys(self._terms, other, half, single_use=self._single_use)
+            self._hers = OwnKeys(scheme, bits, other, half, single_use=self._single_use)
 
     def answer(self, due: DueRows) -> Program[None]:
         """Send her part of the scores, her share of his weights and noise, under his mask."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import EncryptedAnswer, EncryptedVector, Table, Wrapping
-from taciturn.errors import RemoteProtocolError
 from taciturn.protocol.encoded_table import EncodedTable
 from taciturn.protocol.joint_seed import key_seed
 from taciturn.protocol.keyrings import PeerKeys
@@ -23,7 +22,14 @@ from taciturn.protocol.messages import (
     SealedScores,
     SealedWeights,
 )
-from taciturn.protocol.steps import Program, StepProgress, receive, require_turn, send
+from taciturn.protocol.steps import (
+    Program,
+    StepProgress,
+    receive,
+    receive_at,
+    require_entries,
+    send,
+)
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 
@@ -38,14 +44,14 @@ class Keys(PeerKeys):
     def __init__(
         self, terms: Terms, ring: Wrapping, seed: bytes | None, saved_key: bytes = b""
     ) -> None:
-        half = None if seed is None else key_seed(seed, "bob")
-        bits = terms.agreement.key_bits
         super().__init__(
-            lambda data: terms.scheme.read_public(data, bits, ring, half),
+            terms.scheme,
+            terms.agreement.key_bits,
+            ring,
+            None if seed is None else key_seed(seed, "bob"),
             single_use=bool(terms.agreement.fresh_keys),
             saved_key=saved_key or None,
         )
-        self.ring, self.scheme = ring, terms.scheme
 
 
 def answer_sum(
@@ -59,14 +65,9 @@ def answer_sum(
     """A table's product over all rows with the vector that Bob sends part by part, and a mask."""
     total = table.sum_over_rows(mask, entropy)
     for done, part in enumerate(parts, 1):
-        sent = yield from receive(due)
-        require_turn(due.__name__, sent.iteration, turn.number)
-        rows = part.stop - part.start
-        if sent.residues.length != rows:
-            raise RemoteProtocolError(
-                f"the peer's vector has {sent.residues.length} entries for {rows} rows"
-            )
-        total.add(sent.residues, part)
+        residues = (yield from receive_at(due, turn.number)).residues
+        require_entries("vector", residues.length, part.stop - part.start)
+        total.add(residues, part)
         yield from turn.report(0, done, len(parts))
     return total.result()
 
@@ -100,13 +101,9 @@ def answer_table_scores(
 
 def receive_weights(number: int, columns: int) -> Program[EncryptedVector]:
     """Bob's share of her weights, under his key."""
-    sent = yield from receive(SealedWeights)
-    require_turn("SealedWeights", sent.iteration, number)
-    if sent.weights.length != columns:
-        raise RemoteProtocolError(
-            f"the peer's weight share has {sent.weights.length} entries for {columns} columns"
-        )
-    return sent.weights
+    weights = (yield from receive_at(SealedWeights, number)).weights
+    require_entries("weight share", weights.length, columns)
+    return weights
 
 
 def own_scores(
@@ -126,8 +123,5 @@ def own_scores(
 def revealed_share(ring: Wrapping, share: IntArray) -> Program[IntArray]:
     """Alice's weights in exact integers: Bob's share, which he reveals, and hers."""
     bob_share = (yield from receive(RevealedShare)).share.value
-    if len(bob_share) != len(share):
-        raise RemoteProtocolError(
-            f"the peer's weight share has {len(bob_share)} entries, not {len(share)}"
-        )
+    require_entries("weight share", len(bob_share), len(share))
     return ring.centred(share + bob_share)

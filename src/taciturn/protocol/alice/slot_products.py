@@ -9,9 +9,14 @@ import numpy as np
 from taciturn.arrays import WordArray
 from taciturn.crypto.base import EncryptedAnswer, SlotPublicKey, SlotScheme, SlotSum
 from taciturn.protocol.messages import CarryShares, Segments
-from taciturn.protocol.mutual import Numbers, sized_vector
+from taciturn.protocol.mutual import Numbers
 from taciturn.protocol.slot_blocks import SlotBlock, slot_blocks
-from taciturn.protocol.steps import Program, receive, require_turn, send
+from taciturn.protocol.steps import (
+    Program,
+    receive_at,
+    require_entries,
+    send,
+)
 from taciturn.rng import Entropy
 
 
@@ -35,9 +40,9 @@ class ProductResponder:
             entropy = self.entropy.fork(f"{purpose} {number} {block.rows.start}")
             total = self.key.sum_of(block.length)
             for vector in block.vectors(numbers(block.rows)):
-                message = yield from receive(Segments)
-                require_turn("Segments", message.iteration, number)
-                total.add(vector, sized_vector(message.marks, block.length))
+                marks = (yield from receive_at(Segments, number)).marks
+                require_entries("vector", marks.length, block.length)
+                total.add(vector, marks)
             answer, shares[block.rows] = masked(total, block, self.slots, entropy)
             yield from send(CarryShares(number, answer))
         return shares

@@ -32,7 +32,7 @@ from taciturn.protocol.messages import HiddenBatchOffer, PartialScores
 from taciturn.protocol.observations import GradientSeen, HiddenBatchSeen
 from taciturn.protocol.outcome import StopReason, Trained
 from taciturn.protocol.scores import at_scale, require_finite
-from taciturn.protocol.steps import Program, emit, receive, require_turn, send
+from taciturn.protocol.steps import Program, emit, receive_at, send
 from taciturn.protocol.terms import Terms
 
 
@@ -66,8 +66,7 @@ def train(inputs: AliceInputs) -> Program[Trained]:
 
 
 def _offer(iteration: int, rows: int, terms: Terms) -> Program[tuple[IndexArray, BoolArray]]:
-    offer = yield from receive(HiddenBatchOffer)
-    require_turn("HiddenBatchOffer", offer.iteration, iteration)
+    offer = yield from receive_at(HiddenBatchOffer, iteration)
     subset, bits = offer.subset, offer.response.value
     if len(subset) != terms.agreement.subset_size or len(bits) != len(subset):
         raise RemoteProtocolError(

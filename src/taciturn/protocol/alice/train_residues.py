@@ -29,7 +29,13 @@ from taciturn.protocol.messages import NoisyResidues, RealResidues, ResidueReply
 from taciturn.protocol.observations import ResiduesSeen
 from taciturn.protocol.outcome import StopReason, Trained
 from taciturn.protocol.scores import scores_message
-from taciturn.protocol.steps import Program, emit, receive, require_turn, send
+from taciturn.protocol.steps import (
+    Program,
+    emit,
+    receive_at,
+    require_entries,
+    send,
+)
 from taciturn.protocol.terms import Terms
 
 
@@ -48,17 +54,10 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         rows = features.values.take(batch.rows, axis=0)
         scores, message_masks = rows @ weights, masks.fork(f"scores {batch.iteration}")
         yield from send(scores_message(batch.iteration, scores, terms.score_grid, message_masks))
-        reply = yield from receive(ResidueReply)
-        require_turn(type(reply).__name__, reply.iteration, batch.iteration)
+        reply = yield from receive_at(ResidueReply, batch.iteration)
         release = _released(reply, batch, terms)
         if release is None:
-            return Trained(
-                weights,
-                batch.iteration,
-                StopReason.PEER,
-                pairwise_masks=state.pairwise_masks,
-                group_shape=state.group_shape,
-            )
+            return Trained.from_state(state, weights, batch.iteration, StopReason.PEER)
         residues, event = release
         yield from emit(
             ResiduesSeen(batch.iteration, batch.epoch, batch.rows, weights, residues, event)
@@ -66,16 +65,8 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         step = gradient(rows, residues) + penalty.gradient(weights)
         weights = weights - rate.at(batch.iteration) * step
         if plan.ends_epoch(batch) and (yield from report(inputs, weights, batch.iteration, masks)):
-            return Trained(
-                weights,
-                batch.iteration + 1,
-                StopReason.PEER,
-                pairwise_masks=state.pairwise_masks,
-                group_shape=state.group_shape,
-            )
-    return Trained(
-        weights, plan.iterations, pairwise_masks=state.pairwise_masks, group_shape=state.group_shape
-    )
+            return Trained.from_state(state, weights, batch.iteration + 1, StopReason.PEER)
+    return Trained.from_state(state, weights, plan.iterations)
 
 
 def _released(
@@ -93,8 +84,5 @@ def _released(
     agreed = terms.agreement.noise or "discrete"
     if noise != agreed:
         raise RemoteProtocolError(f"the peer's noise is {noise} where {agreed} is agreed")
-    if len(residues) != len(batch.rows):
-        raise RemoteProtocolError(
-            f"the peer released {len(residues)} residues where {len(batch.rows)} are expected"
-        )
+    require_entries("release", len(residues), len(batch.rows))
     return residues, event

@@ -33,7 +33,7 @@ from taciturn.protocol.messages import EncryptedResidues, MaskedGradient, Reveal
 from taciturn.protocol.observations import GradientSeen
 from taciturn.protocol.outcome import StopReason, Trained
 from taciturn.protocol.scores import scores_message
-from taciturn.protocol.steps import Program, emit, receive, require_turn, send
+from taciturn.protocol.steps import Program, emit, receive_at, send
 from taciturn.rng import Entropy
 
 
@@ -61,16 +61,8 @@ def train(inputs: AliceInputs) -> Program[Trained]:
         step = gradient + penalty.gradient(weights)
         weights = weights - rate.at(batch.iteration) * step
         if plan.ends_epoch(batch) and (yield from report(inputs, weights, batch.iteration, masks)):
-            return Trained(
-                weights,
-                batch.iteration + 1,
-                StopReason.PEER,
-                pairwise_masks=state.pairwise_masks,
-                group_shape=state.group_shape,
-            )
-    return Trained(
-        weights, plan.iterations, pairwise_masks=state.pairwise_masks, group_shape=state.group_shape
-    )
+            return Trained.from_state(state, weights, batch.iteration + 1, StopReason.PEER)
+    return Trained.from_state(state, weights, plan.iterations)
 
 
 def unmasked_product(
@@ -85,10 +77,8 @@ def unmasked_product(
     mask = key.draw_mask(matrix.rows, entropy.fork(f"masks {iteration}"))
     stream = entropy.fork(f"obfuscators {iteration}")
     key.stock(matrix, mask, stream)
-    sent = yield from receive(EncryptedResidues)
-    require_turn("EncryptedResidues", sent.iteration, iteration)
+    sent = yield from receive_at(EncryptedResidues, iteration)
     answer = key.masked_product(matrix, sent.residues, mask, stream)
     yield from send(MaskedGradient(iteration, answer))
-    revealed = yield from receive(RevealedGradient)
-    require_turn("RevealedGradient", revealed.iteration, iteration)
+    revealed = yield from receive_at(RevealedGradient, iteration)
     return key.unmask(revealed.gradient.value, mask)

@@ -28,7 +28,6 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import PublicKey, TableSize
-from taciturn.errors import RemoteProtocolError
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.opening import greet_with_table
 from taciturn.protocol.alice.score_noise import ScoreNoise
@@ -45,7 +44,14 @@ from taciturn.protocol.messages import (
 from taciturn.protocol.observations import MomentsSeen
 from taciturn.protocol.outcome import Trained
 from taciturn.protocol.scores import scores_message
-from taciturn.protocol.steps import Program, StepProgress, emit, receive, require_turn, send
+from taciturn.protocol.steps import (
+    Program,
+    StepProgress,
+    emit,
+    receive_at,
+    require_entries,
+    send,
+)
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 
@@ -117,12 +123,8 @@ def _unmasked_sum(
     parts, turn = terms.scheme.row_parts(rows.size), StepProgress(number, terms.rounds)
     answer = yield from answer_sum(rows, parts, EncryptedResidues, turn, mask, stream)
     yield from send(MaskedGradient(number, answer))
-    revealed = yield from receive(RevealedGradient)
-    require_turn("RevealedGradient", revealed.iteration, number)
-    if len(revealed.gradient.value) != columns:
-        raise RemoteProtocolError(
-            f"the peer returns {len(revealed.gradient.value)} entries for {columns} columns"
-        )
+    revealed = yield from receive_at(RevealedGradient, number)
+    require_entries("gradient", len(revealed.gradient.value), columns)
     return ring.centred(ring.reduced(revealed.gradient.value) - mask)
 
 

@@ -27,6 +27,7 @@ from taciturn.numerics.whitening import Whitening, centred
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.scales import Scales
 from taciturn.protocol.state import TrainingState
+from taciturn.protocol.table_scales import table_scales
 from taciturn.protocol.table_shape import TableShape
 from taciturn.protocol.terms import Terms
 
@@ -184,7 +185,7 @@ def _bits(values: FloatArray) -> int:
     """The least b with all values below 2^b, and all rows no longer than 2^(b + 1).
 
     A direction's weights are at most 2 long, so that its scores lie within ``4 2^b``, for which
-    ``Scales.for_table`` has room.
+    ``table_scales`` has room.
     """
     longest = float(np.sqrt(np.einsum("ij,ij->i", values, values).max(initial=0.0)))
     largest = magnitude_bits(float(np.abs(values).max(initial=0.0)))
@@ -193,4 +194,4 @@ def _bits(values: FloatArray) -> int:
 
 def _scales(inputs: AliceInputs, bits: int) -> Scales:
     rows, columns = inputs.features.values.shape
-    return Scales.for_table(inputs.terms.agreement, rows, columns, bits)
+    return table_scales(inputs.terms.agreement, rows, columns, bits)

@@ -14,7 +14,6 @@ from typing import TypeVar
 import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.errors import RemoteProtocolError
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.protocol.messages import (
     MaskedScores,
@@ -25,8 +24,8 @@ from taciturn.protocol.steps import (
     ONLY,
     Program,
     gather,
-    receive,
-    require_turn,
+    receive_at,
+    require_entries,
 )
 from taciturn.rng import Entropy
 
@@ -109,10 +108,6 @@ def _masked_sum(names: Sequence[str], iteration: int, rows: int) -> Program[IntA
 
 
 def _one_masked(iteration: int, rows: int) -> Program[IntArray]:
-    message = yield from receive(MaskedScores)
-    require_turn("MaskedScores", message.iteration, iteration)
-    if len(message.scores) != rows:
-        raise RemoteProtocolError(
-            f"the peer scored {len(message.scores)} rows where {rows} are expected"
-        )
-    return message.scores
+    scores = (yield from receive_at(MaskedScores, iteration)).scores
+    require_entries("scores", len(scores), rows)
+    return scores

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from taciturn.arrays import IndexArray, IntArray
 from taciturn.crypto.base import EncryptedAnswer, SecretKey
-from taciturn.errors import RemoteProtocolError
 from taciturn.privacy.base import GradientMechanism, MaskedProduct
 from taciturn.protocol.bob.inputs import BobInputs
 from taciturn.protocol.bob.partners import Partner, Partners
@@ -17,8 +16,8 @@ from taciturn.protocol.messages import (
 )
 from taciturn.protocol.steps import (
     Program,
-    receive,
-    require_turn,
+    receive_at,
+    require_entries,
     send,
     with_peer,
 )
@@ -74,10 +73,6 @@ def release_products(
 
 def masked_answer(iteration: int, columns: int) -> Program[EncryptedAnswer]:
     """Waits for Alice's masked product."""
-    message = yield from receive(MaskedGradient)
-    require_turn("MaskedGradient", message.iteration, iteration)
-    if message.answer.length != columns:
-        raise RemoteProtocolError(
-            f"the peer answers with {message.answer.length} entries for {columns} columns"
-        )
-    return message.answer
+    answer = (yield from receive_at(MaskedGradient, iteration)).answer
+    require_entries("answer", answer.length, columns)
+    return answer

@@ -10,7 +10,7 @@ from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import Wrapping
 from taciturn.protocol.bob.scoring import ScoreRequester
 from taciturn.protocol.joint_seed import agree_as_bob, key_seed
-from taciturn.protocol.keyrings import OwnKeys, PeerKeys, own_keys, peer_keys
+from taciturn.protocol.keyrings import OwnKeys, PeerKeys
 from taciturn.protocol.messages import Hello
 from taciturn.protocol.mutual import MaskedMatrix, VectorRequest, exchange
 from taciturn.protocol.outcome import WeightShare
@@ -55,11 +55,12 @@ class MutualRequester(ScoreRequester):
         require_columns(hello, len(self._alices.values))
         self._ring = scales.ring(hello.magnitude_bits, len(self._alices.values))
         seed = yield from agree_as_bob(self._entropy)
-        self._his = own_keys(self._terms, self._ring, key_seed(seed, "bob"))
+        scheme, bits = self._terms.scheme, self._terms.agreement.key_bits
+        self._his = OwnKeys(scheme, bits, self._ring, key_seed(seed, "bob"))
         if columns:
             other = scales.ring(size, columns)
             half = key_seed(seed, "alice")
-            self._hers = peer_keys(self._terms, other, half, single_use=self._single_use)
+            self._hers = PeerKeys(scheme, bits, other, half, single_use=self._single_use)
 
     def ask(self, number: int, values: FloatArray, block: int | None = None) -> Program[Scored]:
         """Decrypt whole scores under his mask, and take it off."""

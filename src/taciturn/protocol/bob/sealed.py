@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from taciturn.arrays import EVERY_ROW, IntArray
-from taciturn.crypto.base import EncryptedAnswer, SecretKey, TableSize, Wrapping
-from taciturn.errors import RemoteProtocolError
+from taciturn.crypto.base import SecretKey, TableSize, Wrapping
 from taciturn.privacy.base import EncryptedMechanism, Released
 from taciturn.privacy.model_release import ModelRelease
 from taciturn.protocol.bob.inputs import BobInputs
@@ -22,8 +21,8 @@ from taciturn.protocol.steps import (
     ONLY,
     Program,
     StepProgress,
-    receive,
-    require_turn,
+    receive_at,
+    require_entries,
     send,
     with_peer,
 )
@@ -41,15 +40,14 @@ class Keys(OwnKeys):
     def __init__(
         self, terms: Terms, ring: Wrapping, seed: bytes | None, saved_key: bytes = b""
     ) -> None:
-        half = None if seed is None else key_seed(seed, "bob")
-        scheme, bits = terms.scheme, terms.agreement.key_bits
         super().__init__(
-            lambda entropy: scheme.generate(bits, ring, entropy.fork("key"), half),
-            lambda data: scheme.read_secret(data, bits, ring),
+            terms.scheme,
+            terms.agreement.key_bits,
+            ring,
+            None if seed is None else key_seed(seed, "bob"),
             single_use=bool(terms.agreement.fresh_keys),
             saved_key=saved_key or None,
         )
-        self.ring, self.scheme = ring, terms.scheme
 
 
 def ask_table_scores(
@@ -73,9 +71,8 @@ def receive_table_scores(
     values: IntArray = np.empty(size.rows, dtype=np.int64)
     parts = keys.scheme.row_parts(size)
     for done, part in enumerate(parts, 1):
-        message = yield from receive(SealedScores)
-        require_turn("SealedScores", message.iteration, turn.number)
-        answer = sized(message.answer, part.stop - part.start)
+        answer = (yield from receive_at(SealedScores, turn.number)).answer
+        require_entries("answer", answer.length, part.stop - part.start)
         values[part] = key.decrypt_rows(answer, size, part)
         yield from turn.report(1, done, len(parts))
     return values
@@ -109,12 +106,3 @@ def release_noisy_share(
     inputs.ledger.charge(revealed.event, EVERY_ROW)
     yield from send(RevealedShare(revealed))
     return revealed.value
-
-
-def sized(answer: EncryptedAnswer, entries: int) -> EncryptedAnswer:
-    """The answer, if it has as many entries as are due: a matter of structure, not of content."""
-    if answer.length != entries:
-        raise RemoteProtocolError(
-            f"the peer answers with {answer.length} entries where {entries} are expected"
-        )
-    return answer

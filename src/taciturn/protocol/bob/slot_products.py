@@ -10,9 +10,15 @@ import numpy as np
 from taciturn.arrays import WordArray
 from taciturn.crypto.base import EncryptedAnswer, SlotScheme, SlotSecretKey
 from taciturn.protocol.messages import CarryShares, KeyOffer, PublicBytes, Segments
-from taciturn.protocol.mutual import Numbers, sized_answer
+from taciturn.protocol.mutual import Numbers
 from taciturn.protocol.slot_blocks import SlotBlock, slot_blocks
-from taciturn.protocol.steps import Program, persist, receive, require_turn, send
+from taciturn.protocol.steps import (
+    Program,
+    persist,
+    receive_at,
+    require_entries,
+    send,
+)
 from taciturn.rng import Entropy
 
 
@@ -39,8 +45,7 @@ class ProductRequester:
                     encrypted = self.key.encrypt(vector, entropy.fork(f"{at}"))
                     yield from send(Segments(number, encrypted))
             if answered is not None:
-                message = yield from receive(CarryShares)
-                require_turn("CarryShares", message.iteration, number)
+                message = yield from receive_at(CarryShares, number)
                 sums[answered.rows] = decrypted_sums(self.key, self.slots, message.answer, answered)
         return sums
 
@@ -49,7 +54,8 @@ def decrypted_sums(
     key: SlotSecretKey, slots: SlotScheme, answer: EncryptedAnswer, block: SlotBlock
 ) -> WordArray:
     """His share of each row's sum of products."""
-    return block.sums(key.decrypt(sized_answer(answer, block.length)), slots.modulus)
+    require_entries("answer", answer.length, block.length)
+    return block.sums(key.decrypt(answer), slots.modulus)
 
 
 def turns(blocks: list[SlotBlock]) -> Iterator[tuple[SlotBlock | None, SlotBlock | None]]:

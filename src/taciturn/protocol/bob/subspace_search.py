@@ -33,8 +33,10 @@ from taciturn.protocol.bob.observations import DirectionScored
 from taciturn.protocol.events import Boundary, HeldOutSeen, Progress
 from taciturn.protocol.outcome import HeldOut
 from taciturn.protocol.scales import Scales
-from taciturn.protocol.state import SearchState, TrainingState
+from taciturn.protocol.search_state import SearchState
+from taciturn.protocol.state import TrainingState
 from taciturn.protocol.steps import Program, emit
+from taciturn.protocol.table_scales import direction_numbers, directions
 
 _NO_SCORES = np.empty(0)
 
@@ -161,10 +163,10 @@ def search(
         if number == passes:
             break
         entropy = inputs.entropy.fork(f"rounding {number}")
-        direction = scales.directions(solver.direction(), entropy, scratch)
+        direction = directions(scales, solver.direction(), entropy, scratch)
         measured = yield from measure(number, direction)
         suspected_wraps += measured.suspected_wraps
-        numbers = scales.numbers(direction, scratch)
+        numbers = direction_numbers(scales, direction, scratch)
         # Of a long table each array takes room: what is over is let go.
         del direction
         yield from emit(DirectionScored(number, numbers, measured.train))
@@ -196,7 +198,7 @@ def _solutions(
     for penalty in range(agreed.models):
         combination, weights = solver.conclude(penalty)
         entropy = inputs.entropy.fork(f"rounding {agreed.rounds + penalty}")
-        whole = scales.directions(combination, entropy, inputs.scratch)
+        whole = directions(scales, combination, entropy, inputs.scratch)
         yield Solution(weights, whole, turns.of_penalty(penalty, losses, solver))
 
 

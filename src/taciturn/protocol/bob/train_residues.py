@@ -57,9 +57,7 @@ def train(inputs: BobInputs[ResidueMechanism[Any]]) -> Program[BobTrained]:
         # Asked before anything is drawn: Alice learns when the budget ended, and nothing else.
         if not ledger.affords(mechanism.event, batch.rows):
             yield from send_all(names, BudgetSpent(batch.iteration))
-            return BobTrained(
-                weights, batch.iteration, StopReason.BUDGET, group_shape=state.group_shape
-            )
+            return BobTrained.from_state(state, weights, batch.iteration, StopReason.BUDGET)
         scores, truth = (
             require_finite(alice_scores + rows @ weights),
             inputs.labels.values[batch.rows],
@@ -79,10 +77,9 @@ def train(inputs: BobInputs[ResidueMechanism[Any]]) -> Program[BobTrained]:
         if plan.ends_epoch(batch):
             losses, stop = yield from watch(inputs, weights, losses, batch.iteration)
             if stop:
-                return BobTrained(
-                    weights, batch.iteration + 1, StopReason.LOSS, group_shape=state.group_shape
-                )
-    return BobTrained(weights, plan.iterations, group_shape=state.group_shape)
+                ended = batch.iteration + 1
+                return BobTrained.from_state(state, weights, ended, StopReason.LOSS)
+    return BobTrained.from_state(state, weights, plan.iterations)
 
 
 def _require_charged(event: PrivacyEvent, mechanism: ResidueMechanism[Any]) -> None:

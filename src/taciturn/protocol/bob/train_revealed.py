@@ -51,7 +51,6 @@ def train(inputs: BobInputs[GradientMechanism]) -> Program[BobTrained]:
         if plan.ends_epoch(batch):
             losses, stop = yield from watch(inputs, weights, losses, batch.iteration)
             if stop:
-                return BobTrained(
-                    weights, batch.iteration + 1, StopReason.LOSS, group_shape=state.group_shape
-                )
-    return BobTrained(weights, plan.iterations, group_shape=state.group_shape)
+                ended = batch.iteration + 1
+                return BobTrained.from_state(state, weights, ended, StopReason.LOSS)
+    return BobTrained.from_state(state, weights, plan.iterations)

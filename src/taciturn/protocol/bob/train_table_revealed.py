@@ -42,7 +42,7 @@ def train(inputs: BobInputs[GradientMechanism]) -> Program[BobTrained]:
     searched = yield from search(inputs, state, scales, answers.effect, price)
     (solution,) = searched.solutions
     yield from answers.release_sum(terms.rounds, solution.combination)
-    return BobTrained(solution.weights, terms.rounds, group_shape=state.group_shape)
+    return BobTrained.from_state(state, solution.weights, terms.rounds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,13 +25,18 @@ from taciturn.protocol.bob.sealed import (
     ask_table_scores,
     release_noisy_share,
     release_share,
-    sized,
 )
 from taciturn.protocol.bob.subspace_search import DirectionScores, search
 from taciturn.protocol.messages import SealedGradient, SealedResidues
 from taciturn.protocol.outcome import BobTrained, WeightShare
 from taciturn.protocol.scales import Scales
-from taciturn.protocol.steps import Program, StepProgress, receive, require_turn, send
+from taciturn.protocol.steps import (
+    Program,
+    StepProgress,
+    receive_at,
+    require_entries,
+    send,
+)
 from taciturn.protocol.table_shape import TableShape, model_release_of
 from taciturn.rng import Entropy
 
@@ -111,9 +116,9 @@ class _Questions:
             vector = key.encrypt_rows(direction[part], size, entropy, part)
             yield from send(SealedResidues(number, vector))
             yield from turn.report(0, done, len(parts))
-        message = yield from receive(SealedGradient)
-        require_turn("SealedGradient", message.iteration, number)
-        return key.decrypt_columns(sized(message.answer, size.columns), size)
+        answer = (yield from receive_at(SealedGradient, number)).answer
+        require_entries("answer", answer.length, size.columns)
+        return key.decrypt_columns(answer, size)
 
     def _ask_scores(self, number: int, share: IntArray, rows: int, label: str) -> Program[IntArray]:
         entropy = self.inputs.entropy.fork(f"{label} {number}")
