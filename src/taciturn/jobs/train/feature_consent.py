@@ -20,14 +20,7 @@ from taciturn.jobs.train.consent import exposes_columns, exposure_refusal
 from taciturn.jobs.train.exposure import column_exposure
 from taciturn.jobs.train.few_columns import few_columns_text
 from taciturn.jobs.train.plan import TrainingPlan, refusal_in_words
-<<<<<<< HEAD
-from taciturn.party.config import ACCEPTED_EXPOSURE
 from taciturn.party.consent.score_budget import ScoreBudget
-from taciturn.protocol.opened_scores import OpenedScores
-from taciturn.protocol.terms import Terms
-=======
-from taciturn.party.consent.budget import ScoreBudget
->>>>>>> main
 from taciturn.results.cost_preview import ColumnExposure, Outlook
 from taciturn.results.parties import ScoresOpened
 from taciturn.settings.agreement import ACCEPTED_EXPOSURE
