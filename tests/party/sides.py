@@ -25,7 +25,7 @@ from taciturn.jobs.train.job import TrainJob, TrainSide
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import WholeModel, whole_model
 from taciturn.parallel import one_thread
-from taciturn.party.config import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, PartyConfig
+from taciturn.party.config import PartyConfig
 from taciturn.party.endpoints import open_endpoint
 from taciturn.party.observers import METRICS
 from taciturn.protocol.events import Event
@@ -33,6 +33,7 @@ from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.party import PartyResult
 from taciturn.results.serialise import record_of
 from taciturn.rng import KeyedEntropy
+from taciturn.settings.agreement import ACCEPTED_EXPOSURE, ACCEPTED_LEAK
 from taciturn.transport.certs import make_certificates
 from taciturn.transport.channel import Endpoint, Endpoints
 from taciturn.transport.tls import show_certificate

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from taciturn.errors import ConfigError, PeerStopped
-from taciturn.party.config import ACCEPTED_EXPOSURE
+from taciturn.settings.agreement import ACCEPTED_EXPOSURE
 from tests.party.sides import Company
 from tests.party.studies import run_study, write_study
 

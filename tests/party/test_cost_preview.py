@@ -10,9 +10,10 @@ import pytest
 
 from taciturn.errors import ConfigError, PeerStopped
 from taciturn.jobs.train.plan import TrainingPlan
-from taciturn.party.config import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, PartyConfig
+from taciturn.party.config import PartyConfig
 from taciturn.results.cost_preview import Outlook
 from taciturn.results.serialise import record_of
+from taciturn.settings.agreement import ACCEPTED_EXPOSURE, ACCEPTED_LEAK
 from tests.party.sides import MECHANISMS, NEWTON, run_both, write_config, write_tables
 from tests.seldom import seldom
 

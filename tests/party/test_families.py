@@ -90,7 +90,7 @@ def test_bob_has_the_figures_of_the_family(trained):
     assert held_out.family == family
     assert 0 < held_out.deviance_explained < 1
     assert run.metrics.threshold is None
-    assert run.diverged is False
+    assert run.convergence.diverged is False
     again = PartyRun.from_record(run.to_dict())
     assert again == run
 

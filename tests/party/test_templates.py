@@ -7,10 +7,11 @@ import tomllib
 import pytest
 
 from taciturn.errors import ConfigError, OutputError
-from taciturn.party.config import ACCEPTED_EXPOSURE, ACCEPTED_LEAK, PartyConfig
+from taciturn.party.config import PartyConfig
 from taciturn.party.templates import Trial, template, write_templates
 from taciturn.privacy.registry import MECHANISMS
 from taciturn.protocol.messages import Role
+from taciturn.settings.agreement import ACCEPTED_EXPOSURE, ACCEPTED_LEAK
 from tests.expected import refused
 
 ROLES: tuple[Role, Role] = ("alice", "bob")

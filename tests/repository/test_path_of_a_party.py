@@ -74,7 +74,10 @@ UNUSED = {
     ),
     "transcripts": ("engine/transcript.py",),
     "earlier models, whole models": ("model/archive.py", "model/whole.py"),
-    "reports": ("report/", "results/runs.py", "results/folder.py", "results/ledger.py"),
+    "reports and records of results": (
+        *("report/", "results/runs.py", "results/folder.py", "results/ledger.py"),
+        *("results/reading.py", "results/record_schema.py"),
+    ),
     "templates": ("party/templates.py", "party/settings_file.py"),
     "names of settings in errors": ("setting_syntax.py", "settings/removed.py"),
     "other distributions": ("taciturn_audit", "taciturn_ops", "taciturn_paper", "taciturn_risk"),
@@ -84,7 +87,7 @@ OF_THE_OTHER = {
     "Alice": (
         *("protocol/bob/", "privacy/ledger.py", "party/bob_inputs.py", "numerics/metrics.py"),
         *("party/consent/label_budget.py", "party/consent/label_stops.py", "model/scores_file.py"),
-        *("data/label_encoding.py", "jobs/train/label_consent.py"),
+        *("data/label_encoding.py", "data/label_table.py", "jobs/train/label_consent.py"),
     ),
     "Bob": ("protocol/alice/", "party/consent/scored_rows.py", "jobs/train/feature_consent.py"),
 }

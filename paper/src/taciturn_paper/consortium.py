@@ -26,10 +26,12 @@ from taciturn.data.split import whole_vertical
 from taciturn.data.user_table import DEFAULTS
 from taciturn.engine.driver import Driver
 from taciturn.engine.pair import run_star
-from taciturn.jobs.train.simulation import inputs_of, simulated_terms
+from taciturn.jobs.train.simulation import sides_of, simulated_terms
+from taciturn.party.bob_inputs import BobTrainingInputs
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.solvers import resolved
 from taciturn.protocol.alice.party import TRAININGS as ALICE
+from taciturn.protocol.bob.inputs import released_labels
 from taciturn.protocol.bob.party import TRAININGS as BOB
 from taciturn.protocol.messages import Role
 from taciturn.protocol.steps import Program
@@ -95,10 +97,14 @@ def star(alices: int, rows: int, options: dict[str, Any]) -> tuple[dict[str, Any
     )
     data = whole_vertical(raw, "all", intercept=True, parties=alices)
     terms = simulated_terms(settings, data, entropy)
-    hers, his = inputs_of(data, terms, entropy, Ledger(rows, terms.mechanism.assumption))
+    hers, his = sides_of(data, terms, entropy)
+    ledger = Ledger(rows, terms.mechanism.assumption)
+    labels = released_labels(data.labels_train, terms.mechanism, ledger, entropy.bob)
+    bob = BobTrainingInputs(labels, ledger).inputs(his, entropy.bob)
     # The training alone: its cost is told by iteration or pass.
     train = ALICE[terms.conversation]
-    return {name: train(one) for name, one in hers.items()}, BOB[terms.conversation](his)
+    inputs = {name: side.alice_inputs(entropy.of_alice(name)) for name, side in hers.items()}
+    return {name: train(one) for name, one in inputs.items()}, BOB[terms.conversation](bob)
 
 
 def cost(alices: int, rows: int, options: dict[str, Any], units: int) -> Cost:

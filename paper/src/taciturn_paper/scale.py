@@ -31,11 +31,12 @@ from rich.table import Table
 from taciturn.arrays import FloatArray
 from taciturn.engine.callbacks import Callbacks
 from taciturn.numerics.logistic import sigmoid
-from taciturn.party.config import ACCEPTED_EXPOSURE, PartyConfig
+from taciturn.party.config import PartyConfig
 from taciturn.privacy.solvers import resolved
 from taciturn.protocol.agree import with_row_defaults
 from taciturn.protocol.events import Event, Progress
 from taciturn.rng import KeyedEntropy
+from taciturn.settings.agreement import ACCEPTED_EXPOSURE
 from taciturn.settings.schema import Settings
 from taciturn.transport.certs import make_certificates
 from taciturn_paper.sides import free_port, peaks_of_processes, processor_seconds, run_both

@@ -132,12 +132,10 @@ def dates(series: pl.Series, formats: tuple[str, ...] = (), ids: RowIds | None =
         moments.is_null() & text.is_not_null(),
         f"not dates written {f'as {written}' if formats else 'in ISO 8601 (such as 2026-01-31)'}",
         ids,
-        Hint(
-            "say how they are written, with one format or a list: {date_format}; or which "
-            "words mean that a value is missing: {na_values}",
-            date_format={series.name: "%d.%m.%Y"},
-            na_values=["WORD"],
-        ),
+        "say how they are written, with one format or a list: {date_format}; or which words mean "
+        "that a value is missing: {na_values}",
+        date_format={series.name: "%d.%m.%Y"},
+        na_values=["WORD"],
     )
     return moments
 
@@ -168,8 +166,8 @@ def numbers(
         result = plain.cast(pl.Float64, strict=False)
     require_no_words(result.is_null() & plain.is_not_null(), ids, decimal)
     way_out = "replace them, leave them out as missing, or leave the column out: {drop}"
-    hint = Hint(way_out, drop=[series.name])
-    require_none(result.is_infinite(), "infinite", ids, hint, InfiniteValueError)
+    infinite = result.is_infinite()
+    require_none(infinite, "infinite", ids, way_out, InfiniteValueError, drop=[series.name])
     return result.to_numpy()
 
 
@@ -201,30 +199,34 @@ def require_none(
     wrong: pl.Series,
     problem: str,
     ids: RowIds | None,
-    hint: str | Hint,
+    hint: str,
     error: type[DataError] = ColumnError,
+    **values: object,
 ) -> None:
-    """Raise an error that says how many values of a column are wrong, and where the first is."""
+    """Raise an error that says how many values of a column are wrong, and where the first is.
+
+    ``hint`` is the template of a ``Hint`` with these values.
+    """
     if wrong.any():
         raise error(
             f"column {wrong.name!r}: {wrong.sum()} of {len(wrong)} values are {problem}",
             where=f"first at {row_name(int(wrong.arg_max() or 0), ids)}",
-            hint=hint,
+            hint=Hint(hint, **values),
         )
 
 
 def require_no_words(wrong: pl.Series, ids: RowIds | None, decimal: Decimal | None = None) -> None:
     """Refuse words among numbers; ``decimal`` is as in ``Reading``."""
-    if not wrong.any():
-        return
     mark = "" if decimal is None else f" with a decimal {MARK_NAMES[decimal]}"
-    hint = Hint(
-        "correct them; or say which words mean that a value is missing: {na_values}; or take "
-        "the column as categories: {type}",
+    require_none(
+        wrong,
+        f"not numbers{mark}",
+        ids,
+        "correct them; or say which words mean that a value is missing: {na_values}; or take the "
+        "column as categories: {type}",
         na_values=["WORD"],
         type={wrong.name: "category"},
     )
-    require_none(wrong, f"not numbers{mark}", ids, hint)
 
 
 def filled(name: str, values: FloatArray, impute: float | None, ids: RowIds | None) -> FloatArray:
@@ -233,12 +235,15 @@ def filled(name: str, values: FloatArray, impute: float | None, ids: RowIds | No
     if not missing.any():
         return values
     if impute is None:
-        hint = Hint(
+        require_none(
+            pl.Series(name, missing),
+            "missing",
+            ids,
             "fill them in: {impute}; or drop the rows, or the column: {drop}",
+            MissingValueError,
             impute=("median", "mean"),
             drop=[name],
         )
-        require_none(pl.Series(name, missing), "missing", ids, hint, MissingValueError)
         return values
     return np.where(missing, impute, values)
 

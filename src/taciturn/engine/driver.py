@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Generic, TypeAlias, TypeVar
 
 from taciturn.engine.callbacks import Observer, noop
-from taciturn.errors import LocalProtocolError
+from taciturn.errors import LocalProtocolError, MalformedFrame
 from taciturn.protocol.codec import decode, encode
 from taciturn.protocol.messages import Message, Role
 from taciturn.protocol.steps import ONLY, Emit, Persist, Program, Receive, Send
@@ -74,11 +74,17 @@ class Driver(Generic[R]):
             self._advance(None)
 
     def feed(self, frame: bytes) -> None:
-        """Hands the awaited frame in and runs to the next wait."""
+        """Hands the awaited frame in and runs to the next wait.
+
+        Bytes that are no message are their sender's: the error names one of several peers.
+        """
         if self._expected is None:
             raise LocalProtocolError(f"{self.role}'s program does not wait for a message")
-        self._expected = None
-        self._advance(decode(frame))
+        self._expected, peer = None, self.awaits
+        try:
+            self._advance(decode(frame))
+        except MalformedFrame as problem:
+            raise problem if problem.peer or peer == ONLY else problem.by(peer) from None
 
     def close(self) -> None:
         """End the program at its present step."""

@@ -8,26 +8,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from taciturn.data.tables import LabelTable
+from taciturn.data.tables import LabelTable, SideTables
 from taciturn.errors import ConfigError
-from taciturn.memmap import Scratch
-from taciturn.party.config import PartyConfig
-from taciturn.party.state_store import state_key
-from taciturn.party.tables import PartyTables
+from taciturn.memmap import MEMORY, Scratch
 from taciturn.privacy.base import Mechanism
 from taciturn.privacy.ledger import Ledger
 from taciturn.protocol.bob.inputs import BobInputs, released_labels
-from taciturn.protocol.bob.party import bob_program
 from taciturn.protocol.outcome import HeldOut
-from taciturn.protocol.party import PartyResult
 from taciturn.protocol.state import TrainingState
-from taciturn.protocol.steps import ONLY, Program
+from taciturn.protocol.steps import ONLY
 from taciturn.protocol.terms import Terms
 from taciturn.rng import Entropy
 from taciturn.setting_syntax import Hint
 
 if TYPE_CHECKING:
-    from taciturn.party.training_inputs import TrainingInputs
+    from taciturn.party.config import PartyConfig
+    from taciturn.party.side_inputs import SideInputs
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -61,6 +57,7 @@ class BobTrainingInputs:
         if method.label_flips is not None:
             # Loaded here: most mechanisms flip nothing.
             from taciturn.party.consent.label_flips import LabelFlipStore
+            from taciturn.party.state_store import state_key
 
             key, _ = state_key(config)
             respond = LabelFlipStore.from_config(config, method.label_flips, key).release
@@ -70,18 +67,18 @@ class BobTrainingInputs:
             ledger.restore(spent)
         return cls(labels, ledger)
 
-    def program(
+    def inputs(
         self,
-        side: TrainingInputs,
+        side: SideInputs,
         entropy: Entropy,
-        resume: TrainingState | None,
-        scratch: Scratch,
+        resume: TrainingState | None = None,
+        scratch: Scratch = MEMORY,
         *,
-        opens_held_out: bool,
-    ) -> Program[PartyResult]:
-        """Bob's program (``TrainingInputs.program``)."""
+        opens_held_out: bool = True,
+    ) -> BobInputs[Mechanism]:
+        """Everything that Bob's program needs."""
         terms = side.terms
-        inputs: BobInputs[Mechanism] = BobInputs(
+        return BobInputs(
             side.tables.train,
             self.labels,
             terms,
@@ -96,10 +93,9 @@ class BobTrainingInputs:
             tuple(terms.agreement.parties or (ONLY,)),
             opens_held_out,
         )
-        return bob_program(inputs)
 
 
-def _held_out(tables: PartyTables, terms: Terms) -> HeldOut | None:
+def _held_out(tables: SideTables, terms: Terms) -> HeldOut | None:
     if tables.held_out is not None and tables.held_out_labels is not None:
         return HeldOut(tables.held_out, tables.held_out_labels)
     if terms.agreement.evaluate == "epoch":

@@ -39,7 +39,13 @@ from taciturn.privacy.solvers import resolved, supported_solvers
 from taciturn.protocol.agree import require_used
 from taciturn.protocol.messages import Role
 from taciturn.setting_syntax import TomlFile, hyphenated
-from taciturn.settings.agreement import AGREEMENT_KEYS, ALSO_SIMULATED, Agreement
+from taciturn.settings.agreement import (
+    ACCEPTED_EXPOSURE,
+    ACCEPTED_LEAK,
+    AGREEMENT_KEYS,
+    ALSO_SIMULATED,
+    Agreement,
+)
 from taciturn.settings.checked import (
     Checked,
     Positive,
@@ -68,9 +74,6 @@ from taciturn.settings.table import TableSettings
 # What [agreement] may hold beside the agreement itself: from these both derive a part of it, or
 # check their tables.
 DERIVED = ("l_rr", "alice_columns", "rows")
-# What Bob writes as accept-leak, and Alice as accept-column-exposure, word for word.
-ACCEPTED_LEAK = "my labels will be readable"
-ACCEPTED_EXPOSURE = "my columns can be reconstructed"
 
 S = TypeVar("S", bound=Checked)
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]

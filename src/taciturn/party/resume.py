@@ -213,13 +213,7 @@ def run_program(
     try:
         driver.start()
         while not driver.finished:
-            peer = driver.awaits
-            frame = hear(peer)
-            try:
-                driver.feed(frame)
-            except MalformedFrame as problem:
-                # Bytes that are no message are their sender's, who is named.
-                raise problem if problem.peer or peer == ONLY else problem.by(peer) from None
+            driver.feed(hear(driver.awaits))
     finally:
         driver.close()
     return driver.result

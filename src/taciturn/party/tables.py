@@ -20,7 +20,7 @@ from taciturn.data.lazy_table import Columns
 from taciturn.data.prepare import ChosenRows, Preparation, fit_and_prepare
 from taciturn.data.prepare_settings import PrepareSettings
 from taciturn.data.table_files import Fingerprint
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.tables import FeatureTable, SideTables
 from taciturn.data.target_leakage import label_name_notes, leakage_notes, width_notes
 from taciturn.data.user_table import UserRows, UserTable, user_rows
 from taciturn.errors import ShapeError, rendering_errors_as
@@ -34,16 +34,12 @@ from taciturn.version import __version__
 
 
 @dataclass(frozen=True, slots=True)
-class PartyTables:
-    """One side's rows; Alice's have no labels, and nothing may be held out.
+class PartyTables(SideTables):
+    """One side's rows, with what is kept for its files.
 
     ``held_out_ids`` are the table's own spelling of the held-out rows' ids.
     """
 
-    train: FeatureTable
-    labels: LabelTable | None
-    held_out: FeatureTable | None
-    held_out_labels: LabelTable | None
     preparation: Preparation
     held_out_ids: RowIds
     remarks: tuple[str, ...] = ()

@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from taciturn.crypto.registry import on_engine
 from taciturn.errors import AgreementError, rendering_errors_as
-from taciturn.memmap import MEMORY, Scratch
 from taciturn.party.config import PartyConfig
 from taciturn.party.credentials import identity_of
+from taciturn.party.side_inputs import SideInputs
 from taciturn.party.tables import PartyTables
 from taciturn.protocol.agree import agree, with_row_defaults
 from taciturn.protocol.handshake import PeerTable
-from taciturn.protocol.party import PartyResult
-from taciturn.protocol.state import TrainingState
-from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
 from taciturn.results.parties import Identity
 from taciturn.results.training import FeatureParty
@@ -26,11 +23,12 @@ from taciturn.version import __version__
 
 if TYPE_CHECKING:
     from taciturn.crypto.bfv.workers import Engine
+    from taciturn.crypto.signatures import SigningIdentity
     from taciturn.party.bob_inputs import BobTrainingInputs
 
 
 @dataclass(frozen=True, slots=True)
-class TrainingInputs:
+class TrainingInputs(SideInputs):
     """One side's inputs of one training."""
 
     config: PartyConfig
@@ -79,45 +77,15 @@ class TrainingInputs:
         """Number of iterations, unless the training ends early."""
         return self.terms.iterations(self.tables.train.rows)
 
-    def program(
-        self,
-        entropy: Entropy,
-        bob: BobTrainingInputs | None,
-        resume: TrainingState | None = None,
-        scratch: Scratch = MEMORY,
-        *,
-        opens_held_out: bool = True,
-    ) -> Program[PartyResult]:
-        """This side's program, from the first message to the last; ``resume`` is None to begin.
-
-        ``opens_held_out`` is whether Alice's limits allow scores of the held-out rows, as the
-        checkpoint has it.
-        """
-        if bob is not None:
-            return bob.program(self, entropy, resume, scratch, opens_held_out=opens_held_out)
-        # Each side loads its own programs only.
-        from taciturn.protocol.alice.inputs import AliceInputs
-        from taciturn.protocol.alice.party import alice_program
-
-        return alice_program(
-            AliceInputs(
-                self.tables.train,
-                self.terms,
-                entropy,
-                resume,
-                self.tables.held_out,
-                self.table_memory,
-                scratch,
-                identity_of(self.config),
-                opens_held_out,
-            )
-        )
+    @property
+    def signer(self) -> SigningIdentity | None:
+        """Signing identity of one of several Alices; None elsewhere."""
+        return identity_of(self.config)
 
     @property
     def name(self) -> str:
         """Which of several Alices this side is; empty elsewhere."""
-        identity = identity_of(self.config)
-        return "" if identity is None else identity.name
+        return "" if self.signer is None else self.signer.name
 
     def bob_side(
         self, entropy: Entropy, spent: dict[str, Any] | None = None

@@ -28,7 +28,7 @@ from taciturn.report.blocks import (
     table,
 )
 from taciturn.report.formatting import data_size, figure, interval, percent, share
-from taciturn.results.cost_preview import ColumnExposure, Disclosure, Outlook
+from taciturn.results.cost_preview import AskedConsent, ColumnExposure, Disclosure, Outlook
 from taciturn.results.runs import R, Runs
 from taciturn.results.training import DataFacts, FeatureParty, TrainingRun
 from taciturn.settings.schema import Newton
@@ -271,6 +271,7 @@ def training_summary(runs: Runs[R]) -> list[Block]:
                 "cost": f"{_steps(runs.first, runs.first.cost.iterations)} in "
                 f"{means.seconds:.1f} s, {traffic(means.bytes_to_alice, means.bytes_to_bob)}",
                 "protection": f"{_protection(runs)}; encryption {_encryption(runs)}",
+                **asked_facts(runs.first.asked),
             }
         ),
         *_warnings(runs),
@@ -332,10 +333,17 @@ def training_blocks(runs: Runs[R]) -> list[Block]:
         metrics_table(runs),
         *divergence(runs.means.diverged),
         Facts(worth_facts(runs) | training_facts(runs)),
+        *_learns(runs.first.learns),
         *beyond_blocks(max((run.scores_beyond_range or 0 for run in runs.trainings), default=0)),
         *symmetry_blocks(_symmetry(runs)),
         *(Paragraph(f"note: {note}", "warning") for note in runs.notes),
     ]
+
+
+def _learns(learns: Disclosure | None) -> list[Block]:
+    if learns is None:
+        return []
+    return [Heading("What each side would receive between machines:"), Facts(learns_facts(learns))]
 
 
 def _symmetry(runs: Runs[R]) -> Symmetry | None:
@@ -441,6 +449,21 @@ def training_facts(runs: Runs[R]) -> dict[str, Words]:
         "encryption": _encryption(runs),
         "traffic": traffic(means.bytes_to_alice, means.bytes_to_bob),
         **_privacy(runs),
+        **asked_facts(first.asked, why=True),
+    }
+
+
+def asked_facts(asked: AskedConsent | None, *, why: bool = False) -> dict[str, Words]:
+    """Lines that each side's own file would have to hold, between machines; ``why`` if wanted."""
+    if asked is None:
+        return {}
+    lines = {"Alice": asked.alice, "Bob": asked.bob, "both": asked.both}
+    return {
+        f"{side} would have to accept": "nothing"
+        if line is None
+        else f"{line.line}{f' ({line.why})' if why else ''}"
+        for side, line in lines.items()
+        if line is not None or side != "both"
     }
 
 

@@ -45,6 +45,26 @@ class Disclosure:
 
 
 @dataclass(frozen=True, slots=True)
+class AskedLine:
+    """A line that a file must hold before a training begins, and why."""
+
+    line: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class AskedConsent:
+    """What each side would be asked to accept before a training between machines; None: nothing.
+
+    ``both`` is what they would have to agree on.
+    """
+
+    alice: AskedLine | None
+    bob: AskedLine | None
+    both: AskedLine | None
+
+
+@dataclass(frozen=True, slots=True)
 class Refusal:
     """Reason why a side would not begin, and the line that changes it."""
 

@@ -9,7 +9,7 @@ from taciturn.numerics.convergence import Convergence
 from taciturn.numerics.label_metrics import Added, ModelMetrics
 from taciturn.numerics.symmetry import Symmetry
 from taciturn.privacy.events import Statement
-from taciturn.results.cost_preview import Cost
+from taciturn.results.cost_preview import AskedConsent, Cost, Disclosure
 from taciturn.results.serialise import INLINE, OMITTED, Result, Subject, inline
 from taciturn.settings.agreement import Agreement
 from taciturn.settings.schema import Sgd
@@ -172,7 +172,9 @@ class TrainingRun(Result):
     ``opened_change`` is the decrease of the training loss in the last pass of ``mutual``, with
     noise, and ``scores_beyond_range`` a lower bound on the number of scores that may lie beyond its
     range; both are None where they are not opened. ``symmetry`` is what Bob's test of the scores of
-    all passes came to, where they are exact. Records of earlier versions lack what has a default.
+    all passes came to, where they are exact. ``learns`` and ``asked`` are what two sides between
+    machines would have been told and asked before such a training. Records of earlier versions
+    lack what has a default.
     """
 
     data: DataFacts = field(metadata=TRAINED_ON)
@@ -197,6 +199,8 @@ class TrainingRun(Result):
     opened_change: float | None = field(default=None, metadata=OMITTED)
     scores_beyond_range: int | None = field(default=None, metadata=OMITTED)
     symmetry: Symmetry | None = field(default=None, metadata=OMITTED)
+    learns: Disclosure | None = field(default=None, repr=False, metadata=OMITTED)
+    asked: AskedConsent | None = field(default=None, repr=False, metadata=OMITTED)
 
     @property
     def by_batches(self) -> bool:

@@ -60,6 +60,9 @@ Penalties = Annotated[
 ]
 FewLabels = Literal["refused", "accepted"]
 ACCEPTED_FEW: FewLabels = "accepted"
+# What Bob writes as accept-leak, and Alice as accept-column-exposure, word for word.
+ACCEPTED_LEAK = "my labels will be readable"
+ACCEPTED_EXPOSURE = "my columns can be reconstructed"
 LEAST_LABELS = 20
 """Training labels of each class without which Bob's side does not begin, unless agreed on."""
 

@@ -18,12 +18,11 @@ from taciturn.jobs.study.sums import judged_by_sum
 from taciturn.jobs.train.evaluation import (
     LoadScores,
     add_to_file,
-    baseline_of,
     convergence_of,
-    metrics_of,
     threshold_of,
 )
 from taciturn.jobs.train.finished import FinishedTraining
+from taciturn.jobs.train.model_quality import baseline_of, metrics_of
 from taciturn.numerics.label_metrics import ModelMetrics
 from taciturn.party.log import Log
 from taciturn.protocol.row_sums import OpenedLoss

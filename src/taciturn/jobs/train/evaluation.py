@@ -21,6 +21,7 @@ from taciturn.data.tables import LabelTable
 from taciturn.errors import FileError
 from taciturn.files import write_private
 from taciturn.jobs.train.finished import FinishedTraining, TrainedModel, training_run
+from taciturn.jobs.train.model_quality import baseline_of, metrics_of
 from taciturn.jobs.train.plan import TrainingPlan
 from taciturn.jobs.train.result import PartyMetrics, PartyRun
 from taciturn.model.share import add_metrics
@@ -31,14 +32,7 @@ from taciturn.numerics.convergence import (
     Opened,
     assess_convergence,
 )
-from taciturn.numerics.label_metrics import (
-    Added,
-    ModelMetrics,
-    added_by_partner,
-    evaluate_labels,
-    fits_worse_than_base_rate,
-    most_loss,
-)
+from taciturn.numerics.label_metrics import fits_worse_than_base_rate, most_loss
 from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.threshold import Threshold, chosen, even_odds, threshold_at
 from taciturn.party.config import PartyConfig
@@ -71,16 +65,11 @@ def assessed_training(
         run.metrics.curve,
         threshold_of(config, truth, held_out, terms),
     )
-    arrived = convergence_of(trained, held_out, tables, terms)
     alone, added = baseline_of(held_out, tables, terms, entropy)
     run = replace(
         run,
         metrics=metrics,
-        converged=arrived.converged,
-        converged_reason=arrived.reason,
-        diverged=arrived.diverged,
-        last_change=arrived.last_change,
-        last_row_change=arrived.row_change,
+        convergence=convergence_of(trained, held_out, tables, terms),
         bob_alone=alone,
         partner_adds=added,
     )
@@ -88,19 +77,9 @@ def assessed_training(
     record = record_of(run)
     verdict = {name: record[name] for name in _VERDICT if name in record}
     add_to_file(path, trained, record["metrics"] | verdict, tables, (train, held_out), log)
-    if run.diverged:
+    if run.convergence.diverged:
         log("warning", about="the training diverged: the model is worthless")
     return run
-
-
-def metrics_of(
-    scores: FloatArray | None, labels: LabelTable | None, terms: Terms
-) -> ModelMetrics | None:
-    """Metrics of scores; None without scores or labels."""
-    if scores is None or labels is None:
-        return None
-    # What is no number becomes one: a model that diverged is worth what its figures say.
-    return evaluate_labels(np.nan_to_num(scores), labels, terms.log_odds_shift)
 
 
 def convergence_of(
@@ -126,20 +105,6 @@ def convergence_of(
         opened=opened,
         objectives=trained.objectives,
     )
-
-
-def baseline_of(
-    scores: FloatArray | None, tables: PartyTables, terms: Terms, entropy: Entropy
-) -> tuple[ModelMetrics | None, Added | None]:
-    """Metrics of a model of Bob's columns alone on held-out rows, and what the partner adds."""
-    # Bob alone has labels, and only he loads his programs.
-    from taciturn.protocol.bob.baseline import LabelPartyBaseline
-
-    held_out, labels, truth = tables.held_out, tables.labels, tables.held_out_labels
-    if held_out is None or labels is None or truth is None or scores is None:
-        return None, None
-    alone = LabelPartyBaseline.fit(tables.train, labels, terms, entropy).scores(held_out)
-    return metrics_of(alone, truth, terms), added_by_partner(np.nan_to_num(scores), alone, truth)
 
 
 def threshold_of(

@@ -16,16 +16,14 @@ from typing import TYPE_CHECKING
 from taciturn.engine.callbacks import Announce, Publish, noop
 from taciturn.errors import BudgetExceeded, ConfigError, counted
 from taciturn.jobs.resumable import BudgetCheck
+from taciturn.jobs.train.consent import exposes_columns, exposure_refusal
 from taciturn.jobs.train.exposure import column_exposure
 from taciturn.jobs.train.few_columns import few_columns_text
 from taciturn.jobs.train.plan import TrainingPlan, refusal_in_words
-from taciturn.party.config import ACCEPTED_EXPOSURE
-from taciturn.party.consent.budget import ScoreBudget
-from taciturn.protocol.opened_scores import OpenedScores
-from taciturn.protocol.terms import Terms
+from taciturn.party.consent.score_budget import ScoreBudget
 from taciturn.results.cost_preview import ColumnExposure, Outlook
 from taciturn.results.parties import ScoresOpened
-from taciturn.setting_syntax import Hint
+from taciturn.settings.agreement import ACCEPTED_EXPOSURE
 
 if TYPE_CHECKING:
     from taciturn.results.cost_preview import Estimate
@@ -174,35 +172,3 @@ class FeatureConsent:
     def _budget(self, announce: Announce) -> ScoreBudget:
         columns = len(self.plan.tables.train.columns)
         return ScoreBudget.from_terms(self.config, self.terms, columns, announce)
-
-
-def exposes_columns(terms: Terms, opened: OpenedScores) -> bool:
-    """Whether scores of training rows are opened: in ``mutual`` by a study that says so."""
-    return not terms.shares_scores or opened.per_row > 0
-
-
-def exposure_refusal(terms: Terms, peer: str) -> ConfigError:
-    """What Alice has to accept where ``exposes_columns``."""
-    line = "write {accept_column_exposure} in [privacy]"
-    if terms.shares_scores:
-        return ConfigError(
-            f"{peer} can reconstruct this side's columns: the study opens a score of every "
-            "training row for each combination (open-scores)",
-            setting="accept_column_exposure",
-            hint=Hint(
-                f"leave open-scores out of [study]; or, if that is what you want, {line}",
-                accept_column_exposure=ACCEPTED_EXPOSURE,
-            ),
-        )
-    return ConfigError(
-        f"with this agreement {peer} can reconstruct this side's columns: "
-        f"{terms.agreement.mechanism} opens scores of every training row",
-        setting="accept_column_exposure",
-        hint=Hint(
-            f"agree on {{mechanism}}, which opens none; or, if that is what you want, {line}"
-            if terms.agreement.alices == 1
-            else f"if that is what you want, {line}; only {{mechanism}} opens none, for one Alice",
-            mechanism="mutual",
-            accept_column_exposure=ACCEPTED_EXPOSURE,
-        ),
-    )

@@ -12,24 +12,20 @@ the prices of what they release, also where another package's mechanism releases
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from taciturn.engine.callbacks import Announce, Publish
-from taciturn.errors import BudgetExceeded, ConfigError, TaciturnError
+from taciturn.errors import BudgetExceeded, TaciturnError
 from taciturn.jobs.resumable import BudgetCheck
+from taciturn.jobs.train.consent import leak_refusal
 from taciturn.jobs.train.plan import TrainingPlan, refusal_in_words
-from taciturn.party.config import ACCEPTED_LEAK
 from taciturn.party.consent.label_budget import LabelBudget
 from taciturn.party.roles import MOST_COLUMNS
 from taciturn.privacy.events import Statement
-from taciturn.privacy.quality_release import TOLD
-from taciturn.protocol.bob.forecast import forecast
-from taciturn.protocol.terms import Terms
 from taciturn.results.cost_preview import LedgerSum, Outlook
 from taciturn.results.parties import LedgerPlanned
-from taciturn.setting_syntax import Hint
+from taciturn.settings.agreement import ACCEPTED_LEAK
 
 if TYPE_CHECKING:
     from taciturn.results.cost_preview import ColumnExposure, Estimate
@@ -134,37 +130,3 @@ class LabelConsent:
     ) -> Estimate | None:
         """None: Bob lacks the columns that decide duration and traffic."""
         return None
-
-
-def leak_refusal(terms: Terms, ledger: Statement, peer: str) -> ConfigError:
-    """What Bob has to accept where ``ledger`` has no finite price; ``peer`` learns it."""
-    if ledger.assumption == TOLD and _protected_but_for_telling(terms):
-        return ConfigError(
-            f"with this agreement {peer} learns how good the model is, in whole per cent: a few "
-            "bits about all labels together, which have no finite price",
-            setting="accept_leak",
-            hint=Hint(
-                "leave {share_metrics} out on both sides; or, if that is what you want, write "
-                "{accept_leak} in [privacy]",
-                accept_leak=ACCEPTED_LEAK,
-            ),
-        )
-    return ConfigError(
-        f"with this agreement {peer} can compute labels: {terms.mechanism.receives()}; the ledger "
-        f"says: {ledger.assumption}",
-        setting="accept_leak",
-        hint=Hint(
-            "agree on {mechanism} with its defaults, under which none can be computed; or, if "
-            "that is what you want, write {accept_leak} in [privacy]",
-            mechanism="sealed",
-            accept_leak=ACCEPTED_LEAK,
-        ),
-    )
-
-
-def _protected_but_for_telling(terms: Terms) -> bool:
-    """Whether the price would be finite if Alice learnt nothing of the model."""
-    nothing = {"share_metrics": "nothing", "metrics_epsilon": None}
-    agreement = terms.agreement.model_copy(update=nothing)
-    ledger = forecast(replace(terms, agreement=agreement), rows=1, bob_columns=1)
-    return math.isfinite(ledger.statement().label_epsilon_total)

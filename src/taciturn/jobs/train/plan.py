@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from taciturn.data.tables import FeatureTable, LabelTable
-from taciturn.errors import BudgetExceeded, ColumnError, LabelValueError, TaciturnError
+from taciturn.errors import BudgetExceeded, ColumnError, TaciturnError
+from taciturn.jobs.train.consent import require_labels
 from taciturn.jobs.train.disclosure_text import disclosure_text
 from taciturn.memmap import MEMORY, Scratch
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.budget import Charge, ScoreCharge, opening_facts
+from taciturn.party.consent.budget import Charge
+from taciturn.party.consent.score_budget import ScoreCharge, opening_facts
 from taciturn.party.consent.scored_rows import RowOpening
 from taciturn.party.tables import PartyTables, load_tables
 from taciturn.party.training_inputs import TrainingInputs, party_terms
@@ -30,8 +32,6 @@ from taciturn.protocol.steps import Program
 from taciturn.protocol.terms import Terms
 from taciturn.results.cost_preview import Disclosure, Estimate, Outlook, Refusal
 from taciturn.rng import KeyedEntropy
-from taciturn.setting_syntax import Hint
-from taciturn.settings.agreement import ACCEPTED_FEW, LEAST_LABELS, Agreement
 
 if TYPE_CHECKING:
     from taciturn.jobs.train.feature_consent import FeatureConsent
@@ -251,22 +251,6 @@ def opened_rows(opened: OpenedScores, models: tuple[str, ...]) -> tuple[RowOpeni
     return (
         RowOpening(trainings=1, unnamed=opened.per_row - len(final), models=final),
         RowOpening(unnamed=opened.per_held_out_row - len(models), models=models),
-    )
-
-
-def require_labels(labels: LabelTable, agreed: Agreement) -> None:
-    """Raise LabelValueError where a class has fewer labels than agreed on."""
-    if agreed.few_labels == ACCEPTED_FEW or labels.rarest_class() >= LEAST_LABELS:
-        return
-    raise LabelValueError(
-        f"of {labels.rows:,} training labels {labels.rarest_class()} are of the rarer class, and "
-        f"fewer than {LEAST_LABELS} point at single rows: the other side's weights would show "
-        "these rows",
-        setting="few_labels",
-        hint=Hint(
-            "train on more rows; or, if both sides want that, agree on {few_labels}",
-            few_labels=ACCEPTED_FEW,
-        ),
     )
 
 

@@ -20,10 +20,10 @@ import numpy as np
 from taciturn.arrays import FloatArray, IndexArray, IntArray
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable
-from taciturn.numerics.convergence import RowChanges
-from taciturn.numerics.label_metrics import ModelMetrics, evaluate_labels
+from taciturn.jobs.train.model_quality import model_metrics
 from taciturn.numerics.likelihood import response_likelihood, weighted_likelihood
 from taciturn.numerics.optimum import optimum, penalised_loss
+from taciturn.numerics.row_changes import RowChanges
 from taciturn.numerics.sgd import train_centralised
 from taciturn.numerics.table_schedule import TableSchedule
 from taciturn.numerics.whole_table import fit_in_clear, fit_on_schedule
@@ -86,7 +86,7 @@ def compare(
         and terms.rate.at(0) * steepest(features, batches, terms.agreement.l2) <= 2
     )
     return Comparison(
-        centralised=_figures(scores, data, terms),
+        centralised=model_metrics(scores, data.labels_test, terms),
         max_weight_difference=float(np.max(np.abs(weights - reference))),
         weight_bound=(
             fixed_point_bound(terms, data.alice_train, features, len(batches))
@@ -123,15 +123,11 @@ def _compare_optimum(
     rows.note(own)
     scores = _joined(data.alice_test.values, data.bob_test.values) @ reference
     return Comparison(
-        centralised=_figures(scores, data, terms),
+        centralised=model_metrics(scores, data.labels_test, terms),
         max_weight_difference=float(np.max(np.abs(weights - reference))),
         weight_bound=None,
         optimum=Optimum(best.loss, loss - best.loss, rows.note(joined @ best.weights)),
     )
-
-
-def _figures(scores: FloatArray, data: VerticalData, terms: Terms) -> ModelMetrics:
-    return evaluate_labels(np.nan_to_num(scores), data.labels_test, terms.log_odds_shift)
 
 
 def fixed_point_bound(

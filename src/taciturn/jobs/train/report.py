@@ -6,7 +6,6 @@ import math
 
 from taciturn.errors import counted
 from taciturn.jobs.train.result import DryRun, PartyRun
-from taciturn.numerics.convergence import Convergence
 from taciturn.numerics.regression_metrics import RegressionMetrics
 from taciturn.privacy.quality_release import ToldQuality
 from taciturn.privacy.row_noise import SumKind
@@ -131,13 +130,7 @@ def _worth(result: PartyRun) -> list[Block]:
     once = run.iterations_total == len(run.curve) or result.opened_change is not None
     facts: dict[str, Words] = {
         "converged": convergence_text(
-            Convergence(
-                result.converged,
-                result.diverged,
-                result.last_change,
-                result.converged_reason,
-                result.last_row_change,
-            ),
+            result.convergence,
             "pass" if once else "epoch",
             beyond=result.scores_beyond_range,
             ranged=result.identity.mechanism == "mutual",
@@ -166,7 +159,7 @@ def _worth(result: PartyRun) -> list[Block]:
         facts["the partner adds"] = f"not known: {unscored or 'no rows were held out'}"
     if quality is not None:
         facts["told to Alice"] = _told(quality)
-    return [*divergence(bool(result.diverged)), Facts(facts)]
+    return [*divergence(bool(result.convergence.diverged)), Facts(facts)]
 
 
 def _told(quality: ToldQuality, teller: str = "") -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from taciturn.numerics.convergence import Convergence
 from taciturn.numerics.label_metrics import Added, ModelMetrics
 from taciturn.numerics.symmetry import Symmetry
 from taciturn.numerics.threshold import Threshold
@@ -14,7 +15,16 @@ from taciturn.privacy.events import Statement
 from taciturn.privacy.quality_release import ToldQuality
 from taciturn.results.cost_preview import ColumnExposure, Estimate, Outlook
 from taciturn.results.parties import CurvePoint, Identity, PartyFigures
-from taciturn.results.serialise import EMPTY, INLINE, OMITTED, Result, Subject, key, record_of
+from taciturn.results.serialise import (
+    EMPTY,
+    INLINE,
+    OMITTED,
+    Result,
+    Subject,
+    inline,
+    key,
+    record_of,
+)
 from taciturn.results.training import FeatureParty
 
 if TYPE_CHECKING:
@@ -41,6 +51,13 @@ class ColumnImportance:
     importance: float
 
 
+_KNOWN_CONVERGENCE = inline(
+    *("converged", "reason", "diverged", "last_change", "row_change"),
+    reason="converged_reason",
+    row_change="last_row_change",
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartyRun(Result):
     """One side's part in a training; metrics, ledger and all that is optional are Bob's.
@@ -51,10 +68,7 @@ class PartyRun(Result):
     range; there is neither where it is not opened.
     ``symmetry`` is what Bob's test of the scores of all passes came to, where they are exact.
     ``bob_alone`` has the figures of a model of his columns alone on the held-out rows, and
-    ``partner_adds`` what the joint model's AUC has beyond its. There is no ``converged`` where
-    it is not known, and ``converged_reason`` says why; ``last_change`` is by how much the last pass
-    lowered the training loss, and ``last_row_change`` the largest change of a training row's
-    probability in one of the last two passes, where he sees scores.
+    ``partner_adds`` what the joint model's AUC has beyond its.
     ``told_quality`` is what Bob told Alice of the model, where that was agreed: both have it.
     ``held_out_unscored`` says why no score of the held-out rows was opened, and which line of
     Alice's file would change it.
@@ -77,11 +91,7 @@ class PartyRun(Result):
     run: PartyFigures
     bob_alone: ModelMetrics | None = field(default=None, metadata=OMITTED)
     partner_adds: Added | None = field(default=None, metadata=OMITTED)
-    converged: bool | None = field(default=None, metadata=OMITTED)
-    converged_reason: str | None = field(default=None, metadata=OMITTED)
-    diverged: bool | None = field(default=None, metadata=OMITTED)
-    last_change: float | None = field(default=None, metadata=OMITTED)
-    last_row_change: float | None = field(default=None, metadata=OMITTED)
+    convergence: Convergence = field(default_factory=Convergence, metadata=_KNOWN_CONVERGENCE)
     told_quality: ToldQuality | None = field(default=None, metadata=OMITTED)
     held_out_unscored: str | None = field(default=None, metadata=OMITTED)
     importance: tuple[ColumnImportance, ...] | None = field(default=None, metadata=OMITTED)

@@ -23,52 +23,47 @@ from taciturn.arrays import FloatArray, IndexArray
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.crypto.bfv.workers import LocalEngine
 from taciturn.crypto.registry import cluster_on_this_machine, on_engine, scheme
+from taciturn.crypto.signatures import KeyIdentity
 from taciturn.data.prepare import RawData
 from taciturn.data.split import VerticalData
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.tables import FeatureTable, LabelTable, SideTables
 from taciturn.engine.callbacks import Observer, noop
 from taciturn.engine.pair import run_star
 from taciturn.engine.transcript import Recorder, Transcript, TranscriptFile
 from taciturn.errors import DivergenceError
+from taciturn.jobs.train.consent import asked_of
+from taciturn.jobs.train.disclosure_text import disclosure_text
 from taciturn.jobs.train.estimate import estimate_cost
 from taciturn.jobs.train.exposure import sums_alone
+from taciturn.jobs.train.model_quality import baseline_of, model_metrics
 from taciturn.jobs.train.record import footer_of, header_of
 from taciturn.jobs.train.reference import SharedModel, compare
-from taciturn.numerics.convergence import (
-    FEW_ROWS,
-    Convergence,
-    Opened,
-    RowChanges,
-    assess_convergence,
-)
+from taciturn.numerics.convergence import FEW_ROWS, Convergence, Opened, assess_convergence
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.label_metrics import (
-    added_by_partner,
-    evaluate_labels,
     labels_loss,
     most_loss,
 )
-from taciturn.numerics.logistic import row_products
 from taciturn.numerics.regression_metrics import RegressionMetrics
+from taciturn.numerics.row_changes import RowChanges
+from taciturn.numerics.row_products import row_products
 from taciturn.numerics.whitening import centring_offset
 from taciturn.parallel import one_thread, usable_cores
-from taciturn.privacy.base import Mechanism
+from taciturn.party.bob_inputs import BobTrainingInputs
+from taciturn.party.side_inputs import SideInputs
 from taciturn.privacy.batch_response import acceptance, conditioning
 from taciturn.privacy.events import ExposedColumns
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.agree import agree
-from taciturn.protocol.alice.inputs import AliceInputs
-from taciturn.protocol.alice.party import alice_program
 from taciturn.protocol.alice.score_noise import ScoreNoise
-from taciturn.protocol.bob.baseline import LabelPartyBaseline
-from taciturn.protocol.bob.inputs import BobInputs, released_labels
-from taciturn.protocol.bob.party import bob_program
+from taciturn.protocol.bob.forecast import forecast
+from taciturn.protocol.bob.inputs import released_labels
 from taciturn.protocol.events import ClusterJoined, Event, Progress, SimulatedStep
 from taciturn.protocol.joint_seed import seed_of
 from taciturn.protocol.messages import Role
 from taciturn.protocol.opened_scores import OpenedScores
-from taciturn.protocol.outcome import BobTrained, HeldOut
+from taciturn.protocol.outcome import BobTrained
 from taciturn.protocol.party import PartyResult
 from taciturn.protocol.scores import at_scale, require_finite
 from taciturn.protocol.steps import ONLY, Program
@@ -319,9 +314,11 @@ class _TrainedModel:
 
     def _result(self) -> TrainingRun:
         settings, data, terms = self.run.settings, self.run.data, self.terms
-        ledger, meter = self.spoken.ledger, self.spoken.meter
+        ledger, meter, facts = self.spoken.ledger, self.spoken.meter, _facts(settings, data)
+        columns = len(data.bob_train.columns)
+        planned = forecast(terms, facts.rows, columns, delta=settings.delta).statement()
         return TrainingRun(
-            data=_facts(settings, data),
+            data=facts,
             agreement=terms.agreement,
             budget=settings.budget,
             encrypted=terms.scheme.protects,
@@ -350,19 +347,20 @@ class _TrainedModel:
             opened_change=self.bob.opened_change,
             scores_beyond_range=self.bob.scores_beyond_range,
             symmetry=None if self.bob.opened is None else self.bob.opened.symmetry(),
+            learns=disclosure_text(terms, facts.rows, facts.held_out_rows),
+            asked=asked_of(terms, data.labels_train, facts.held_out_rows, planned),
         )
 
     def _metrics(self) -> RunMetrics:
-        data, shift = self.run.data, self.terms.log_odds_shift
-        (train, test), labels, held_out = self.scores, data.labels_train, data.labels_test
-        entropy = self.run.entropy.bob
-        baseline = LabelPartyBaseline.fit(data.bob_train, labels, self.terms, entropy)
-        alone = baseline.scores(data.bob_test)
+        data, terms, (train, test) = self.run.data, self.terms, self.scores
+        # Without held-out rows the test tables are the training tables.
+        bob = SideTables(data.bob_train, data.labels_train, data.bob_test, data.labels_test)
+        alone, added = baseline_of(test, bob, terms, self.run.entropy.bob)
         return RunMetrics(
-            train=evaluate_labels(train, labels, shift),
-            test=evaluate_labels(test, held_out, shift),
-            bob_alone=evaluate_labels(alone, held_out, shift),
-            partner_adds=added_by_partner(test, alone, held_out),
+            train=model_metrics(train, data.labels_train, terms),
+            test=model_metrics(test, data.labels_test, terms),
+            bob_alone=alone,
+            partner_adds=added,
         )
 
     def _convergence(self) -> Convergence:
@@ -490,43 +488,45 @@ def programs(
     table_memory: int = DEFAULT_TABLE_MEMORY,
 ) -> tuple[dict[str, Program[PartyResult]], Program[PartyResult]]:
     """Each Alice's session by her name, and Bob's, from the first message to the last."""
-    alices, bob = inputs_of(data, terms, entropy, ledger, table_memory)
-    return {name: alice_program(inputs) for name, inputs in alices.items()}, bob_program(bob)
+    alices, bob = sides_of(data, terms, entropy, table_memory)
+    labels = released_labels(data.labels_train, terms.mechanism, ledger, entropy.bob)
+    return (
+        {name: side.program(entropy.of_alice(name), None) for name, side in alices.items()},
+        bob.program(entropy.bob, BobTrainingInputs(labels, ledger)),
+    )
 
 
-def inputs_of(
+@dataclass(frozen=True, slots=True)
+class SimulatedSide(SideInputs):
+    """One side of a simulated run, without a party's file."""
+
+    tables: SideTables
+    terms: Terms
+    table_memory: int
+    signer: KeyIdentity | None = None
+
+
+def sides_of(
     data: VerticalData,
     terms: Terms,
     entropy: RunEntropy,
-    ledger: Ledger,
     table_memory: int = DEFAULT_TABLE_MEMORY,
-) -> tuple[dict[str, AliceInputs], BobInputs[Mechanism]]:
-    """Training inputs of each Alice, by name, and of Bob."""
+) -> tuple[dict[str, SimulatedSide], SimulatedSide]:
+    """Each Alice by her name, and Bob."""
     train = data.alice_train_parts or {ONLY: data.alice_train}
     test = data.alice_test_parts or {ONLY: data.alice_test}
     alices = {
-        name: AliceInputs(
-            table,
+        name: SimulatedSide(
+            SideTables(table, None, test[name] if data.held_out else None, None),
             terms,
-            entropy.of_alice(name),
-            held_out=test[name] if data.held_out else None,
-            table_memory=table_memory,
-            identity=entropy.identity_of(name),
+            table_memory,
+            entropy.identity_of(name),
         )
         for name, table in train.items()
     }
-    method = terms.mechanism
-    return alices, BobInputs(
-        data.bob_train,
-        released_labels(data.labels_train, method, ledger, entropy.bob),
-        terms,
-        method,
-        ledger,
-        entropy.bob,
-        held_out=HeldOut(data.bob_test, data.labels_test) if data.held_out else None,
-        table_memory=table_memory,
-        partners=tuple(alices),
-    )
+    held_out = (data.bob_test, data.labels_test) if data.held_out else (None, None)
+    bob = SideTables(data.bob_train, data.labels_train, *held_out)
+    return alices, SimulatedSide(bob, terms, table_memory)
 
 
 def _loss_shares(alices: Mapping[str, PartyResult], bobs: PartyResult) -> tuple[int, int] | None:
