@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from taciturn import memmap
+from taciturn.crypto.bfv.array_location import ArrayLocation
 from taciturn.errors import FileError, OutputError
-from taciturn.memmap import ArrayLocation, Scratch, create, opened, over_blocks, row_blocks
+from taciturn.memmap import Scratch, create, opened, over_blocks, row_blocks
 from tests.expected import refused
 
 

@@ -11,7 +11,7 @@ import pytest
 from gmpy2 import mpz
 
 from taciturn.crypto.base import Capacity, EncryptedAnswer, EncryptedVector
-from taciturn.crypto.paillier import PaillierScheme, PaillierSecretKey, generate_for_tests
+from taciturn.crypto.paillier import PaillierScheme, PaillierSecretKey
 from taciturn.crypto.trapdoor import Trapdoor, suitable
 from taciturn.errors import CryptoError
 from taciturn.rng import KeyedEntropy, SystemEntropy
@@ -25,7 +25,7 @@ N = P * Q
 
 @pytest.fixture(scope="module")
 def small_key():
-    return generate_for_tests(SMALL, CAPACITY, KeyedEntropy.from_seed(11))
+    return PaillierScheme(key_bits=(SMALL,)).generate(SMALL, CAPACITY, KeyedEntropy.from_seed(11))
 
 
 def factors(key: PaillierSecretKey) -> tuple[int, int]:
@@ -74,7 +74,7 @@ def test_capacity_that_does_not_fit_is_refused_before_primes_are_searched():
             raise AssertionError("drew")
 
     with refused(CryptoError):
-        generate_for_tests(128, Capacity(31, 31, 1), NoEntropy())
+        PaillierScheme(key_bits=(128,)).generate(128, Capacity(31, 31, 1), NoEntropy())
 
 
 # Known answers with a tiny key

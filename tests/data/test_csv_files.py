@@ -217,10 +217,10 @@ def test_encodings(save, name):
         "id,a,b\n007,2026-01-31,12345678901234567890\n008,x,1e5",
     ],
 )
-@pytest.mark.parametrize("rows", [1, 2, None])
-def test_a_converted_file_has_the_same_columns(save, tmp_path, monkeypatch, content, rows):
+@pytest.mark.parametrize("size", [1, 20, 1 << 20])
+def test_a_converted_file_has_the_same_columns(save, tmp_path, monkeypatch, content, size):
     """Whatever the batches in which it is converted."""
-    monkeypatch.setattr(module_of(Dialect), "_BATCH_ROWS", rows)
+    monkeypatch.setattr(module_of(Dialect), "_PART_BYTES", size)
     path = save("a.csv", content)
     frame = read_frame(path, text=["id"])
     table = converted(path, tmp_path / "parts", text=("id",))

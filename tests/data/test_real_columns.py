@@ -256,6 +256,16 @@ def test_outliers_are_cut_and_said():
     assert abs(plan.apply(pl.DataFrame({"income": [1e12, -1e12]}))).max() < 2
 
 
+def test_a_spread_below_the_numbers_that_there_are_is_none():
+    """Of what is left within the bounds the standard deviation underflows."""
+    frame = pl.DataFrame({"tiny": [0.0] * 163 + [1e-320] * 136 + [1.5]})
+    plan = fit(frame, DEFAULTS)
+    (rule,) = plan.rules
+    assert isinstance(rule, NumericRule)
+    assert rule.scale == 0
+    assert not plan.apply(frame).any()
+
+
 def test_a_rare_mark_is_no_outlier():
     frame = pl.DataFrame({"late": [0] * 999 + [1]})
     plan = fit(frame, DEFAULTS)

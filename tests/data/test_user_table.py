@@ -173,3 +173,12 @@ def test_dates_of_pandas(tmp_path):
     raw = user_data(frame, label_column="y")
     plan = fit(raw.frame, replace(DEFAULTS, scale="none"))
     assert plan.apply(raw.frame)[:, 0].tolist() == plan.apply(raw.frame)[:, 2].tolist()
+
+
+@pytest.mark.parametrize("name", ["^.*$", "a b", "len"])
+def test_a_column_is_called_what_it_is_called(name):
+    """And a name is no pattern that stands for others."""
+    frame = pl.DataFrame({"id": ["a", "b"], name: ["x", "y"], "size": [1, 2], "sick": [0, 1]})
+    raw = user_data(frame, label_column="sick", id_column="id")
+    assert raw.frame.columns == [name, "size"]
+    assert fit(raw.frame, raw.settings).columns == (f"{name}=y", "size")

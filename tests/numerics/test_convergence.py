@@ -17,12 +17,12 @@ from taciturn.numerics.convergence import (
     MOST_LOSS,
     MOST_ROW_CHANGE,
     Opened,
-    RowChanges,
     assess_convergence,
     tolerance,
 )
 from taciturn.numerics.likelihood import response_likelihood, weighted_likelihood
 from taciturn.numerics.optimum import optimum
+from taciturn.numerics.row_changes import RowChanges
 from taciturn.numerics.subspace import SubspaceSolver
 from taciturn.numerics.whitening import Whitening
 

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from taciturn.crypto.bfv.array_location import ArrayLocation
 from taciturn.crypto.clear import ClearScheme
 from taciturn.data.tables import FeatureTable
-from taciturn.memmap import BLOCK_ROWS, ArrayLocation, Scratch
+from taciturn.memmap import BLOCK_ROWS, Scratch
 from taciturn.numerics.whitening import Whitening
 from taciturn.protocol.alice.inputs import AliceInputs
 from taciturn.protocol.alice.whitened import WhitenedTable, largest_bits

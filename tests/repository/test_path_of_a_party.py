@@ -87,7 +87,7 @@ OF_THE_OTHER = {
     "Alice": (
         *("protocol/bob/", "privacy/ledger.py", "party/bob_inputs.py", "numerics/metrics.py"),
         *("party/consent/label_budget.py", "party/consent/label_stops.py", "model/scores_file.py"),
-        *("data/label_encoding.py", "jobs/train/label_consent.py"),
+        *("data/label_encoding.py", "data/label_table.py", "jobs/train/label_consent.py"),
     ),
     "Bob": ("protocol/alice/", "party/consent/scored_rows.py", "jobs/train/feature_consent.py"),
 }

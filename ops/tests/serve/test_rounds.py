@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from taciturn.engine.pair import run_pair
 from taciturn.errors import CryptoError, RemoteProtocolError
 from taciturn.numerics.fixedpoint import FixedPoint
-from taciturn.numerics.logistic import row_products, row_transforms
+from taciturn.numerics.row_products import row_products, row_transforms
 from taciturn.protocol.alice.score_noise import ScoreNoise
 from taciturn.protocol.alice.scoring import DueRows, RevealedResponder
 from taciturn.protocol.alice.scoring_sealed import SealedResponder

@@ -96,11 +96,8 @@ def show_record(
 def console(*, error: bool = False) -> Console:
     """A console no wider than 100 columns; colours only on a terminal."""
     default = Console(stderr=error, highlight=False)
-    return (
-        Console(stderr=error, highlight=False, width=min(default.width, WIDTH))
-        if default.is_terminal
-        else Console(stderr=error, highlight=False, width=WIDTH)
-    )
+    width = min(default.width, WIDTH) if default.is_terminal else WIDTH
+    return Console(stderr=error, highlight=False, width=width)
 
 
 class Meter:
@@ -125,22 +122,15 @@ class Meter:
         if isinstance(event, ClusterJoined):
             seen = f", seen at {event.dashboard}" if event.dashboard else ""
             self.print(f"a cluster of {counted(event.workers, 'worker')} computes{seen}")
-        if not isinstance(event, Advance):
-            return
-        if not self._pulse.observe(event):
-            return
-        if self._progress and self._task is not None:
-            self._progress.update(
-                self._task, description=event.work, completed=event.reach, total=event.total
-            )
+        if isinstance(event, Advance) and self._pulse.observe(event):
+            self._update(description=event.work, completed=event.reach, total=event.total)
 
     def announce(self, activity: str) -> None:
         """Show what runs now."""
         self._pulse.begin(activity)
         if self._page is not None:
             self._page.announce(activity)
-        if self._progress and self._task is not None:
-            self._progress.update(self._task, description=activity, completed=0, total=None)
+        self._update(description=activity, completed=0, total=None)
 
     @property
     def watched(self) -> bool:
@@ -172,8 +162,11 @@ class Meter:
         self._pulse.advance(self._pulse.activity, done, total)
         if self._page is not None:
             self._page.progress(done, total)
-        if self._progress and self._task is not None:
-            self._progress.update(self._task, completed=done, total=total)
+        self._update(completed=done, total=total)
+
+    def _update(self, **shown: Any) -> None:  # noqa: ANN401 - as the bar takes it
+        if self._progress is not None and self._task is not None:
+            self._progress.update(self._task, **shown)
 
     def beat(self) -> None:
         """Print the progress; a live page shows it anyway."""

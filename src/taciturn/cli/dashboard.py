@@ -12,7 +12,7 @@ import typer
 from taciturn.cli.console import Meter, progress_bar
 from taciturn.errors import ConfigError
 from taciturn.files import settings_home
-from taciturn.party.observers import Dashboard, LivePage, dashboard
+from taciturn.party.observers import dashboard
 
 if TYPE_CHECKING:
     from taciturn.party.config import PartyConfig
@@ -37,17 +37,8 @@ def watched_bar(
     command: str, watch: bool, port: int | None, facts: dict[str, object] | None = None
 ) -> Iterator[Meter]:
     """Progress bar and, with ``watch`` or a port, a live page of both sides in one process."""
-    if not watch and port is None:
-        with progress_bar() as meter:
-            yield meter
-        return
-    observer = dashboard()
     named = tuple((name, str(value)) for name, value in (facts or {}).items())
-    page = observer.page(command, "both", "", named)
-    with (
-        progress_bar(page=page) as meter,
-        _served(observer, page, port, _own_file(port), meter),
-    ):
+    with _watched("", watch, port, (command, "both", "", named), None) as meter:
         yield meter
 
 
@@ -59,17 +50,32 @@ def watched_side(
 
     Without a ``port`` the page uses the last one again, or any.
     """
+    file = config.path(config.state.folder) / "watch.json"
+    with _watched(config.role, watch, port, (command, config.role, config.peer, ()), file) as meter:
+        yield meter
+
+
+@contextmanager
+def _watched(
+    name: str,
+    watch: bool,
+    port: int | None,
+    title: tuple[str, str, str, tuple[tuple[str, str], ...]],
+    file: Path | None,
+) -> Iterator[Meter]:
     if not watch and port is None:
-        with progress_bar(config.role) as meter:
+        with progress_bar(name) as meter:
             yield meter
         return
     observer = dashboard()
-    page = observer.page(command, config.role, config.peer, ())
-    file = config.path(config.state.folder) / "watch.json"
+    page = observer.page(*title)
     with (
-        progress_bar(config.role, page) as meter,
-        _served(observer, page, port, file, meter),
+        progress_bar(name, page) as meter,
+        observer.serve(page, port, file or _own_file(port)) as (address, remark),
     ):
+        if remark:
+            meter.say(remark)
+        meter.print(f"live page: {address}")
         yield meter
 
 
@@ -84,14 +90,3 @@ def _own_file(port: int | None) -> Path | None:
             where="--watch-port",
             hint="use --watch alone, or set XDG_CONFIG_HOME",
         ) from None
-
-
-@contextmanager
-def _served(
-    observer: Dashboard, page: LivePage, port: int | None, file: Path | None, meter: Meter
-) -> Iterator[None]:
-    with observer.serve(page, port, file) as (address, remark):
-        if remark:
-            meter.say(remark)
-        meter.print(f"live page: {address}")
-        yield

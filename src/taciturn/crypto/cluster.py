@@ -143,8 +143,6 @@ def _ended(client: Client) -> Iterator[None]:
 class DaskEngine:
     """Workers of a Dask cluster; this process does none of their work."""
 
-    reads_files = True
-
     def __init__(self, client: Client, address: Address) -> None:
         self.client = client
         self._address = address

@@ -457,8 +457,3 @@ class PaillierScheme:
         if bits not in self.key_bits:
             offered = ", ".join(map(str, self.key_bits))
             raise CryptoError(f"{bits}-bit keys are not offered", hint=f"{self.name}: {offered}")
-
-
-def generate_for_tests(bits: int, capacity: Capacity, entropy: Entropy) -> PaillierSecretKey:
-    """A key pair of any size, however weak, for tests."""
-    return PaillierScheme(key_bits=(bits,)).generate(bits, capacity, entropy)

@@ -19,10 +19,10 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, fields
-from itertools import chain, islice
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -46,8 +46,9 @@ LARGE_CSV = 256 << 20
 
 _SEPARATORS = (",", ";", "\t", "|")
 _LOOKED_AT = 20
-# Rows that are converted at a time; None leaves it to polars.
-_BATCH_ROWS: int | None = None
+_LINES_AT_ONCE = 1 << 14
+# Of a CSV file that is converted, one Parquet part has about so many.
+_PART_BYTES = 1 << 24
 _UTF_8 = ("utf-8", "utf-8-sig", "ascii")
 
 
@@ -100,7 +101,8 @@ def converted(
 ) -> LazyTable:
     """Like ``read_csv`` for a file of any size, by way of Parquet parts in a private folder."""
     with _scanned(path, dialect) as (scan, lines, rows):
-        words = stored(scan.collect_batches(chunk_size=_BATCH_ROWS, maintain_order=True), folder)
+        size = 1 + lines * _PART_BYTES // path.stat().st_size
+        words = stored(scan.collect_batches(chunk_size=size, maintain_order=True), folder)
         _require_lines(words.height, lines)
     table = LazyTable(words.columns, rows, lambda names: words.read(names).head(rows))
     return parsed(table, text, dialect.missing)
@@ -204,28 +206,33 @@ def _layout(source: Path | bytes, dialect: Dialect, path: Path) -> tuple[str, in
             raise FileError("the first line is blank", where=str(path), hint="begin with a header")
         require_distinct(header, where=str(path))
         line = rows = 0
-        for line, fields_ in enumerate(_widths(text, separator), start=1):
+        for fields_, count in _runs(text, separator):
             # In a file of one column a blank line is a missing value.
             width = fields_ or int(len(header) == 1)
-            if width and (width != len(header) or line > rows + 1):
+            if width and (width != len(header) or line > rows):
                 raise FileError(
-                    f"row {rows + 1} has {width if line == rows + 1 else 0} fields and the header "
-                    f"has {len(header)}",
+                    f"row {rows + 1} has {0 if line > rows else width} fields and the header has "
+                    f"{len(header)}",
                     where=f"{path} (rows counted from 1 below the header)",
                     hint="give every row as many fields as the header",
                 )
+            line += count
             rows = line if width else rows
     return separator, line, rows
 
 
-def _widths(lines: Iterator[str], separator: str) -> Iterator[int]:
-    """Number of fields of each row, 0 for a blank line."""
-    for line in lines:
-        if '"' in line:
+def _runs(lines: Iterator[str], separator: str) -> Iterator[tuple[int, int]]:
+    """Number of fields, 0 for a blank line, and of the rows in succession that have it."""
+    while some := [*islice(lines, _LINES_AT_ONCE)]:
+        widths: Iterable[int] = [line.count(separator) + 1 for line in some]
+        if '"' in "".join(some):
             # From here on a field may hold separators and the ends of lines.
-            yield from map(len, csv.reader(chain([line], lines), delimiter=separator))
-        else:
-            yield line.count(separator) + 1 if line.rstrip("\r\n") else 0
+            widths = map(len, csv.reader(chain(some, lines), delimiter=separator))
+        elif 1 in widths:
+            # A line without a separator may be blank.
+            widths = map(len, csv.reader(some, delimiter=separator))
+        for width, run in groupby(widths):
+            yield width, sum(1 for _ in run)
 
 
 def _separator(lines: Sequence[str]) -> str:

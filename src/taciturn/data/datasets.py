@@ -17,9 +17,9 @@ import polars as pl
 from taciturn import extensions
 from taciturn.arrays import FloatArray
 from taciturn.data.ids import RowIds
+from taciturn.data.label_table import LabelTable
 from taciturn.data.prepare import RawData
 from taciturn.data.prepare_settings import PrepareSettings
-from taciturn.data.tables import LabelTable
 from taciturn.errors import ConfigError, nearest
 from taciturn.extras import DATASETS_ELSEWHERE, not_installed
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from taciturn.arrays import FloatArray
 from taciturn.data.foreign import foreign_series, is_pandas
@@ -68,6 +69,13 @@ def matrix_of(rows: int, width: int, columns: Iterable[tuple[int, FloatArray]]) 
     matrix = np.empty((rows, width))
     fill_columns(matrix, columns)
     return matrix
+
+
+def read_only(values: NDArray[Any]) -> NDArray[Any]:
+    """A view that cannot be written: the caller's own array stays as writable as it was."""
+    view = values.view()
+    view.flags.writeable = False
+    return view
 
 
 def fill_columns(matrix: FloatArray, columns: Iterable[tuple[int, FloatArray]]) -> None:

@@ -62,6 +62,11 @@ class RowIds:
         return values if isinstance(values, RowIds) else cls(_as_text(values))
 
     @classmethod
+    def of_rows(cls, values: object, rows: int) -> RowIds:
+        """Ids of so many rows; they are numbered where there are none."""
+        return cls.numbered(rows) if values is None else cls.from_values(values)
+
+    @classmethod
     def numbered(cls, rows: int) -> RowIds:
         """The ids "0", "1", … for rows that bring none."""
         return cls(pl.int_range(rows, eager=True).cast(pl.String))

@@ -8,8 +8,8 @@ import polars as pl
 
 from taciturn.data.column_parsing import TEXT, as_levels
 from taciturn.data.ids import RowIds, row_name
+from taciturn.data.label_table import LabelTable
 from taciturn.data.lazy_table import Columns
-from taciturn.data.tables import LabelTable
 from taciturn.errors import ColumnError, ConfigError, LabelValueError
 from taciturn.families.registry import BINOMIAL, FAMILIES
 from taciturn.setting_syntax import Hint

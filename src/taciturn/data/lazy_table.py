@@ -51,6 +51,12 @@ def in_memory(table: Columns) -> pl.DataFrame:
     return table.frame() if isinstance(table, LazyTable) else table
 
 
+def columns_of(table: Columns, names: list[str]) -> Columns:
+    """Some columns of the table: a name such as ``*`` is one, and no pattern of polars."""
+    # Without columns only select keeps the number of rows.
+    return table[names] if isinstance(table, pl.DataFrame) and names else table.select(names)
+
+
 def rows_of(table: Columns, rows: IndexArray) -> Columns:
     """Some rows of the table."""
     if isinstance(table, pl.DataFrame):

@@ -29,12 +29,13 @@ from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.fitting import Fitted, fit_column
 from taciturn.data.frames import fill_columns, require_column, require_distinct
 from taciturn.data.ids import RowIds
+from taciturn.data.label_table import LabelTable
 from taciturn.data.lazy_table import Columns
 from taciturn.data.prepare_settings import PrepareSettings
 from taciturn.data.recognition import usual_decimal_mark
 from taciturn.data.rule_json import record_of, rule_from_json, rule_to_json
 from taciturn.data.rules import Rule
-from taciturn.data.tables import INTERCEPT, FeatureTable, LabelTable
+from taciturn.data.tables import INTERCEPT, FeatureTable
 from taciturn.errors import (
     ColumnError,
     ConfigError,

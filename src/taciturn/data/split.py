@@ -13,9 +13,10 @@ import polars as pl
 
 from taciturn.arrays import IndexArray
 from taciturn.data.ids import RowIds
+from taciturn.data.label_table import LabelTable
 from taciturn.data.prepare import Preparation, RawData, fit, prepared_table
 from taciturn.data.rules import NumericRule
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.data.target_leakage import leakage_notes, width_notes
 from taciturn.errors import ColumnError, ConfigError, ShapeError, counted, nearest
 from taciturn.rng import Entropy

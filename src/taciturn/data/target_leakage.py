@@ -10,8 +10,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from taciturn.arrays import FloatArray
+from taciturn.data.label_table import LabelTable
 from taciturn.data.lazy_table import Columns
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.errors import advised, spelled
 from taciturn.memmap import drop_pages
 from taciturn.setting_syntax import Hint

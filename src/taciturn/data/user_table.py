@@ -13,12 +13,12 @@ from taciturn.data.csv_files import USUAL, Dialect
 from taciturn.data.frames import require_column, require_names
 from taciturn.data.ids import DistinctIds, RowIds
 from taciturn.data.label_encoding import PLAIN, LabelEncoding
-from taciturn.data.lazy_table import Columns, LazyTable, in_memory, rows_of
+from taciturn.data.label_table import LabelTable
+from taciturn.data.lazy_table import Columns, LazyTable, columns_of, in_memory, rows_of
 from taciturn.data.prepare import ErrorCollector, RawData, fit
 from taciturn.data.prepare_settings import BY_COLUMN, EVERY, PrepareSettings
 from taciturn.data.source import TableSource
 from taciturn.data.table_files import Fingerprint, require_unchanged
-from taciturn.data.tables import LabelTable
 from taciturn.errors import ColumnError, ConfigError, nearest
 from taciturn.families.registry import BINOMIAL
 
@@ -160,7 +160,7 @@ def _validated(
             labels = table.labels.table(frame, label_column, ids, names)
     beside = () if table.labels is PLAIN else table.labels.beside
     others = (label_column, id_column, *beside)
-    features = frame.select([name for name in frame.columns if name not in others])
+    features = columns_of(frame, [name for name in frame.columns if name not in others])
     for problem in unknown_columns(settings, features.columns):
         with problems.collecting():
             raise problem
@@ -181,7 +181,7 @@ def _validated(
 def _wanted(features: Columns, settings: PrepareSettings) -> Columns:
     kept = features.columns if settings.keep is None else settings.keep
     names = [name for name in features.columns if name in kept and name not in settings.drop]
-    return features.select(names)
+    return columns_of(features, names)
 
 
 def unknown_columns(settings: PrepareSettings, columns: list[str]) -> Iterator[ColumnError]:
@@ -211,7 +211,7 @@ def unlabelled_data(
     """
     read = TableSource.at(source, table.dialect)
     frame = read.frame(text=[id_column] if id_column else [])
-    frame = frame.select(column for column in frame.columns if column != label_column)
+    frame = frame[[column for column in frame.columns if column != label_column]]
     return _raw(read.name, _validated(frame, read.where, None, id_column, table))
 
 

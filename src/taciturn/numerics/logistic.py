@@ -7,10 +7,6 @@ With ``z = X w`` and labels ``y`` in {0, 1}::
     r        = y - sigma(z)                        the residue
     gradient = -(1/n) X^T r
     penalty  = l1 |w|_1 + (l2/2) |w|^2             its gradient: l1 sign(w) + l2 w
-
-A matrix product of a BLAS adds up a row in another order when there are other rows, so that its
-last bit may differ. A score that is served alone must be the one that a file of rows gives:
-``row_products`` and ``row_transforms`` add the columns one after the other, whatever the rows.
 """
 
 from __future__ import annotations
@@ -23,7 +19,7 @@ import numpy as np
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.errors import ConfigError, ShapeError
 from taciturn.families.binomial import sigmoid as sigmoid
-from taciturn.memmap import over_blocks, row_blocks
+from taciturn.memmap import over_blocks
 
 
 def log_loss(scores: FloatArray, labels: LabelArray) -> float:
@@ -125,23 +121,3 @@ def check_rows(scores: FloatArray, labels: LabelArray) -> None:
     """Raise ``ShapeError`` unless there is one score for each label."""
     if scores.ndim != 1 or scores.shape != labels.shape or not len(scores):
         raise ShapeError(f"scores of shape {scores.shape}, labels of {labels.shape}")
-
-
-def row_products(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """``values @ weights``, each row for itself."""
-    products = np.zeros(len(values))
-    for place, block in row_blocks(values):
-        total = products[place]
-        for column, weight in zip(block.T, weights, strict=True):
-            total += column * weight
-    return products
-
-
-def row_transforms(values: FloatArray, matrix: FloatArray) -> FloatArray:
-    """``values @ matrix``, each row for itself."""
-    transformed = np.zeros((len(values), matrix.shape[1]))
-    for place, block in row_blocks(values):
-        total = transformed[place]
-        for column, line in zip(block.T, matrix, strict=True):
-            total += column[:, np.newaxis] * line
-    return transformed

@@ -140,11 +140,6 @@ class SubspaceSolver:
         self.penalty = self._turn
 
     @property
-    def passes(self) -> int:
-        """Number of directions."""
-        return self._passes
-
-    @property
     def weights(self) -> FloatArray:
         """Bob's own, of his columns as they are: the intercept takes up what centring moved."""
         weights = self._weights.copy()

@@ -28,7 +28,7 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError, ShapeError
 from taciturn.memmap import over_blocks, row_blocks
-from taciturn.numerics.logistic import row_transforms
+from taciturn.numerics.row_products import row_transforms
 from taciturn.setting_syntax import Hint
 
 MOST_COLUMNS = 8192

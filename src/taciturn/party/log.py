@@ -19,9 +19,9 @@ from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import Announce
 from taciturn.families.registry import BINOMIAL
 from taciturn.files import append_private, reporting_write_errors
-from taciturn.numerics.convergence import RowChanges
 from taciturn.numerics.label_metrics import labels_loss
 from taciturn.numerics.metrics import Metrics
+from taciturn.numerics.row_changes import RowChanges
 from taciturn.party.config import PartyConfig
 from taciturn.party.link import Traffic
 from taciturn.protocol.events import Event, HeldOutSeen, Progress

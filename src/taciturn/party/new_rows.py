@@ -16,10 +16,11 @@ import polars as pl
 from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.frames import require_column
 from taciturn.data.ids import AS_THEY_ARE, Normalisation, RowIds
+from taciturn.data.label_table import checked_factor
 from taciturn.data.prepare import prepared_table
 from taciturn.data.rules import CategoricalRule, Rule
 from taciturn.data.source import TableSource
-from taciturn.data.tables import FeatureTable, checked_factor
+from taciturn.data.tables import FeatureTable
 from taciturn.errors import (
     ColumnError,
     DataError,

@@ -162,15 +162,16 @@ class BfvPublicKey:
             raise CryptoError("a mask is not of this key's range")
 
     def _cover_all(self, mask: Mask, layout: Layout, entropy: Entropy) -> list[AnswerMask]:
-        floods = entropy.fork("flood")
+        floods, values = (
+            entropy.fork("flood"),
+            np.array(mask.values, dtype=np.uint64).view(np.int64),
+        )
         return [
-            self._cover(mask.values[rows], layout, floods.fork(str(rows.start)))
+            self.server_ops.cover(
+                values[rows], layout.places(rows.stop - rows.start), floods.fork(str(rows.start))
+            )
             for rows in layout.groups()
         ]
-
-    def _cover(self, masks: tuple[int, ...], layout: Layout, entropy: Entropy) -> AnswerMask:
-        values = np.array(masks, dtype=np.uint64).view(np.int64)
-        return self.server_ops.cover(values, layout.places(len(masks)), entropy)
 
     def masked_product(
         self, prepared: PreparedMatrix, vector: EncryptedVector, mask: Mask, entropy: Entropy
@@ -182,25 +183,17 @@ class BfvPublicKey:
         pieces = self._pieces(vector, layout)
         # Once the vector is read: a refusal does not use up what was made ahead.
         covers = self._taken(mask, layout) or self._cover_all(mask, layout, entropy)
-        parts = [
-            self._answer(polynomials, pieces, cover, layout.places(rows.stop - rows.start))
-            for polynomials, cover, rows in zip(
-                prepared.content, covers, layout.groups(), strict=True
-            )
-        ]
+        parts, operations = list[bytes](), self.server_ops
+        for polynomials, cover, rows in zip(prepared.content, covers, layout.groups(), strict=True):
+            # For rows of zeros the cover alone is the answer.
+            answer = operations.covered(self._sum_of_products(polynomials, pieces), cover)
+            parts.append(operations.written(answer, layout.places(rows.stop - rows.start)))
         return EncryptedAnswer(b"".join(parts), layout.rows)
 
     def _pieces(self, vector: EncryptedVector, layout: Layout) -> list[Any]:
         size = layout.pieces * self.server_ops.piece_bytes
         parts = exactly(vector.data, size, "an encrypted vector")
         return list(self.server_ops.pieces(parts, layout.pieces))
-
-    def _answer(
-        self, polynomials: list[_Polynomial], pieces: list[Any], cover: AnswerMask, places: IntArray
-    ) -> bytes:
-        # For rows of zeros the cover alone is the answer.
-        product = self._sum_of_products(polynomials, pieces)
-        return self.server_ops.written(self.server_ops.covered(product, cover), places)
 
     def _sum_of_products(self, polynomials: list[_Polynomial], pieces: list[Any]) -> Any:  # noqa: ANN401 - SEAL has no types
         """Sum of products in NTT form; None if all polynomials are zero, after the same work."""

@@ -189,12 +189,12 @@ class BfvParameters:
         >>> round(STANDARD.leak_bits(Capacity(20, 20, 16), entries=30))
         77
         """
+        return self._hidden_bits(capacity, entries * self.noise(capacity, pieces))
+
+    def _hidden_bits(self, capacity: Capacity, noise: float) -> float:
+        """-log2 of the part of the flood's range that the noise of all entries is."""
         hidden = 2 * self.flood(capacity)
-        return (
-            -math.inf
-            if hidden <= 0
-            else math.log2(hidden) - math.log2(entries * self.noise(capacity, pieces))
-        )
+        return -math.inf if hidden <= 0 else math.log2(hidden) - math.log2(noise)
 
     def cover_bits(self, capacity: Capacity) -> float:
         """-log2 of how far a masked entry is from uniform, whatever vector it was made from.
@@ -227,23 +227,25 @@ class BfvParameters:
         >>> round(STANDARD.table_leak_bits(ring, (10_000_000, 50), (8191, 1), 20))
         42
         """
-        hidden = 2 * self.flood(capacity)
-        if hidden <= 0:
-            return -math.inf
         (rows, columns), (high, wide) = size, tile
         noise = columns * self.table_noise(capacity, rows, wide)
         noise += rows * self.table_noise(capacity, columns, high)
-        return math.log2(hidden) - math.log2(products * noise)
+        return self._hidden_bits(capacity, products * noise)
 
     def table_failure_bits(
         self, capacity: Wrapping, size: tuple[int, int], tile: tuple[int, int]
     ) -> float:
         """-log2 of a bound on the probability that an entry of either product is wrong."""
-        noise = max(
+        return self._failure_bits(capacity, self._largest_noise(capacity, size, tile))
+
+    def _largest_noise(
+        self, capacity: Wrapping, size: tuple[int, int], tile: tuple[int, int]
+    ) -> float:
+        """Bound on E in an entry of either product."""
+        return max(
             self.table_noise(capacity, size[0], tile[1], _TAIL),
             self.table_noise(capacity, size[1], tile[0], _TAIL),
         )
-        return self._failure_bits(capacity, noise)
 
     def table_noise(
         self, capacity: Wrapping, terms: int, beside: int, deviations: float = 1.0
@@ -270,10 +272,7 @@ class BfvParameters:
         >>> round(SHARED.share_error(ring, (40_000, 41), (2048, 2)))
         117
         """
-        noise = max(
-            self.table_noise(capacity, size[0], tile[1], _TAIL),
-            self.table_noise(capacity, size[1], tile[0], _TAIL),
-        )
+        noise = self._largest_noise(capacity, size, tile)
         switch = _TAIL * math.sqrt((self.degree + 1) / 12)
         unit = self.plain_modulus(capacity) / _power(*self.kept)
         return 1.0 + unit * (noise / _power(*self.dropped) + switch + 0.5)

@@ -44,7 +44,7 @@ from taciturn.crypto.bfv.workers import (
     written,
 )
 from taciturn.errors import CryptoError
-from taciturn.memmap import ArrayLocation, drop_pages
+from taciturn.memmap import drop_pages
 from taciturn.rng import KEY_BYTES, Entropy, KeyedEntropy
 
 LEAST_SHARED_TILES = 512
@@ -304,10 +304,9 @@ class BfvTable:
         )
         rounds = int(server_ops.seal.parameters.rounds)
         facts = {**ring_facts(ring), "rounds": rounds, **asdict(self.size), "memory": memory}
-        place = ArrayLocation.from_array(whole) if engine.reads_files else None
         self._pool = engine.pool(
             [
-                partial(_setup, key, facts, whole, place, self.tiling.rows, list(shares))
+                partial(_setup, key, facts, whole, self.tiling.rows, list(shares))
                 for shares in zip(*self._shares.values(), strict=True)
             ]
         )
@@ -440,17 +439,12 @@ class BfvTable:
 
 
 def _setup(
-    key: bytes,
-    facts: dict[str, int],
-    whole: IntArray,
-    place: ArrayLocation | None,
-    side: Side,
-    shares: list[range],
+    key: bytes, facts: dict[str, int], whole: IntArray, side: Side, shares: list[range]
 ) -> Job:
     # Loaded here: only a table that is shared has setups.
     from taciturn.crypto.bfv.worker import table_setup
 
-    return table_setup(key, facts, whole, place, side, shares)
+    return table_setup(key, facts, whole, side, shares)
 
 
 def _span(tiles: range) -> dict[str, int]:

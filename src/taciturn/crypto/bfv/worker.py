@@ -13,6 +13,7 @@ import numpy as np
 
 from taciturn.arrays import IntArray
 from taciturn.crypto.base import TableSize, Wrapping
+from taciturn.crypto.bfv.array_location import ArrayLocation
 from taciturn.crypto.bfv.keys import BfvScheme
 from taciturn.crypto.bfv.layout import Side, Tiling
 from taciturn.crypto.bfv.operations import ServerOps
@@ -20,7 +21,6 @@ from taciturn.crypto.bfv.processes import Pipe, receive, send
 from taciturn.crypto.bfv.tables import TableWorker, TileRows
 from taciturn.crypto.bfv.workers import Job, Worker, written
 from taciturn.errors import CryptoError, FileError
-from taciturn.memmap import ArrayLocation
 
 SAMPLED_ROWS = 64
 
@@ -36,14 +36,10 @@ def worker(setup: Job) -> Worker:
 
 
 def table_setup(
-    key: bytes,
-    facts: dict[str, int],
-    whole: IntArray,
-    place: ArrayLocation | None,
-    side: Side,
-    shares: list[range],
+    key: bytes, facts: dict[str, int], whole: IntArray, side: Side, shares: list[range]
 ) -> Job:
     """Setup of a worker of Alice's: its rows, or where in a mapped file they are."""
+    place = ArrayLocation.from_array(whole)
     if place is not None:
         return Job("alice, mapped", facts, (key, place.to_json().encode(), _sample(whole)))
     kind = "<i4" if facts["matrix_bits"] < 31 else "<i8"

@@ -69,14 +69,11 @@ class WorkerPool(Protocol):
 
 
 class Engine(Protocol):
-    """Backend that runs the jobs; the party's scheme carries it (``BfvScheme.engine``)."""
+    """Backend that runs the jobs; the party's scheme carries it (``BfvScheme.engine``).
 
-    @property
-    def reads_files(self) -> bool:
-        """Whether workers can open the files of this process by their paths.
-
-        Rows of a mapped table are then sent as their location (``memmap.ArrayLocation``).
-        """
+    Workers can open the files of this process by their paths: of a mapped table they are sent its
+    location, and not its rows.
+    """
 
     def shares(self, work: int, least: int) -> int:
         """Number of shares to cut the work into; workers get one setup per share.
@@ -108,8 +105,6 @@ class LocalEngine:
     """
 
     cores: int | None = None
-
-    reads_files = True
 
     def shares(self, work: int, least: int) -> int:
         """One share below ``least``, else one per process."""

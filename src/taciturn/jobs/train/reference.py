@@ -21,9 +21,9 @@ from taciturn.arrays import FloatArray, IndexArray, IntArray
 from taciturn.data.split import VerticalData
 from taciturn.data.tables import FeatureTable
 from taciturn.jobs.train.model_quality import model_metrics
-from taciturn.numerics.convergence import RowChanges
 from taciturn.numerics.likelihood import response_likelihood, weighted_likelihood
 from taciturn.numerics.optimum import optimum, penalised_loss
+from taciturn.numerics.row_changes import RowChanges
 from taciturn.numerics.sgd import train_centralised
 from taciturn.numerics.table_schedule import TableSchedule
 from taciturn.numerics.whole_table import fit_in_clear, fit_on_schedule

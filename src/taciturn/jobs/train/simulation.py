@@ -38,20 +38,15 @@ from taciturn.jobs.train.exposure import sums_alone
 from taciturn.jobs.train.model_quality import baseline_of, model_metrics
 from taciturn.jobs.train.record import footer_of, header_of
 from taciturn.jobs.train.reference import SharedModel, compare
-from taciturn.numerics.convergence import (
-    FEW_ROWS,
-    Convergence,
-    Opened,
-    RowChanges,
-    assess_convergence,
-)
+from taciturn.numerics.convergence import FEW_ROWS, Convergence, Opened, assess_convergence
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.label_metrics import (
     labels_loss,
     most_loss,
 )
-from taciturn.numerics.logistic import row_products
 from taciturn.numerics.regression_metrics import RegressionMetrics
+from taciturn.numerics.row_changes import RowChanges
+from taciturn.numerics.row_products import row_products
 from taciturn.numerics.whitening import centring_offset
 from taciturn.parallel import one_thread, usable_cores
 from taciturn.party.bob_inputs import BobTrainingInputs

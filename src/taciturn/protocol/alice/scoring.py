@@ -39,7 +39,7 @@ from dataclasses import dataclass, field
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable
 from taciturn.numerics.fixedpoint import FixedPoint
-from taciturn.numerics.logistic import row_products
+from taciturn.numerics.row_products import row_products
 from taciturn.protocol.alice.score_noise import ScoreNoise
 from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands

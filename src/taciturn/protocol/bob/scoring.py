@@ -13,7 +13,7 @@ import numpy as np
 from taciturn.arrays import FloatArray
 from taciturn.data.tables import FeatureTable
 from taciturn.numerics.fixedpoint import FixedPoint
-from taciturn.numerics.logistic import row_products
+from taciturn.numerics.row_products import row_products
 from taciturn.protocol.bob.partners import receive_all_scores
 from taciturn.protocol.events import RowsScored
 from taciturn.protocol.handshake import greeting, shake_hands

@@ -10,7 +10,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.base import SecretKey, TableSize
-from taciturn.numerics.logistic import row_products
+from taciturn.numerics.row_products import row_products
 from taciturn.protocol.bob.partners import Partner, Partners
 from taciturn.protocol.bob.scoring import ScoreRequester
 from taciturn.protocol.bob.sealed import Keys, receive_table_scores
