@@ -12,8 +12,8 @@ from typing import Any
 
 from taciturn.engine.callbacks import Callbacks
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.budget import ScoreBudget
 from taciturn.party.consent.label_budget import LabelBudget
+from taciturn.party.consent.score_budget import ScoreBudget
 from tests.faults.processes import Work, study, training
 from tests.party import studies
 from tests.party.sides import (

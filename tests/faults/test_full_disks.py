@@ -16,7 +16,7 @@ import pytest
 
 from taciturn.errors import OutputError
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.budget import ScoreBudget
+from taciturn.party.consent.score_budget import ScoreBudget
 from tests.faults.setups import pair_is_same, train_on, two_parties
 from tests.faults.trials import Tally, judged
 from tests.jobs.align.test_sides import elements_in_files  # noqa: F401 - a fixture

@@ -17,8 +17,8 @@ from taciturn.model.share import ModelShare
 from taciturn.model.whole import whole_model
 from taciturn.numerics.table_schedule import TableSchedule
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.budget import ScoreBudget
 from taciturn.party.consent.records import VALUE
+from taciturn.party.consent.score_budget import ScoreBudget
 from taciturn.party.consent.scored_rows import REPETITIONS, RowOpening, ScoredRows
 from taciturn.protocol.codec import decode
 from taciturn.protocol.messages import SharedProduct, SharedVector

@@ -32,8 +32,8 @@ from taciturn.model.archive import listed_models
 from taciturn.model.share import ModelShare
 from taciturn.numerics.logistic import log_loss
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.budget import ScoreBudget
 from taciturn.party.consent.label_budget import LabelBudget
+from taciturn.party.consent.score_budget import ScoreBudget
 from taciturn.party.encrypted_log import KEY_BYTES, records
 from taciturn.party.link import VERSION
 from taciturn.party.log import Log

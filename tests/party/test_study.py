@@ -40,8 +40,9 @@ from taciturn.model.share import ModelShare
 from taciturn.model.whole import whole_model
 from taciturn.numerics.symmetry import OpenedPasses, Symmetry
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.budget import Charge, ScoreBudget
+from taciturn.party.consent.budget import Charge
 from taciturn.party.consent.label_budget import LabelBudget
+from taciturn.party.consent.score_budget import ScoreBudget
 from taciturn.party.tables import load_tables
 from taciturn.protocol.events import Event
 from taciturn.results.folder import from_record

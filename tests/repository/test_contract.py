@@ -22,7 +22,8 @@ from taciturn.errors import (
     StateError,
 )
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.budget import Charge, ScoreBudget
+from taciturn.party.consent.budget import Charge
+from taciturn.party.consent.score_budget import ScoreBudget
 from taciturn.party.consent.scored_rows import RowOpening
 from taciturn.party.consent.store import ConsentStore
 from taciturn_ops.serve.budget import RowCounter, ServiceBudget

@@ -18,8 +18,9 @@ from taciturn.data.ids import RowIds
 from taciturn.errors import BudgetExceeded, FileError, OutputError, StateError
 from taciturn.jobs.predict.job import PredictJob
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.budget import Charge, ScoreBudget
+from taciturn.party.consent.budget import Charge
 from taciturn.party.consent.label_budget import LabelBudget
+from taciturn.party.consent.score_budget import ScoreBudget
 from taciturn.party.consent.scored_rows import RowOpening
 from taciturn.party.consent.store import ConsentStore
 from tests.faults.damage import DAMAGES, damage

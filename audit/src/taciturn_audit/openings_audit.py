@@ -26,7 +26,7 @@ from taciturn.errors import ConfigError, TaciturnError, counted
 from taciturn.jobs.study.simulation import SimulatedPlan
 from taciturn.jobs.study.worker import without_fold
 from taciturn.jobs.train.simulation import Outcome, joint_scores
-from taciturn.party.consent.budget import default_models
+from taciturn.party.consent.score_budget import default_models
 from taciturn.privacy.base import given
 from taciturn.privacy.row_noise import opens_sums, row_noise
 from taciturn.rng import KeyedEntropy

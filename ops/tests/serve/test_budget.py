@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from taciturn.data.ids import RowIds
 from taciturn.errors import BudgetExceeded, FileError
-from taciturn.party.consent.budget import Charge, ScoreBudget
+from taciturn.party.consent.budget import Charge
+from taciturn.party.consent.score_budget import ScoreBudget
 from taciturn.party.consent.scored_rows import RowOpening
 from taciturn.party.consent.store import ConsentStore
 from taciturn_ops.serve.budget import PartnerBudget, RowCounter, ServiceBudget

@@ -30,9 +30,9 @@ def ledger(
     """
     # Imported here: no other command needs it.
     from taciturn.party.config import PartyConfig
-    from taciturn.party.consent.budget import ScoreBudget
     from taciturn.party.consent.label_budget import LabelBudget
     from taciturn.party.consent.label_stops import LabelStops
+    from taciturn.party.consent.score_budget import ScoreBudget
     from taciturn.party.past_exposure import past_exposure
     from taciturn.results.ledger import ExposureResult, LedgerResult
 

@@ -19,7 +19,7 @@ from taciturn.model.archive import listed_models
 from taciturn.model.share import ModelShare
 from taciturn.party.applied_model import model_terms
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.budget import ScoreBudget
+from taciturn.party.consent.score_budget import ScoreBudget
 from taciturn.privacy.registry import mechanism_class
 from taciturn.protocol.opened_scores import OpenedScores
 from taciturn.results.cost_preview import ExposedModel, PastExposure

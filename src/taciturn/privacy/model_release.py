@@ -42,14 +42,15 @@ _FLOATING_POINT = 1.01
 class ModelRelease:
     """The release of Alice's weights at the end of a training.
 
-    ``rows`` is n and ``alice_columns`` d. Bob's columns include an intercept; ``bob_free`` of them
-    carry no penalty. Scores are exchanged in ``passes``; there is one step more. ``row_bits`` is g,
-    the digits of the rows' numbers, and ``weight_bits`` the digits of a weight.
+    ``rows`` is n and ``columns``, which are Alice's, d. Bob's columns include an intercept;
+    ``bob_free`` of them carry no penalty. Scores are exchanged in ``passes``; there is one step
+    more. ``row_bits`` is g, the digits of the rows' numbers, and ``weight_bits`` the digits of a
+    weight.
     """
 
     event: NoisyModel
     rows: int
-    alice_columns: int
+    columns: int
     bob_columns: int
     bob_free: int
     passes: int
@@ -69,13 +70,13 @@ class ModelRelease:
     @property
     def row_bound(self) -> float:
         """R: largest length of a row of both tables."""
-        return math.hypot(row_bound(self.alice_columns), row_bound(self.bob_columns, self.bob_free))
+        return math.hypot(row_bound(self.columns), row_bound(self.bob_columns, self.bob_free))
 
     @property
     def sensitivity(self) -> float:
         """L2 sensitivity of the whitened weights to one label."""
         moved = self.row_bound / (parties_with_columns(self.bob_columns) * self.rows)
-        rounded = rounding_error(self.rows, self.alice_columns, self.log_inverse_failure)
+        rounded = rounding_error(self.rows, self.columns, self.log_inverse_failure)
         both_runs = 2.0 * math.ldexp(rounded, -self.row_bits)
         return _FLOATING_POINT * self.steps * (moved + both_runs)
 

@@ -114,7 +114,7 @@ def model_release_of(
     return ModelRelease(
         event,
         rows=bob.rows,
-        alice_columns=alice_columns,
+        columns=alice_columns,
         bob_columns=len(bob.columns),
         bob_free=bob.free,
         passes=agreed.rounds,

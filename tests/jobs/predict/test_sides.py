@@ -36,7 +36,8 @@ from taciturn.model.whole import whole_model
 from taciturn.numerics.threshold import chosen
 from taciturn.party.aligned_rows import AlignedRows
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.budget import Charge, ScoreBudget
+from taciturn.party.consent.budget import Charge
+from taciturn.party.consent.score_budget import ScoreBudget
 from taciturn.party.consent.scored_rows import RowOpening
 from taciturn.party.consent.store import ConsentStore
 from taciturn.party.new_rows import new_rows

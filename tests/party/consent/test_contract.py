@@ -29,10 +29,11 @@ from taciturn.errors import (
     TaciturnError,
 )
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.budget import Charge, ScoreBudget, ScoreCharge
+from taciturn.party.consent.budget import Charge
 from taciturn.party.consent.label_budget import LabelBudget
 from taciturn.party.consent.label_flips import LabelFlipStore
 from taciturn.party.consent.records import Records
+from taciturn.party.consent.score_budget import ScoreBudget, ScoreCharge
 from taciturn.party.consent.scored_rows import RowOpening
 from taciturn.party.consent.store import ConsentStore
 from taciturn.privacy.events import AdditiveNoise, LabelResponse

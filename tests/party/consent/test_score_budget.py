@@ -14,7 +14,8 @@ import pytest
 from taciturn.__main__ import run
 from taciturn.data.ids import RowIds
 from taciturn.errors import BudgetExceeded
-from taciturn.party.consent.budget import Charge, ScoreBudget, ScoreCharge
+from taciturn.party.consent.budget import Charge
+from taciturn.party.consent.score_budget import ScoreBudget, ScoreCharge
 from taciturn.party.consent.scored_rows import RowOpening
 from taciturn.party.consent.store import ConsentStore
 from taciturn.protocol.events import Boundary

@@ -18,7 +18,7 @@ from taciturn.errors import BudgetExceeded, DataError, RemoteProtocolError
 from taciturn.jobs.base import RunContext
 from taciturn.party.applied_model import AppliedModel
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.budget import ScoreBudget
+from taciturn.party.consent.score_budget import ScoreBudget
 from taciturn.party.consent.store import ConsentStore
 from taciturn.party.credentials import identity_of
 from taciturn.party.session import Meeting

@@ -17,8 +17,8 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from taciturn.job_registry import Namespace
-from taciturn.party.consent.budget import ScoreBudget
 from taciturn.party.consent.records import Flags, Records
+from taciturn.party.consent.score_budget import ScoreBudget
 from taciturn.party.consent.scored_rows import RowOpening, ScoredRows
 from taciturn.party.consent.store import OpenStore
 from taciturn_ops.serve.declaration import ANSWERS, ASKED

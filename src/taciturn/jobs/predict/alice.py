@@ -9,7 +9,8 @@ from taciturn.data.tables import FeatureTable
 from taciturn.engine.callbacks import Callbacks
 from taciturn.jobs.base import Consent, SessionFacts
 from taciturn.jobs.predict.side import Answer, Predicted, PredictionSide
-from taciturn.party.consent.budget import Charge, ScoreBudget
+from taciturn.party.consent.budget import Charge
+from taciturn.party.consent.score_budget import ScoreBudget
 from taciturn.party.consent.scored_rows import RowOpening
 from taciturn.party.log import Log
 from taciturn.protocol.alice.group import join_group

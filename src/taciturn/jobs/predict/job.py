@@ -29,7 +29,7 @@ from taciturn.party.agreement_check import require_begun_in_time
 from taciturn.party.aligned_rows import AlignedRows
 from taciturn.party.applied_model import AppliedModel
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.budget import ScoreBudget
+from taciturn.party.consent.score_budget import ScoreBudget
 from taciturn.party.credentials import identity_of
 from taciturn.party.new_rows import new_rows
 

@@ -30,7 +30,8 @@ from taciturn.jobs.train.plan import ModelEntry, PlannedModel, PlannedTraining, 
 from taciturn.memmap import MEMORY, Scratch, row_blocks
 from taciturn.numerics.subspace import MOST_RATIO
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.budget import Charge, ScoreCharge, opening_facts
+from taciturn.party.consent.budget import Charge
+from taciturn.party.consent.score_budget import ScoreCharge, opening_facts
 from taciturn.party.consent.scored_rows import RowOpening
 from taciturn.party.tables import PartyTables
 from taciturn.party.training_inputs import (

@@ -20,7 +20,7 @@ from taciturn.jobs.train.consent import exposes_columns, exposure_refusal
 from taciturn.jobs.train.exposure import column_exposure
 from taciturn.jobs.train.few_columns import few_columns_text
 from taciturn.jobs.train.plan import TrainingPlan, refusal_in_words
-from taciturn.party.consent.budget import ScoreBudget
+from taciturn.party.consent.score_budget import ScoreBudget
 from taciturn.results.cost_preview import ColumnExposure, Outlook
 from taciturn.results.parties import ScoresOpened
 from taciturn.settings.agreement import ACCEPTED_EXPOSURE

@@ -20,7 +20,8 @@ from taciturn.jobs.train.consent import require_labels
 from taciturn.jobs.train.disclosure_text import disclosure_text
 from taciturn.memmap import MEMORY, Scratch
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.budget import Charge, ScoreCharge, opening_facts
+from taciturn.party.consent.budget import Charge
+from taciturn.party.consent.score_budget import ScoreCharge, opening_facts
 from taciturn.party.consent.scored_rows import RowOpening
 from taciturn.party.tables import PartyTables, load_tables
 from taciturn.party.training_inputs import TrainingInputs, party_terms
