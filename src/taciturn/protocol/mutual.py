@@ -1,8 +1,8 @@
 """Products of shared vectors with a private table, and of shared numbers: both parties' part.
 
 Shares are integers modulo ``t = 2^k``. The owner of the key sends an encrypted vector
-(``VectorRequest``), the owner of the table answers under fresh masks (``MaskedMatrix``); one
-program serves both directions.
+(``ask_product``), the owner of the table answers under fresh masks (``answer_product``); the two
+serve both directions.
 
 **The sigmoid** (``numerics.periodic_sigmoid``). Bob encrypts sines and cosines of his share of a
 score, Alice multiplies them slot by slot with those of her share. A residue is the sum of a row's
@@ -53,7 +53,6 @@ LEAST_LEAK_BITS = 40
 MOST_WAVES = 128
 Numbers: TypeAlias = Callable[[slice], IntArray]
 """Function from rows to the numbers that one side multiplies, one row of them each."""
-_EMPTY = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,65 +96,31 @@ def shares_modulo_prime(
     return lowered(parts + np.uint64(-whole % modulus if negate else 0), prime)
 
 
-@dataclass(frozen=True, slots=True)
-class VectorRequest:
-    """Key owner's part of an exchange: a vector, and the length of the answer."""
-
-    key: SecretKey
-    vector: IntArray
-    entries: int
-
-    def encrypted(self, entropy: Entropy) -> EncryptedVector:
-        """Encrypt the vector."""
-        return self.key.encrypt(self.vector, self.entries, entropy)
-
-    def decrypted(self, answer: EncryptedAnswer) -> IntArray:
-        """Decrypt the answer, modulo t."""
-        return self.key.decrypt_shares(answer, len(self.vector))
-
-
-@dataclass(frozen=True, slots=True)
-class MaskedMatrix:
-    """Table owner's part of an exchange: the factors, and one mask for each entry of the answer.
-
-    ``masks`` are uniform modulo t and used once.
-    """
-
-    key: PublicKey
-    values: IntArray | FloatArray
-    masks: IntArray
-
-    @property
-    def length(self) -> int:
-        """Entries of the vector."""
-        return len(self.values[0])
-
-    def ready(self, entropy: Entropy) -> Callable[[EncryptedVector], EncryptedAnswer]:
-        """Prepare the table and its covers; return the function from a vector to its answer."""
-        prepared = self.key.prepare(self.values)
-        mask = self.key.mask_of(self.masks, entropy.fork("multiples"))
-        self.key.stock(prepared, mask, entropy)
-        return lambda vector: self.key.masked_product(prepared, vector, mask, entropy)
-
-
-def exchange(
-    turn: int, question: VectorRequest | None, matrix: MaskedMatrix | None, entropy: Entropy
+def ask_product(
+    turn: int, key: SecretKey, vector: IntArray, entries: int, entropy: Entropy
 ) -> Program[IntArray]:
-    """Run one exchange in one direction or both; return the answer to this side's vector.
+    """Send an encrypted vector; return its masked product with the peer's table, modulo t.
 
-    ``question`` is None where this side sends no vector, ``matrix`` where the peer sends none.
-    ``entropy`` serves this exchange alone.
+    ``entries`` is the length of the answer. ``entropy`` serves this exchange alone.
     """
-    if question is not None:
-        yield from send(SharedVector(turn, question.encrypted(entropy.fork("vector"))))
-    if matrix is not None:
-        # Before waiting, not after: the peer is at work meanwhile.
-        product = matrix.ready(entropy.fork("answer"))
-        vector = yield from receive_vector(turn, matrix.length)
-        yield from send(SharedProduct(turn, product(vector)))
-    if question is None:
-        return _EMPTY
-    return question.decrypted((yield from receive_product(turn, question.entries)))
+    yield from send(SharedVector(turn, key.encrypt(vector, entries, entropy.fork("vector"))))
+    return key.decrypt_shares((yield from receive_product(turn, entries)), len(vector))
+
+
+def answer_product(
+    turn: int, key: PublicKey, values: FloatArray, masks: IntArray, entropy: Entropy
+) -> Program[None]:
+    """Answer the peer's vector with its product with this side's table, under masks.
+
+    ``masks`` has one for each entry of the answer, uniform modulo t and used once. ``entropy``
+    serves this exchange alone.
+    """
+    stream = entropy.fork("answer")
+    # Before waiting, not after: the peer is at work meanwhile.
+    prepared, mask = key.prepare(values), key.mask_of(masks, stream.fork("multiples"))
+    key.stock(prepared, mask, stream)
+    vector = yield from receive_vector(turn, len(values[0]))
+    yield from send(SharedProduct(turn, key.masked_product(prepared, vector, mask, stream)))
 
 
 def receive_vector(turn: int, length: int) -> Program[EncryptedVector]:

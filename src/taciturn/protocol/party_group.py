@@ -18,12 +18,11 @@ the others' exchange keys are theirs and not Bob's. From them follow
   and each single answer is uniform to him;
 - **the joint seed** of batches and of the key's uniform half, to which everybody contributes.
 
-**Guarantee.** Of the Alices' answers Bob learns their sum, and nothing of how it is made up, if two
-of them do not help him: what he learns of those two is the sum of the two. The sums of a
-whole-table training are those of one joined table, however its columns are dealt out; from them he
-can reconstruct that table (``audit/docs/columns.md``), which no mask prevents. If one party draws
-her or his nonce at random, the seed is random, whatever the others do, but for ending the run: all
-are bound to their nonces before any is revealed.
+**Guarantee.** If at least two Alices do not collude with Bob, he learns only the sum of their
+answers. The sums of a whole-table training are those of one joined table, however its columns are
+dealt out; from them he can reconstruct that table (``audit/docs/columns.md``), which no mask
+prevents. If one party draws her or his nonce at random, the seed is random, whatever the others do,
+but for ending the run: all are bound to their nonces before any is revealed.
 
 **Assumes.** An honest-but-curious Bob: one who sends two Alices vectors that do not belong
 together isolates an answer. The agreement's fingerprints are right, and an Alice whom Bob runs

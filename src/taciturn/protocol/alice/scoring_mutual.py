@@ -11,7 +11,7 @@ from taciturn.protocol.alice.scoring import DueRows, ScoreResponder
 from taciturn.protocol.joint_seed import agree_as_alice, key_seed
 from taciturn.protocol.keyrings import OwnKeys, PeerKeys
 from taciturn.protocol.messages import Hello
-from taciturn.protocol.mutual import MaskedMatrix, VectorRequest, exchange
+from taciturn.protocol.mutual import answer_product, ask_product
 from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.prediction import (
     SEALED_CHUNK_ROWS,
@@ -87,12 +87,12 @@ class MutualResponder(ScoreResponder):
         self, mask: IntArray, whole: FloatArray, number: int, entropy: Entropy
     ) -> Program[None]:
         """Multiply Bob's share of her weights by her columns, under a mask."""
-        matrix = MaskedMatrix((yield from self._theirs.receive()), whole, mask)
-        yield from exchange(2 * number + 1, None, matrix, entropy.fork("own"))
+        key = yield from self._theirs.receive()
+        yield from answer_product(2 * number + 1, key, whole, mask, entropy.fork("own"))
 
     def _ask_masked(self, rows: int, number: int, entropy: Entropy) -> Program[IntArray | int]:
         """Contribution of her share of Bob's weights to the scores, under his mask."""
         if self._hers is None:
             return 0
-        question = VectorRequest((yield from self._hers.offer(entropy)), self._bobs.values, rows)
-        return (yield from exchange(2 * number, question, None, entropy.fork("his")))
+        key, stream = (yield from self._hers.offer(entropy)), entropy.fork("his")
+        return (yield from ask_product(2 * number, key, self._bobs.values, rows, stream))

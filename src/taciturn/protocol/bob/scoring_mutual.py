@@ -12,7 +12,7 @@ from taciturn.protocol.bob.scoring import ScoreRequester
 from taciturn.protocol.joint_seed import agree_as_bob, key_seed
 from taciturn.protocol.keyrings import OwnKeys, PeerKeys
 from taciturn.protocol.messages import Hello
-from taciturn.protocol.mutual import MaskedMatrix, VectorRequest, exchange
+from taciturn.protocol.mutual import answer_product, ask_product
 from taciturn.protocol.outcome import WeightShare
 from taciturn.protocol.prediction import (
     SEALED_CHUNK_ROWS,
@@ -77,10 +77,9 @@ class MutualRequester(ScoreRequester):
         ring, whole = self._ring, self._alices.scales.feature_grid.nearest(values)
         entropy = self._entropy.fork(f"{purpose} {number}")
         masks = yield from self._answer_masked(whole, number, entropy)
-        question = VectorRequest(
-            (yield from self._his.offer(entropy)), self._alices.values, len(whole)
-        )
-        masked_scores = yield from exchange(2 * number + 1, question, None, entropy.fork("hers"))
+        key, turn = (yield from self._his.offer(entropy)), 2 * number + 1
+        stream = entropy.fork("hers")
+        masked_scores = yield from ask_product(turn, key, self._alices.values, len(whole), stream)
         return ring.centred(masked_scores - masks + ring.product(whole, self.own_share.values))
 
     def _answer_masked(self, whole: FloatArray, number: int, entropy: Entropy) -> Program[IntArray]:
@@ -88,6 +87,6 @@ class MutualRequester(ScoreRequester):
         if self._hers is None:
             return np.zeros(len(whole), dtype=np.int64)
         masks = self._ring.draw(len(whole), entropy.fork("masks"))
-        matrix = MaskedMatrix((yield from self._hers.receive()), whole, masks)
-        yield from exchange(2 * number, None, matrix, entropy.fork("own"))
+        key = yield from self._hers.receive()
+        yield from answer_product(2 * number, key, whole, masks, entropy.fork("own"))
         return masks
