@@ -4,8 +4,8 @@ Run it in a checkout, with its environment (``make review``)::
 
     .venv/bin/python tools/review.py [--check]
 
-It fills in the parts of the page that are between marks; the text around them is edited there. The
-functions are those that ``tools/walk.py`` records in a ``mutual`` training of two parties.
+The text is in ``tools/review.md``, with marks where the generated parts go. The functions are those
+that ``tools/walk.py`` records in a ``mutual`` training of two parties.
 ``--check`` writes nothing and exits with 1 where the page is not current, line numbers apart.
 """
 
@@ -29,7 +29,7 @@ sys.path.insert(0, str(ROOT))
 
 from tools import walk  # noqa: E402 - of this checkout, and before all of taciturn
 
-PAGE = ROOT / "docs" / "review.md"
+PAGE, TEXT = ROOT / "docs" / "review.md", ROOT / "tools" / "review.md"
 CORE = ROOT / "src" / "taciturn"
 LINES_AN_HOUR = 500
 
@@ -368,6 +368,8 @@ PARTS = {
 def part(text: str, name: str) -> tuple[str, str, str]:
     """A page before a generated part with its mark, the part, and the page after it."""
     before, begin, rest = text.partition(f"<!-- generated: {name} -->")
+    if not begin:
+        raise SystemExit(f"the page has no mark for the part {name}")
     body, end, after = rest.partition("<!-- end -->")
     return before + begin, body, end + after
 
@@ -390,15 +392,17 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="compare, line numbers apart")
     check = parser.parse_args().check
     walk.train("mutual")
-    written = PAGE.read_text(encoding="utf-8")
-    listed, text = entries(walk.parties()), written
+    listed, text = entries(walk.parties()), TEXT.read_text(encoding="utf-8")
     for name, made in PARTS.items():
         text = filled(text, name, made(listed))
     if not check:
         PAGE.write_text(filled(text, "wire", wire_tables()), encoding="utf-8")
         return 0
+    written = PAGE.read_text(encoding="utf-8")
     # How often a side calls depends on time: what is linked to must be there.
-    if missing := gone(part(text, "wire")[1]):
+    wire = part(written, "wire")[1]
+    text = filled(text, "wire", [wire])
+    if missing := gone(wire):
         print("docs/review.md is not current: make review", *missing, sep="\n")
         return 1
     changes = list(

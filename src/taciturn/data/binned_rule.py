@@ -61,11 +61,6 @@ class BinnedRule(OneHotRule):
         check_clip(self.clip, f"rule of column {self.column!r}")
 
     @property
-    def name(self) -> str:
-        """Name of the column, or of the part of a date."""
-        return self.reading.named(self.column)
-
-    @property
     def count(self) -> int:
         """Number of bins."""
         return len(self.edges) + 1 + self.missing

@@ -34,15 +34,28 @@ class Bin:
     share: float | None = None
 
 
-class OneHotRule(ABC):
+class ColumnRule:
+    """What a rule says about its column, of which a date may give several parts."""
+
+    __slots__ = ()
+    column: str
+    reading: Reading
+
+    @property
+    def name(self) -> str:
+        """Name of the column, or of the part of a date."""
+        return self.reading.named(self.column)
+
+    @property
+    def bins(self) -> tuple[Bin, ...]:
+        """Every level or interval, in order, the reference included; none of a number."""
+        return ()
+
+
+class OneHotRule(ColumnRule, ABC):
     """A rule that puts every row in a place, such as a level, with output values for each place."""
 
     __slots__ = ()
-
-    @property
-    @abstractmethod
-    def bins(self) -> tuple[Bin, ...]:
-        """Every level or interval, in order, the reference included."""
 
     @abstractmethod
     def places(self, series: pl.Series, ids: RowIds | None = None) -> NDArray[np.int64]:

@@ -35,6 +35,7 @@ from taciturn.data.ids import RowIds
 from taciturn.data.rule_base import (
     MISSING,
     Bin,
+    ColumnRule,
     OneHotRule,
     check_clip,
     clip_step,
@@ -50,7 +51,7 @@ from taciturn.data.transforms import Transform
 
 
 @dataclass(frozen=True, slots=True)
-class NumericRule:
+class NumericRule(ColumnRule):
     """Rule of a numeric column.
 
     ``impute`` None refuses missing values. ``scale`` 0 makes the output zero whatever the input.
@@ -80,19 +81,9 @@ class NumericRule:
         require(marked, self.column, "missing values are marked and refused")
 
     @property
-    def name(self) -> str:
-        """Name of the column, or of the part of a date."""
-        return self.reading.named(self.column)
-
-    @property
     def outputs(self) -> tuple[str, ...]:
         """Names of the output columns."""
         return (self.name, f"{self.name}={MISSING}") if self.missing else (self.name,)
-
-    @property
-    def bins(self) -> tuple[Bin, ...]:
-        """Empty: a number has no bins."""
-        return ()
 
     def describe(self) -> str:
         """One-line description of the rule."""
@@ -168,11 +159,6 @@ class CategoricalRule(OneHotRule):
             require(fitting, self.column, problem)
         require(min(self.scales, default=0) >= 0, self.column, "a scale must be 0 or more")
         check_clip(self.clip, f"rule of column {self.column!r}")
-
-    @property
-    def name(self) -> str:
-        """Name of the column, or of the part of a date."""
-        return self.reading.named(self.column)
 
     @property
     def kept(self) -> tuple[str, ...]:
