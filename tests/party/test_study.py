@@ -38,6 +38,7 @@ from taciturn.jobs.train.job import TrainJob
 from taciturn.jobs.train.plan import TrainingPlan
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import whole_model
+from taciturn.numerics.symmetry import OpenedPasses, Symmetry
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import Charge
 from taciturn.party.consent.label_budget import LabelBudget
@@ -171,6 +172,17 @@ def test_bob_tests_the_scores_of_every_training_for_one_table(studied):
         metrics = written(folder, "bob", setting["number"]).metrics
         assert metrics["symmetry"] == {"largest": 0, "passed": True}
         assert "symmetry" not in written(folder, "alice", setting["number"]).metrics
+
+
+def test_one_training_that_fails_the_test_is_bobs_warning_and_not_alices(tmp_path, monkeypatch):
+    write_study(tmp_path)
+    tests = iter([Symmetry(0, passed=True), Symmetry(5, passed=False)])
+    monkeypatch.setattr(OpenedPasses, "symmetry", lambda self: next(tests, Symmetry(0, True)))
+    alice, bob = run_study(tmp_path).records
+    assert bob["symmetry"] == {"largest": 5, "passed": False}
+    assert "symmetry" not in alice
+    logs = {role: (tmp_path / f"{role}.log").read_text() for role in ROLES}
+    assert ["warning" in logs[role] for role in ROLES] == [False, True]
 
 
 def test_both_records_are_read_back(studied):

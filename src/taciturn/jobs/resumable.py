@@ -136,11 +136,12 @@ class JournaledSession:
     def task_in(self, meeting: Meeting) -> Task[Any, Any]:
         """The side's task, from its last checkpoint; a session that resumes is charged already."""
         self.meeting = meeting
-        task, resumed = self._side.task(self), bool(self.past.checkpoint.body)
+        resumed = bool(self.past.checkpoint.body)
         if resumed:
-            # Into a store that was not there when the session began.
+            # Into a store that was not there when the session began; before a task opens files.
             self._budget.charge("", self.opens_held_out)
             meeting.begun = True
+        task = self._side.task(self)
 
         def observed(event: Event) -> None:
             if isinstance(event, HeldOutDecided):

@@ -117,10 +117,8 @@ class TrainingTask:
         self._training, self._inputs = training, plan.inputs_of(training, scratch).on(self._engine)
         self._bob = self._inputs.bob_side(entropy, None if body is None else body["ledger"])
         labels, weights = self._inputs.tables.labels, terms.agreement.class_weight
-        self._losses, state = (
-            Figures(labels, terms.per_epoch(training.rows), self._log, weights),
-            None,
-        )
+        self._losses = Figures(labels, terms.per_epoch(training.rows), self._log, weights)
+        state = None
         if body is not None:
             self._losses.restore(body["losses"])
             state = TrainingState.from_bytes(body["state"].encode(), session.state.array_store)
