@@ -17,6 +17,7 @@ from taciturn.files import require_writable, write_private
 from taciturn.output_paths import PathUse
 
 if TYPE_CHECKING:
+    from taciturn.party.config import PartyConfig
     from taciturn.results.parties import MeanRow, ScoredRow
 
 COLUMNS = ("id", "score", "probability", "class")
@@ -95,25 +96,8 @@ def predict(
 
     normalisation = None if normalise_ids is None else Normalisation.parse(normalise_ids)
     settings = PartyConfig.read(config)
-    if aligned is not None and (id or normalise_ids is not None):
-        raise ConfigError(
-            "a list says which rows are scored, and under which ids",
-            where="--aligned",
-            hint="leave it out, or leave --id and --normalise-ids out",
-        )
-    for option, given in (("--out", out), ("--threshold", threshold)):
-        if settings.role == "alice" and given is not None:
-            raise ConfigError(
-                "Alice learns no scores",
-                where=option,
-                hint="leave it out here; Bob gives it on his side",
-            )
-    if threshold is not None and not 0 < threshold < 1:
-        raise ConfigError(
-            f"a probability must be between 0 and 1, not {threshold:g}",
-            where="--threshold",
-            hint="use 0.2, say; leave it out for the one that the training chose",
-        )
+    _require_listed_alone(aligned, id, normalise_ids)
+    _require_bobs(settings, out, threshold)
     if out is None and settings.role == "bob" and not json and not id:
         out = beside_rows(settings, rows, "scores")
         settings.require_unused("out", out)
@@ -130,6 +114,35 @@ def predict(
     if answer.scores is not None and (out is None or not json):
         result = replace(result, scores=scored)
     show(result, json)
+
+
+def _require_listed_alone(
+    aligned: Path | None, id: list[str] | None, normalise_ids: str | None
+) -> None:
+    """Refuse options that name rows or ids beside a list of common rows."""
+    if aligned is not None and (id or normalise_ids is not None):
+        raise ConfigError(
+            "a list says which rows are scored, and under which ids",
+            where="--aligned",
+            hint="leave it out, or leave --id and --normalise-ids out",
+        )
+
+
+def _require_bobs(settings: PartyConfig, out: Path | None, threshold: float | None) -> None:
+    """Refuse Bob's options at Alice, and a threshold that is no probability."""
+    for option, given in (("--out", out), ("--threshold", threshold)):
+        if settings.role == "alice" and given is not None:
+            raise ConfigError(
+                "Alice learns no scores",
+                where=option,
+                hint="leave it out here; Bob gives it on his side",
+            )
+    if threshold is not None and not 0 < threshold < 1:
+        raise ConfigError(
+            f"a probability must be between 0 and 1, not {threshold:g}",
+            where="--threshold",
+            hint="use 0.2, say; leave it out for the one that the training chose",
+        )
 
 
 def _csv(rows: tuple[ScoredRow | MeanRow, ...]) -> str:
