@@ -12,7 +12,7 @@ from audit.tests.attacks.evidence import known_run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.engine.callbacks import ReportProgress
 from taciturn.errors import RowOrderError, ShapeError
 from taciturn.numerics.intervals import auc_interval

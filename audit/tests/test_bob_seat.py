@@ -10,7 +10,8 @@ from audit.tests.column_attacks.runs import newton, run
 from numpy.typing import ArrayLike
 
 import taciturn
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.label_table import LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.results.folder import from_record
 from taciturn.rng import KeyedEntropy
 from taciturn.simulation import RunEntropy

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import taciturn
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.errors import ConfigError, ShapeError
 from taciturn.privacy.solvers import resolved
 from taciturn.report.blocks import Paragraph

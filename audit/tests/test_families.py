@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import taciturn
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn_audit.attacks.base import LabelGuess
 from taciturn_audit.judge import judge, prior
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import taciturn
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.errors import ConfigError
 from taciturn.privacy.solvers import resolved
 from taciturn.settings.schema import Settings

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import taciturn
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.privacy.events import Statement
 from taciturn.rng import KeyedEntropy
 from taciturn_audit.attacks.base import LabelGuess

@@ -12,7 +12,8 @@ from audit.tests.views.several import NEWTON, Several, several
 
 import taciturn
 from taciturn.__main__ import run as run_command
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.label_table import LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.errors import ConfigError
 from taciturn.rng import KeyedEntropy
 from taciturn_audit.adversaries import members

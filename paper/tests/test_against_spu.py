@@ -11,7 +11,7 @@ import pytest
 
 from taciturn.__main__ import run
 from taciturn.errors import ConfigError
-from taciturn.numerics.logistic import sigmoid
+from taciturn.families.binomial import sigmoid
 from taciturn.protocol.mutual_table import shared_sigmoid
 from taciturn.protocol.scales import Scales
 from taciturn.report.markdown import render

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from taciturn.numerics.logistic import sigmoid
+from taciturn.families.binomial import sigmoid
 from taciturn_paper import consortium, mutual_cost, scale, sides, wire
 from taciturn_paper.one_score import Target, by_lattice, by_mean, recovered, smallest
 from taciturn_paper.scale import Task

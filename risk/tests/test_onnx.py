@@ -21,9 +21,9 @@ from taciturn.data.prepare import Preparation, fit
 from taciturn.data.rules import CategoricalRule, NumericRule
 from taciturn.data.user_table import DEFAULTS
 from taciturn.errors import ConfigError
+from taciturn.families.binomial import sigmoid
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import ModelPart, WholeModel, input_names, own_part, whole_model
-from taciturn.numerics.logistic import sigmoid
 from taciturn_risk.onnx import own_to_onnx, whole_to_onnx
 from taciturn_risk.scorecard.card import card
 from taciturn_risk.sklearn import to_sklearn

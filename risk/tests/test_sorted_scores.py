@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from risk.tests.scorecard.test_gains import arrays, drawn, rows
 
 from taciturn.errors import ConfigError
-from taciturn.numerics.logistic import sigmoid
+from taciturn.families.binomial import sigmoid
 from taciturn.numerics.sorted_scores import SortedScores
 from taciturn_risk.scorecard.bands import Bands
 from taciturn_risk.scorecard.gains import Costs, gains

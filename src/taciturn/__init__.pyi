@@ -1,5 +1,6 @@
 from taciturn.api import TrainResult, align, estimate, study, train
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.label_table import LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.errors import TaciturnError
 from taciturn.estimator import VerticalLogisticRegression
 from taciturn.jobs.study.result import SimulatedStudy

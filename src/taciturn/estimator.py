@@ -35,13 +35,13 @@ from taciturn import extensions
 from taciturn.arrays import ByteLabels, FloatArray
 from taciturn.data.frames import collected
 from taciturn.data.ids import RowIds
+from taciturn.data.label_table import LabelTable
 from taciturn.data.prepare import RawData
 from taciturn.data.prepare_settings import PrepareSettings
-from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT
 from taciturn.errors import ColumnError, ConfigError, DataError, DivergenceError, counted
+from taciturn.families.binomial import sigmoid
 from taciturn.jobs.train.simulation import Outcome, raise_if_diverged, simulate_training
-from taciturn.numerics.logistic import sigmoid
 from taciturn.privacy.registry import mechanism_class, require_class_weight_support
 from taciturn.privacy.solvers import resolved
 from taciturn.report.training import convergence_warning

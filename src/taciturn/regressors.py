@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from taciturn.arrays import FloatArray
 from taciturn.data.frames import collected
 from taciturn.data.ids import RowIds
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.errors import LabelValueError
 from taciturn.estimator import SimulatedModel, columns_weights, seed_of
 from taciturn.families.base import Family

@@ -25,9 +25,10 @@ from taciturn.crypto.signatures import KeyIdentity, fingerprint
 from taciturn.data import datasets
 from taciturn.data.csv_files import Dialect
 from taciturn.data.joined import join_tables
+from taciturn.data.label_table import LabelTable
 from taciturn.data.prepare import RawData
 from taciturn.data.split import VerticalData, prepare_vertical, random_partition, whole_vertical
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.data.user_table import (
     DEFAULTS,
     UserTable,

@@ -24,10 +24,11 @@ from taciturn.data.binned_rule import BinnedRule
 from taciturn.data.column_parsing import Reading
 from taciturn.data.fitting import winsor_bounds
 from taciturn.data.ids import RowIds
+from taciturn.data.label_table import LabelTable
 from taciturn.data.prepare import Preparation, fit
 from taciturn.data.prepare_settings import PrepareSettings
 from taciturn.data.rules import CategoricalRule, NumericRule
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.data.target_leakage import label_name_notes, leakage_notes
 from taciturn.data.transforms import KINDS, Transform, fit_transform
 from taciturn.data.user_table import DEFAULTS

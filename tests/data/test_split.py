@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from taciturn.data.label_table import LabelTable
 from taciturn.data.prepare import RawData
 from taciturn.data.split import (
     ColumnSplit,
@@ -18,7 +19,6 @@ from taciturn.data.split import (
     random_partition,
     split_columns,
 )
-from taciturn.data.tables import LabelTable
 from taciturn.data.user_table import user_data
 from taciturn.errors import ColumnError, ConfigError, LabelValueError, ShapeError
 from taciturn.rng import KeyedEntropy

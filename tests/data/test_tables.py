@@ -12,7 +12,8 @@ from hypothesis.extra import numpy as hnp
 
 from taciturn.data.frames import matrix_of
 from taciturn.data.ids import RowIds
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.label_table import LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.data.target_leakage import width_notes
 from taciturn.errors import (
     ColumnError,

@@ -13,7 +13,7 @@ from sklearn.metrics import (
     mean_squared_error,
 )
 
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.errors import ConfigError, LabelValueError
 from taciturn.families.registry import FAMILIES, family
 from taciturn.numerics.label_metrics import evaluate_labels, labels_loss, most_loss

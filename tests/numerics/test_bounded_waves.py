@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.numerics.bounded_waves import (
     CAP,
     WAVE_ERROR,

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import taciturn
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.families.registry import FAMILIES
 from taciturn.numerics.convergence import (
     ENOUGH_PASSES,

@@ -12,7 +12,8 @@ from hypothesis.extra.numpy import arrays
 
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError, ShapeError
-from taciturn.numerics.logistic import Penalty, gradient, log_loss, residue, sigmoid
+from taciturn.families.binomial import sigmoid
+from taciturn.numerics.logistic import Penalty, gradient, log_loss, residue
 from tests.expected import refused
 
 SCORES = arrays(np.float64, st.integers(1, 30), elements=st.floats(-1000, 1000))

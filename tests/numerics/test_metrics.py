@@ -16,7 +16,7 @@ from sklearn.calibration import calibration_curve
 from sklearn.linear_model import LogisticRegression
 
 from taciturn.errors import LabelValueError, MissingValueError, ShapeError
-from taciturn.numerics.logistic import sigmoid
+from taciturn.families.binomial import sigmoid
 from taciturn.numerics.metrics import (
     added_auc,
     auc,

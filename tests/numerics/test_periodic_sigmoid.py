@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from taciturn.numerics.logistic import sigmoid
+from taciturn.families.binomial import sigmoid
 from taciturn.numerics.periodic_sigmoid import PeriodicSigmoid, SharedSigmoid, half_range
 from taciturn.rng import KeyedEntropy
 

@@ -11,16 +11,12 @@ from hypothesis import strategies as st
 
 from taciturn.arrays import EVERY_ROW, FloatArray, LabelArray
 from taciturn.errors import OutputError
+from taciturn.families.base import RowLikelihood
 from taciturn.families.registry import FAMILIES
 from taciturn.memmap import BLOCK_ROWS, MEMORY, Scratch
 from taciturn.numerics.descent import DescentSolver
 from taciturn.numerics.label_noise import corrected_likelihood
-from taciturn.numerics.likelihood import (
-    Likelihood,
-    RowLikelihood,
-    label_likelihood,
-    weighted_likelihood,
-)
+from taciturn.numerics.likelihood import Likelihood, label_likelihood, weighted_likelihood
 from taciturn.numerics.optimum import optimum, penalised_loss
 from taciturn.numerics.subspace import ITERATIONS, OUTER_ITERATIONS, SAFE_STEPS, SubspaceSolver
 from taciturn.numerics.whitening import Whitening

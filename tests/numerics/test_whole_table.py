@@ -10,10 +10,10 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 
 from taciturn.arrays import EVERY_ROW, FloatArray, LabelArray
+from taciturn.families.base import RowLikelihood
 from taciturn.numerics.label_noise import corrected_likelihood
 from taciturn.numerics.likelihood import (
     Likelihood,
-    RowLikelihood,
     clip_scores,
     label_likelihood,
     weighted_likelihood,

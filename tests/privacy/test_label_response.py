@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import taciturn
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.engine.pair import run_pair
 from taciturn.errors import BudgetExceeded, PrivacyError
 from taciturn.privacy.base import Mechanism

@@ -11,7 +11,8 @@ import numpy as np
 from taciturn.arrays import FloatArray, IndexArray
 from taciturn.crypto.base import Scheme
 from taciturn.crypto.clear import ClearScheme
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.label_table import LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.engine.driver import Driver
 from taciturn.numerics.fixedpoint import FixedPoint
 from taciturn.numerics.logistic import Penalty

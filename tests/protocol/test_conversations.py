@@ -22,7 +22,7 @@ from taciturn.crypto.base import EncryptedVector, Scheme
 from taciturn.crypto.bfv.keys import BfvScheme
 from taciturn.crypto.clear import ClearScheme
 from taciturn.crypto.paillier import PaillierScheme
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.engine.driver import Driver
 from taciturn.engine.pair import run_star
 from taciturn.engine.transcript import replay as replay_program

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.data.tables import LabelTable
-from taciturn.numerics.logistic import sigmoid
+from taciturn.data.label_table import LabelTable
+from taciturn.families.binomial import sigmoid
 from taciturn.privacy.additive import Additive
 from taciturn.privacy.base import Released, ResidueMechanism
 from taciturn.privacy.noise import LaplaceDraws, Stock, divisor

@@ -14,7 +14,8 @@ from scipy.stats import chi2
 from taciturn.crypto.base import Scheme
 from taciturn.crypto.bfv.keys import BfvScheme
 from taciturn.crypto.clear import ClearScheme
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.label_table import LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.engine.pair import run_pair
 from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
 from taciturn.numerics.periodic_sigmoid import half_range

@@ -14,7 +14,8 @@ from taciturn.arrays import FloatArray
 from taciturn.crypto.base import Scheme
 from taciturn.crypto.bfv.keys import BfvScheme
 from taciturn.crypto.clear import ClearScheme
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.label_table import LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.engine.pair import run_pair
 from taciturn.errors import AgreementError, RemoteProtocolError
 from taciturn.numerics.bounded_waves import CAP, RowFunctions, capped_loss

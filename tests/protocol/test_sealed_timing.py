@@ -27,7 +27,8 @@ from taciturn.arrays import IntArray, WordArray
 from taciturn.crypto.base import EncryptedAnswer, TableSize, Wrapping
 from taciturn.crypto.bfv.keys import BfvScheme, BfvSecretKey
 from taciturn.crypto.bfv.modular import Grid
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.label_table import LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.engine.driver import Driver
 from taciturn.protocol.alice.sealed import Keys
 from taciturn.protocol.codec import decode, encode, kind_of

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.errors import PrivacyError, RemoteProtocolError
 from taciturn.privacy.additive import Additive
 from taciturn.privacy.base import Released

@@ -21,7 +21,7 @@ from taciturn.crypto.base import Scheme, TableSize
 from taciturn.crypto.bfv.keys import BfvScheme
 from taciturn.crypto.bfv.workers import LocalEngine
 from taciturn.crypto.clear import ClearScheme
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.engine.pair import run_pair
 from taciturn.engine.progress import ProgressEstimate
 from taciturn.errors import AgreementError, ConfigError, CryptoError

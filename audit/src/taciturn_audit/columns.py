@@ -35,7 +35,8 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse.linalg import LinearOperator, lsqr
 
 from taciturn.arrays import BoolArray, FloatArray, IndexArray
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.label_table import LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.parallel import one_thread
 from taciturn_audit.column_attacks.base import Ambiguity, ColumnEstimate, KnownRows
 from taciturn_audit.column_attacks.scores import Batches, table_scores, whitened

@@ -41,7 +41,8 @@ from taciturn.arrays import BoolArray, FloatArray
 from taciturn.crypto.base import Scheme
 from taciturn.crypto.registry import scheme
 from taciturn.data.ids import RowIds
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.label_table import LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.engine.pair import run_pair
 from taciturn.parallel import one_thread
 from taciturn.privacy.base import Sharing

@@ -62,7 +62,7 @@ import numpy as np
 from scipy.special import betainc, expit, gammaln, logit, xlog1py, xlogy
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.errors import ConfigError
 from taciturn.privacy.events import Statement
 from taciturn_audit.attacks.base import LabelGuess

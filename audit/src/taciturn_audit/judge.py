@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from taciturn.arrays import BoolArray, FloatArray, IndexArray
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.errors import ShapeError
 from taciturn.numerics.intervals import auc_interval
 from taciturn.numerics.metrics import auc

@@ -18,8 +18,9 @@ import numpy as np
 import polars as pl
 from scipy.special import expit
 
+from taciturn.data.label_table import LabelTable
 from taciturn.data.prepare import RawData
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.data.user_table import DEFAULTS
 from taciturn.engine.callbacks import Announce, noop
 from taciturn.errors import ConfigError, counted, rendering_errors_as

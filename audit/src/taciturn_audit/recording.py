@@ -11,9 +11,9 @@ import hashlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from taciturn.data.label_table import LabelTable
 from taciturn.data.prepare import Preparation
 from taciturn.data.split import VerticalData
-from taciturn.data.tables import LabelTable
 from taciturn.engine.transcript import Transcript
 from taciturn.errors import ConfigError, DataError, FileError, RowOrderError, TranscriptError
 from taciturn.model.archive import listed_models

@@ -19,9 +19,9 @@ import polars as pl
 
 from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.ids import RowIds
+from taciturn.data.label_table import LabelTable
 from taciturn.data.prepare import RawData
 from taciturn.data.split import training_rows
-from taciturn.data.tables import LabelTable
 from taciturn.data.user_table import DEFAULTS
 from taciturn.errors import ShapeError
 from taciturn.jobs.train.simulation import Outcome, simulate_training

@@ -15,7 +15,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.engine.callbacks import Announce, ReportProgress, noop
 from taciturn_audit.attacks import registry
 from taciturn_audit.attacks.base import Attack, LabelGuess, ModelOnlyControl, about_labels

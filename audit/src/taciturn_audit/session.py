@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
+from taciturn.data.label_table import LabelTable
 from taciturn.data.prepare import RawData
-from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.errors import counted
 from taciturn.jobs.train.simulation import Outcome, raise_if_diverged, simulate_training

@@ -31,7 +31,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.errors import counted
 from taciturn.numerics.intervals import auc_interval
 from taciturn.results.run_entry import Leakage

@@ -25,8 +25,8 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.registry import scheme
+from taciturn.data.label_table import LabelTable
 from taciturn.data.prepare import RawData
-from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import SILENT, Callbacks
 from taciturn.protocol.codec import kind_of
 from taciturn.protocol.messages import BatchCommitment, BatchShare, Message, Role

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.jobs.train.simulation import simulate_training
 from taciturn.privacy.solvers import resolved
 from taciturn.rng import KeyedEntropy

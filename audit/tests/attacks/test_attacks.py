@@ -11,7 +11,7 @@ from audit.tests.attacks.evidence import known_run, numbers, run_of
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from taciturn.engine.callbacks import ReportProgress
-from taciturn.numerics.logistic import sigmoid
+from taciturn.families.binomial import sigmoid
 from taciturn.protocol.observations import GradientSeen
 from taciturn_audit.attacks.base import Attack, LabelGuess
 from taciturn_audit.attacks.linear import ExactSolveAttack, gradients, residue_step, solve

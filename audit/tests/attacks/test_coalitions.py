@@ -9,7 +9,7 @@ import pytest
 from audit.tests.attacks.evidence import applies, known_run, sits_at_chance
 from audit.tests.views.several import NEWTON, Several, several
 
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn_audit.attacks.linear import ExactSolveAttack
 from taciturn_audit.attacks.registry import ATTACKS
 from taciturn_audit.results.audit import AttackScore, Findings

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from audit.tests.attacks.evidence import applies, known_run, rare_run, sits_at_chance
 
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn_audit.attacks.base import Attack, LabelGuess, ModelOnlyControl
 from taciturn_audit.attacks.registry import ATTACKS, rehearsal_attacks
 from taciturn_audit.judge import judge

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from audit.tests.attacks.evidence import known_run, numbers, sits_at_chance
 
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.privacy.label_response import FlippedLabels
 from taciturn.simulation import RunEntropy
 from taciturn_audit.attacks.base import Attack, LabelGuess

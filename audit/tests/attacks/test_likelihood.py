@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from audit.tests.attacks.evidence import ALARM, DATASETS, known_run
 
-from taciturn.numerics.logistic import sigmoid
+from taciturn.families.binomial import sigmoid
 from taciturn.protocol.observations import ResiduesSeen
 from taciturn_audit.attacks.released_residues import SURE, LikelihoodAttack, log_ratios
 from taciturn_audit.exact_intervals import clopper_pearson

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn_audit import attacks
 from taciturn_audit.attacks.base import LabelGuess
 from taciturn_audit.results.audit import AttackScore, Control

@@ -18,7 +18,8 @@ from audit.tests.column_attacks.runs import Run, run
 from taciturn.arrays import FloatArray, IndexArray
 from taciturn.crypto.base import EncryptedAnswer, EncryptedVector
 from taciturn.crypto.clear import ClearScheme
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.label_table import LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.engine.transcript import replay as replay_program
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism

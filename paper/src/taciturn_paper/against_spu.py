@@ -29,8 +29,8 @@ from taciturn.arrays import FloatArray, IndexArray
 from taciturn.data.split import VerticalData
 from taciturn.engine.callbacks import Announce
 from taciturn.errors import ConfigError
+from taciturn.families.binomial import sigmoid
 from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
-from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.metrics import Metrics, evaluate
 from taciturn.numerics.optimum import optimum
 from taciturn.numerics.sgd import train_centralised

@@ -21,7 +21,8 @@ import numpy as np
 
 from taciturn.arrays import ByteLabels, FloatArray, IntArray
 from taciturn.errors import ConfigError
-from taciturn.numerics.logistic import gradient, sigmoid
+from taciturn.families.binomial import sigmoid
+from taciturn.numerics.logistic import gradient
 from taciturn.privacy.additive import Additive
 from taciturn.privacy.base import GradientMechanism, ResidueMechanism
 from taciturn.privacy.multiplicative import Bounds, Multiplicative

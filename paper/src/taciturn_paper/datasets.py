@@ -39,10 +39,10 @@ import polars as pl
 from taciturn.data.column_parsing import numbers
 from taciturn.data.frames import as_frame
 from taciturn.data.ids import RowIds
+from taciturn.data.label_table import LabelTable
 from taciturn.data.prepare import RawData
 from taciturn.data.prepare_settings import PrepareSettings
 from taciturn.data.source import read_frame
-from taciturn.data.tables import LabelTable
 from taciturn.errors import (
     ColumnError,
     DataError,

@@ -12,7 +12,8 @@ import math
 import numpy as np
 
 from taciturn.arrays import FloatArray, LabelArray
-from taciturn.numerics.logistic import check_rows, sigmoid
+from taciturn.families.binomial import sigmoid
+from taciturn.numerics.logistic import check_rows
 
 
 def corrected_loss(scores: FloatArray, labels: LabelArray, epsilon: float) -> float:

@@ -26,8 +26,8 @@ from scipy.special import expit
 from scipy.stats import binom
 
 from taciturn.arrays import FloatArray
+from taciturn.data.label_table import LabelTable
 from taciturn.data.prepare import RawData
-from taciturn.data.tables import LabelTable
 from taciturn.engine.pair import run_star
 from taciturn.errors import LocalProtocolError, OutputError
 from taciturn.jobs.train.reference import SharedModel

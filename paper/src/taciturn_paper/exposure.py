@@ -20,8 +20,8 @@ from rich.console import Console
 from rich.table import Table
 
 from taciturn.arrays import FloatArray
+from taciturn.families.binomial import sigmoid
 from taciturn.jobs.train.simulation import simulate_training
-from taciturn.numerics.logistic import sigmoid
 from taciturn.privacy.solvers import resolved
 from taciturn.rng import KeyedEntropy
 from taciturn.settings.schema import Settings

@@ -22,9 +22,9 @@ import polars as pl
 
 from taciturn.arrays import FloatArray
 from taciturn.data import datasets
+from taciturn.families.binomial import sigmoid
 from taciturn.jobs.train.simulation import Outcome, simulate_training
 from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
-from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.metrics import auc
 from taciturn.numerics.optimum import optimum, penalised_loss
 from taciturn.privacy.solvers import resolved

@@ -20,7 +20,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer
 
 from taciturn.arrays import FloatArray, LabelArray
-from taciturn.numerics.logistic import sigmoid
+from taciturn.families.binomial import sigmoid
 from taciturn.privacy.row_noise import USUAL_PASSES, row_noise
 from taciturn.rng import KeyedEntropy
 from taciturn_audit.row_influence import Candidates, RowInfluence, measure_influence

@@ -28,7 +28,7 @@ import numpy as np
 from scipy.special import expit
 
 from taciturn.arrays import ByteLabels, FloatArray
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.numerics.label_noise import corrected_residue
 from taciturn.numerics.logistic import gradient
 from taciturn.numerics.metrics import Metrics, evaluate

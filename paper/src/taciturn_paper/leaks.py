@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from taciturn.data.label_table import LabelTable
 from taciturn.data.prepare import RawData
-from taciturn.data.tables import LabelTable
 from taciturn.errors import TranscriptError
 from taciturn.jobs.train.simulation import simulate_training
 from taciturn.numerics.label_metrics import ModelMetrics, class_metrics

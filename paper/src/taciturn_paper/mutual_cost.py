@@ -26,8 +26,8 @@ from typing import NamedTuple
 import numpy as np
 
 from taciturn.arrays import FloatArray
+from taciturn.families.binomial import sigmoid
 from taciturn.numerics.likelihood import Likelihood, label_likelihood, weighted_likelihood
-from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.optimum import optimum, penalised_loss
 from taciturn.numerics.whole_table import fit_in_clear, fit_on_schedule
 from taciturn.privacy.solvers import resolved

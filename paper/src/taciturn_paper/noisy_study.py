@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from taciturn.arrays import FloatArray, IndexArray, IntArray
+from taciturn.families.binomial import sigmoid
 from taciturn.numerics.bounded_waves import loss_waves
-from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.periodic_sigmoid import half_range
 from taciturn.privacy.noise import divisor, draw
 from taciturn.privacy.row_noise import row_noise

@@ -18,7 +18,8 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.clear import ClearScheme
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.label_table import LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.engine.pair import run_pair
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.registry import mechanism

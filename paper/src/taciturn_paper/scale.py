@@ -30,7 +30,7 @@ from rich.table import Table
 
 from taciturn.arrays import FloatArray
 from taciturn.engine.callbacks import Callbacks
-from taciturn.numerics.logistic import sigmoid
+from taciturn.families.binomial import sigmoid
 from taciturn.party.config import PartyConfig
 from taciturn.privacy.solvers import resolved
 from taciturn.protocol.agree import with_row_defaults

@@ -37,7 +37,8 @@ from taciturn.crypto.base import (
 )
 from taciturn.crypto.registry import scheme
 from taciturn.data.ids import RowIds
-from taciturn.data.tables import INTERCEPT, FeatureTable, LabelTable
+from taciturn.data.label_table import LabelTable
+from taciturn.data.tables import INTERCEPT, FeatureTable
 from taciturn.engine.driver import Driver
 from taciturn.errors import ConfigError
 from taciturn.numerics.whitening import Whitening, centring_offset

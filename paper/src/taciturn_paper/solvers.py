@@ -19,7 +19,8 @@ from functools import cache, partial
 import numpy as np
 
 from taciturn.arrays import FloatArray
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.label_table import LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.errors import DatasetUnavailable
 from taciturn.numerics.likelihood import label_likelihood, weighted_likelihood
 from taciturn.numerics.metrics import Metrics, evaluate

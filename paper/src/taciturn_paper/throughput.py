@@ -22,9 +22,10 @@ from rich.table import Table
 from taciturn.arrays import FloatArray
 from taciturn.crypto.clear import ClearScheme
 from taciturn.data.ids import RowIds
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.label_table import LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.engine.pair import run_pair
-from taciturn.numerics.logistic import sigmoid
+from taciturn.families.binomial import sigmoid
 from taciturn.numerics.sgd import train_centralised
 from taciturn.privacy.ledger import Ledger
 from taciturn.privacy.unprotected import Unprotected

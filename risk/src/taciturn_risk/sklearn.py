@@ -12,10 +12,10 @@ from sklearn.pipeline import Pipeline
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.data.frames import as_frame
 from taciturn.data.prepare import Preparation
+from taciturn.families.binomial import sigmoid
 from taciturn.families.registry import FAMILIES
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import input_names, whole_model
-from taciturn.numerics.logistic import sigmoid
 
 
 class StoredPreparation(TransformerMixin, BaseEstimator):  # type: ignore[misc]

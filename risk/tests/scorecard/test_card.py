@@ -15,9 +15,9 @@ from taciturn.__main__ import run
 from taciturn.cli.console import console
 from taciturn.data.prepare import fit
 from taciturn.errors import ColumnError, ConfigError
+from taciturn.families.binomial import sigmoid
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import own_part, whole_model
-from taciturn.numerics.logistic import sigmoid
 from taciturn.report.terminal import render
 from taciturn_risk.scorecard.card import card, named_coefficients
 from taciturn_risk.sklearn import to_sklearn

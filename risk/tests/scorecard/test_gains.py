@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as oracle
 
-from taciturn.numerics.logistic import sigmoid
+from taciturn.families.binomial import sigmoid
 from taciturn.numerics.sorted_scores import SortedScores
 from taciturn.numerics.threshold import chosen
 from taciturn_risk.scorecard.gains import (

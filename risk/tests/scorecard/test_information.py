@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from taciturn.errors import ConfigError
-from taciturn.numerics.logistic import sigmoid
+from taciturn.families.binomial import sigmoid
 from taciturn_risk.scorecard.points import (
     Scale,
     covariance,

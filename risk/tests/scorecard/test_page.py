@@ -10,8 +10,8 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from taciturn.families.binomial import sigmoid
 from taciturn.model.scores_file import ScoredRows
-from taciturn.numerics.logistic import sigmoid
 from taciturn.report.blocks import Page
 from taciturn.report.html import render
 from taciturn_risk.scorecard.bands import Bands

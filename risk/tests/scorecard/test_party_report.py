@@ -17,10 +17,10 @@ from rich.console import Console
 
 from taciturn.arrays import ByteLabels, FloatArray
 from taciturn.errors import ConfigError, FileError
+from taciturn.families.binomial import sigmoid
 from taciturn.jobs.study.use import use_model
 from taciturn.model.scores_file import StoredScores, scores_path
 from taciturn.model.share import ModelShare
-from taciturn.numerics.logistic import sigmoid
 from taciturn.party.config import PartyConfig
 from taciturn.party.observers import remarks_after
 from taciturn.party.tables import load_tables

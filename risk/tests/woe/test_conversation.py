@@ -18,7 +18,7 @@ from taciturn.crypto.clear import ClearScheme
 from taciturn.crypto.paillier import PaillierScheme
 from taciturn.crypto.paillier import PaillierSecretKey as PaillierSecret
 from taciturn.data.ids import RowIds
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.engine.driver import Tap
 from taciturn.engine.pair import run_pair
 from taciturn.engine.transcript import Recorder, replay

@@ -29,7 +29,7 @@ from taciturn.data.frames import (
     require_names,
 )
 from taciturn.data.ids import RowIds, checked_indices, row_name
-from taciturn.data.label_table import LabelTable as LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.errors import (
     ColumnError,
     ConfigError,

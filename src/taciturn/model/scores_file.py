@@ -24,7 +24,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.data.ids import RowIds
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.errors import FileError
 from taciturn.families.base import Response
 from taciturn.families.registry import BINOMIAL, FAMILIES

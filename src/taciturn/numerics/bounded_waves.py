@@ -36,7 +36,7 @@ from functools import lru_cache
 import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.errors import ConfigError
 from taciturn.families.registry import FAMILIES
 from taciturn.numerics.periodic_sigmoid import on_circle

@@ -14,7 +14,7 @@ from typing import TypeAlias
 import numpy as np
 
 from taciturn.arrays import FloatArray, IndexArray
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.memmap import over_blocks
 from taciturn.numerics.convergence import MOST_LOSS
 from taciturn.numerics.intervals import mean_interval

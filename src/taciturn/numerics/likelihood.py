@@ -15,8 +15,8 @@ from typing import Protocol
 import numpy as np
 
 from taciturn.arrays import EVERY_ROW, FloatArray, LabelArray
-from taciturn.data.tables import LabelTable
-from taciturn.families.base import RowLikelihood as RowLikelihood
+from taciturn.data.label_table import LabelTable
+from taciturn.families.base import RowLikelihood
 from taciturn.families.registry import BINOMIAL, FAMILIES
 from taciturn.numerics.logistic import check_rows
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.errors import ConfigError, ShapeError
-from taciturn.families.binomial import sigmoid as sigmoid
+from taciturn.families.binomial import sigmoid
 from taciturn.memmap import over_blocks
 
 

@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taciturn.arrays import FloatArray, LabelArray
+from taciturn.families.binomial import sigmoid
 from taciturn.memmap import over_blocks
 from taciturn.numerics.intervals import (
     UNKNOWN,
@@ -42,7 +43,7 @@ from taciturn.numerics.intervals import (
     ratio_interval,
     wilson,
 )
-from taciturn.numerics.logistic import row_losses, sigmoid
+from taciturn.numerics.logistic import row_losses
 from taciturn.numerics.sorted_scores import SortedScores, Truth, truth_of
 
 _BINS = 10

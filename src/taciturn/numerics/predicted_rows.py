@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from taciturn.arrays import FloatArray
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 
 
 class PredictedRows:

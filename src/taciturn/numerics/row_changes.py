@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taciturn.arrays import FloatArray
+from taciturn.families.binomial import sigmoid
 from taciturn.families.registry import BINOMIAL, FAMILIES
 from taciturn.memmap import row_blocks
-from taciturn.numerics.logistic import sigmoid
 
 
 class RowChanges:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from taciturn.arrays import FloatArray, LabelArray
-from taciturn.numerics.logistic import sigmoid
+from taciturn.families.binomial import sigmoid
 from taciturn.numerics.sorted_scores import SortedScores
 
 HALF, GIVEN, YOUDEN, COST = "half", "given", "youden", "cost"

@@ -18,8 +18,8 @@ from taciturn.errors import (
     FileError,
 )
 from taciturn.families.base import Family
+from taciturn.families.binomial import sigmoid
 from taciturn.model.share import ModelShare
-from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.metrics import log_odds_shift
 from taciturn.numerics.threshold import Threshold
 from taciturn.numerics.whitening import Whitening

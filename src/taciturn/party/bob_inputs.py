@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from taciturn.data.tables import LabelTable, SideTables
+from taciturn.data.label_table import LabelTable
+from taciturn.data.tables import SideTables
 from taciturn.errors import ConfigError
 from taciturn.memmap import MEMORY, Scratch
 from taciturn.privacy.base import Mechanism

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.engine.callbacks import Announce
 from taciturn.families.registry import BINOMIAL
 from taciturn.files import append_private, reporting_write_errors

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from taciturn.arrays import FloatArray
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.errors import OutputError
 from taciturn.model.archive import archive_model
 from taciturn.model.scores_file import ScoredRows, StoredScores, scores_path

@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, Typ
 
 from taciturn.arrays import FloatArray, IntArray, LabelArray
 from taciturn.errors import ConfigError
+from taciturn.families.base import RowLikelihood
 from taciturn.families.registry import BINOMIAL
-from taciturn.numerics.likelihood import RowLikelihood, weighted_likelihood
+from taciturn.numerics.likelihood import weighted_likelihood
 from taciturn.numerics.logistic import weighted_residue
 from taciturn.privacy.events import NonPrivate, PrivacyEvent
 from taciturn.privacy.prices import Priced
@@ -44,7 +45,7 @@ from taciturn.settings.schema import (
 )
 
 if TYPE_CHECKING:
-    from taciturn.data.tables import LabelTable
+    from taciturn.data.label_table import LabelTable
     from taciturn.privacy.batch_response import BatchDesign
 
 

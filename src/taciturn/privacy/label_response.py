@@ -25,10 +25,10 @@ from types import MappingProxyType
 import numpy as np
 
 from taciturn.arrays import FloatArray, LabelArray
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.errors import ConfigError
+from taciturn.families.base import RowLikelihood
 from taciturn.numerics.label_noise import corrected_likelihood, corrected_residue
-from taciturn.numerics.likelihood import RowLikelihood
 from taciturn.privacy import registry
 from taciturn.privacy.base import (
     GradientMechanism,

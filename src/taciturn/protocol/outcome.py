@@ -11,7 +11,8 @@ from enum import Enum
 from typing import Self
 
 from taciturn.arrays import FloatArray, IntArray
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.label_table import LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.numerics.symmetry import OpenedPasses
 from taciturn.numerics.whitening import Whitening
 from taciturn.protocol.masks import ALONE, GroupShape, PairwiseMasks

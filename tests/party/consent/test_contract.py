@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from taciturn.data.ids import RowIds
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import (
     BudgetExceeded,

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.errors import PrivacyError
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.label_budget import key_name

@@ -14,8 +14,8 @@ import numpy as np
 
 from taciturn.arrays import BoolArray, FloatArray
 from taciturn.engine.callbacks import ReportProgress, noop
+from taciturn.families.binomial import sigmoid
 from taciturn.families.registry import BINOMIAL, FAMILIES
-from taciturn.numerics.logistic import sigmoid
 from taciturn.parallel import one_thread
 from taciturn.protocol.observations import Signal
 from taciturn_audit.views.alice_view import AliceView

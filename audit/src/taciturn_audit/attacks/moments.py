@@ -31,7 +31,7 @@ import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.engine.callbacks import ReportProgress
-from taciturn.numerics.logistic import sigmoid
+from taciturn.families.binomial import sigmoid
 from taciturn.protocol.observations import MomentsSeen, Signal
 from taciturn_audit.attacks.base import Attack, LabelGuess
 from taciturn_audit.attacks.group_sums import FirstPass, Settled, Slopes, settle

@@ -24,7 +24,7 @@ from taciturn.crypto.signatures import fingerprint
 from taciturn.data.tables import FeatureTable
 from taciturn.engine.transcript import Transcript, replay
 from taciturn.errors import TranscriptError
-from taciturn.numerics.logistic import sigmoid
+from taciturn.families.binomial import sigmoid
 from taciturn.privacy.base import EncryptedMechanism, Mechanism
 from taciturn.privacy.registry import mechanism
 from taciturn.protocol.alice.inputs import AliceInputs

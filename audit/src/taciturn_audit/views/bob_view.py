@@ -20,7 +20,8 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray
 from taciturn.crypto.registry import scheme
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.label_table import LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.engine.transcript import Transcript, replay
 from taciturn.errors import TranscriptError
 from taciturn.parallel import one_thread

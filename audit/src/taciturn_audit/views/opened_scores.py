@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from taciturn.arrays import FloatArray
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.label_table import LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.privacy.row_noise import SCORE_NOISE_BITS
 
 SCORE_NOISE = 2.0**-SCORE_NOISE_BITS

@@ -13,8 +13,8 @@ import numpy as np
 
 from taciturn.arrays import FloatArray, IntArray, LabelArray
 from taciturn.errors import ConfigError
+from taciturn.families.binomial import sigmoid
 from taciturn.numerics.intervals import UNKNOWN, wilson
-from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.sorted_scores import truth_of
 
 MOST_BANDS = 100

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from taciturn.arrays import FloatArray, LabelArray
 from taciturn.errors import ConfigError
+from taciturn.families.binomial import sigmoid
 from taciturn.numerics.intervals import wilson
-from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.sorted_scores import truth_of
 
 _STEPS, _CLOSE = 50, 1e-10

@@ -36,10 +36,10 @@ from taciturn.arrays import BoolArray, FloatArray, LabelArray
 from taciturn.data.rule_base import Bin
 from taciturn.data.rules import CategoricalRule, NumericRule, Rule
 from taciturn.data.tables import INTERCEPT, FeatureTable
+from taciturn.families.binomial import sigmoid
 from taciturn.memmap import over_blocks
 from taciturn.model.share import ModelShare
 from taciturn.model.whole import ModelPart
-from taciturn.numerics.logistic import sigmoid
 from taciturn.report import blocks as b
 from taciturn.report.formatting import NONE, share
 from taciturn.results.serialise import OMITTED, Result

@@ -35,8 +35,8 @@ import numpy as np
 
 from taciturn.arrays import FloatArray
 from taciturn.errors import ConfigError
+from taciturn.families.binomial import sigmoid
 from taciturn.memmap import over_blocks
-from taciturn.numerics.logistic import sigmoid
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from taciturn.arrays import EVERY_ROW, IntArray
 from taciturn.crypto.base import SecretKey, TableSize
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.errors import RemoteProtocolError
 from taciturn.privacy.events import CiphertextsOnly
 from taciturn.privacy.ledger import Ledger

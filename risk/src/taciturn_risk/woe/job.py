@@ -22,8 +22,8 @@ import polars as pl
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.crypto.registry import on_engine, scheme
 from taciturn.data.ids import RowIds
+from taciturn.data.label_table import LabelTable
 from taciturn.data.prepare import ChosenRows
-from taciturn.data.tables import LabelTable
 from taciturn.data.user_table import UserRows
 from taciturn.engine.callbacks import Callbacks
 from taciturn.errors import AgreementError, ConfigError, rendering_errors_as

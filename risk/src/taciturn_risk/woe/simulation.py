@@ -10,9 +10,9 @@ import numpy as np
 from taciturn.arrays import IndexArray
 from taciturn.crypto.registry import scheme
 from taciturn.data.ids import RowIds
+from taciturn.data.label_table import LabelTable
 from taciturn.data.prepare import RawData
 from taciturn.data.split import random_partition, split_columns
-from taciturn.data.tables import LabelTable
 from taciturn.engine.callbacks import Observer, noop
 from taciturn.engine.driver import Tap
 from taciturn.errors import ConfigError

@@ -22,7 +22,8 @@ import numpy as np
 
 from taciturn.arrays import IndexArray
 from taciturn.data.ids import RowIds, filled_folds
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.label_table import LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.errors import BudgetExceeded, counted, rendering_errors_as
 from taciturn.files import canonical_json, private_folder, reporting_write_errors
 from taciturn.jobs.train.disclosure_text import disclosure_text

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.jobs.study.result import StudiedSetting
 from taciturn.numerics.bounded_waves import base_loss
 from taciturn.protocol.row_sums import OpenedLoss, RowSumPlan

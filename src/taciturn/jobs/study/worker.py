@@ -19,9 +19,10 @@ import numpy as np
 
 from taciturn.arrays import IndexArray
 from taciturn.data.ids import RowIds
+from taciturn.data.label_table import LabelTable
 from taciturn.data.prepare import Preparation
 from taciturn.data.split import VerticalData
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.errors import TaciturnError
 from taciturn.families.base import Response
 from taciturn.jobs.train.simulation import simulate_search, simulate_training

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.errors import ConfigError, LabelValueError, TaciturnError
 from taciturn.privacy.events import Statement
 from taciturn.privacy.quality_release import TOLD

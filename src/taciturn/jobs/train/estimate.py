@@ -34,7 +34,8 @@ from taciturn.crypto.bfv.workers import LocalEngine
 from taciturn.crypto.registry import on_engine
 from taciturn.crypto.signatures import KeyIdentity, fingerprint
 from taciturn.data.ids import RowIds
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.label_table import LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.engine.pair import run_star
 from taciturn.families.registry import FAMILIES
 from taciturn.numerics.table_schedule import TableSchedule

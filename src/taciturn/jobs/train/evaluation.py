@@ -17,8 +17,9 @@ import numpy as np
 import polars as pl
 
 from taciturn.arrays import FloatArray, LabelArray
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.errors import FileError
+from taciturn.families.binomial import sigmoid
 from taciturn.files import write_private
 from taciturn.jobs.train.finished import FinishedTraining, TrainedModel, training_run
 from taciturn.jobs.train.model_quality import baseline_of, metrics_of
@@ -33,7 +34,6 @@ from taciturn.numerics.convergence import (
     assess_convergence,
 )
 from taciturn.numerics.label_metrics import fits_worse_than_base_rate, most_loss
-from taciturn.numerics.logistic import sigmoid
 from taciturn.numerics.threshold import Threshold, chosen, even_odds, threshold_at
 from taciturn.party.config import PartyConfig
 from taciturn.party.log import Log

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from taciturn.arrays import FloatArray
-from taciturn.data.tables import LabelTable, SideTables
+from taciturn.data.label_table import LabelTable
+from taciturn.data.tables import SideTables
 from taciturn.numerics.label_metrics import (
     Added,
     ModelMetrics,

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.label_table import LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.errors import BudgetExceeded, ColumnError, TaciturnError
 from taciturn.jobs.train.consent import require_labels
 from taciturn.jobs.train.disclosure_text import disclosure_text

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from taciturn.data.label_table import LabelTable
 from taciturn.data.split import VerticalData
-from taciturn.data.tables import LabelTable
 from taciturn.engine.transcript import Header, Transcript
 from taciturn.errors import ConfigError, DataError, TranscriptError
 from taciturn.results.reading import read

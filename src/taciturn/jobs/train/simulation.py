@@ -24,9 +24,10 @@ from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
 from taciturn.crypto.bfv.workers import LocalEngine
 from taciturn.crypto.registry import cluster_on_this_machine, on_engine, scheme
 from taciturn.crypto.signatures import KeyIdentity
+from taciturn.data.label_table import LabelTable
 from taciturn.data.prepare import RawData
 from taciturn.data.split import VerticalData
-from taciturn.data.tables import FeatureTable, LabelTable, SideTables
+from taciturn.data.tables import FeatureTable, SideTables
 from taciturn.engine.callbacks import Observer, noop
 from taciturn.engine.pair import run_star
 from taciturn.engine.transcript import Recorder, Transcript, TranscriptFile

@@ -27,7 +27,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from taciturn.data.tables import LabelTable
+from taciturn.data.label_table import LabelTable
 from taciturn.errors import FileError, PrivacyError
 from taciturn.files import canonical_json
 from taciturn.job_registry import Namespace

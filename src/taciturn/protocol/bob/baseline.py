@@ -12,7 +12,8 @@ from functools import partial
 import numpy as np
 
 from taciturn.arrays import FloatArray
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.label_table import LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.memmap import over_blocks
 from taciturn.numerics.label_metrics import labels_loss, most_loss, null_score
 from taciturn.numerics.likelihood import response_likelihood, weighted_likelihood

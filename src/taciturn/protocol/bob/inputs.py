@@ -14,7 +14,8 @@ from typing import Generic, TypeAlias, TypeVar
 
 from taciturn.arrays import EVERY_ROW
 from taciturn.crypto.base import DEFAULT_TABLE_MEMORY
-from taciturn.data.tables import FeatureTable, LabelTable
+from taciturn.data.label_table import LabelTable
+from taciturn.data.tables import FeatureTable
 from taciturn.errors import ConfigError
 from taciturn.memmap import MEMORY, Scratch
 from taciturn.privacy.base import Mechanism, Sharing

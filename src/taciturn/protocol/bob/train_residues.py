@@ -13,7 +13,8 @@ import numpy as np
 
 from taciturn.arrays import EVERY_ROW, ByteLabels, FloatArray
 from taciturn.errors import BudgetExceeded, PrivacyError
-from taciturn.numerics.logistic import gradient, residue, sigmoid
+from taciturn.families.binomial import sigmoid
+from taciturn.numerics.logistic import gradient, residue
 from taciturn.privacy.base import ResidueMechanism
 from taciturn.privacy.events import PrivacyEvent
 from taciturn.privacy.ledger import TRUE_UPDATES, Ledger
