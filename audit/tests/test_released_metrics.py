@@ -38,8 +38,8 @@ BOBS = {
     "RevealedShare": ("share",),
     "Phases": ("iteration", "phases"),
     "Segments": ("iteration", "marks"),
-    "SharedVector": ("turn", "vector"),
-    "SharedProduct": ("turn", "answer"),
+    "SharedVector": ("iteration", "vector"),
+    "SharedProduct": ("iteration", "answer"),
 }
 
 

@@ -46,7 +46,7 @@ def audited() -> AuditResult:
 
 def test_a_model_that_ranks_shuffled_labels_is_a_leak(audited):
     conclusion = conclude(audited)
-    assert audited.first.solver == "newton"
+    assert audited.first.agreement.solver.name == "newton"
     assert conclusion.status is Status.LEAK
     canary, run = conclusion.canary, conclusion.run
     assert canary is not None

@@ -118,7 +118,7 @@ class SimulatedModel(BaseEstimator):  # type: ignore[misc]
         """Record of an audit of the fitted training; DataError where it is another one."""
         audit_rows = extensions.function("audit_rows", wanted="the audit of an estimator")
         audited = audit_rows(raw, settings, canary=canary)
-        first, again = float(self.record_["train"]["loss"]), audited.first.train.loss
+        first, again = float(self.record_["train"]["loss"]), audited.first.metrics.train.loss
         if not math.isclose(first, again, rel_tol=_SAME_RUN):
             raise DataError(
                 "the rows and labels are not those of the fit: the training gives another model",

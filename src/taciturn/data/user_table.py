@@ -206,6 +206,7 @@ def unlabelled_data(
 
     The labels of the result alternate and mean nothing.
 
+    >>> import polars as pl
     >>> unlabelled_data(pl.DataFrame({"age": [31, 44, 50]})).labels.values.tolist()
     [0, 1, 0]
     """

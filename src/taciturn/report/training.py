@@ -459,7 +459,7 @@ def asked_facts(asked: AskedConsent | None, *, why: bool = False) -> dict[str, W
         return {}
     lines = {"Alice": asked.alice, "Bob": asked.bob, "both": asked.both}
     return {
-        f"{side} would have to accept": "nothing"
+        f"asked of {side}": "nothing"
         if line is None
         else f"{line.line}{f' ({line.why})' if why else ''}"
         for side, line in lines.items()
