@@ -375,8 +375,9 @@ def named_settings() -> Iterator[tuple[str, str]]:
                 yield from ((path, name) for name in re.findall(r"\{([a-z]\w*)\}", template))
                 yield from ((path, value.arg) for value in node.keywords if value.arg)
             for keyword in node.keywords:
-                if keyword.arg == "setting" and isinstance(keyword.value, ast.Constant):
-                    yield path, str(keyword.value.value)
+                named = keyword.value
+                if keyword.arg == "setting" and isinstance(named, ast.Constant):
+                    yield from [(path, named.value)] if isinstance(named.value, str) else ()
 
 
 @pytest.mark.slow  # some seconds
