@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
+from itertools import accumulate, product
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,11 @@ from tests.system import small_disk
 KEY, OTHER = bytes(range(32)), bytes(32)
 # Its magic, version and salt.
 HEAD = len(MAGIC) + 1 + 32
-# A record's count, salt and tag.
-OVERHEAD = 4 + 32 + 16
+# A record's count, salt and proof, and the tag of its box.
+RECORD_HEAD = 4 + 32 + 16
+OVERHEAD = RECORD_HEAD + 16
+# Before what was appended.
+END = RECORD_HEAD
 
 
 def written(path: Path, records: list[bytes]) -> None:
@@ -39,9 +43,12 @@ def reread(path: Path, key: bytes = KEY) -> list[bytes]:
     return records
 
 
-def opened(path: Path, key: bytes = KEY) -> tuple[EncryptedLog, list[bytes]]:
+def opened(
+    path: Path, key: bytes = KEY, erasable: int | None = None
+) -> tuple[EncryptedLog, list[bytes]]:
     records: list[bytes] = []
-    return EncryptedLog.open(path, key, lambda _, record: records.append(record)), records
+    log = EncryptedLog.open(path, key, lambda _, record: records.append(record), erasable)
+    return log, records
 
 
 @given(st.lists(st.binary(max_size=200), min_size=1, max_size=8))
@@ -57,33 +64,97 @@ def test_nothing_of_a_record_is_readable_and_only_its_owner_may_try(tmp_path):
     data = path.read_bytes()
     assert b"secret" not in data
     assert path.stat().st_mode & 0o777 == 0o600
-    boxes = data[-2 * (120 + OVERHEAD) :]
-    assert boxes[: len(boxes) // 2] != boxes[len(boxes) // 2 :]
+    one, two = boxes_of(data)
+    assert one[32:] != two[32:]
 
 
 def test_cut_anywhere_the_whole_records_remain_and_writing_goes_on(tmp_path):
     path = tmp_path / "journal"
     written(path, [b"first", b"second", b"third"])
     data = path.read_bytes()
-    ends = [HEAD]
-    for record in (b"first", b"second", b"third"):
-        ends.append(ends[-1] + len(record) + OVERHEAD)
-    for size in range(ends[1], len(data)):
-        path.write_bytes(data[:size])
+    ends = ends_of([b"first", b"second", b"third"])
+    for size, zeros in product(range(ends[0], len(data)), (0, 1, 5000)):
+        # A file system may have given the file its new length before its new content.
+        path.write_bytes(data[:size] + bytes(zeros))
         encrypted_log, records = opened(path)
-        assert records == [b"first", b"second", b"third"][: sum(end <= size for end in ends[1:])]
+        # The zeros may be what is missing.
+        count = sum((data[:size] + bytes(zeros)).startswith(data[:end]) for end in ends)
+        assert records == [b"first", b"second", b"third"][:count]
         encrypted_log.append(b"again")
         encrypted_log.close()
         assert reread(path) == [*records, b"again"]
 
 
+def ends_of(records: list[bytes]) -> list[int]:
+    """Where each record ends, the first one with the end of what was created."""
+    sizes = [OVERHEAD + len(record) for record in records]
+    return list(accumulate(sizes[1:], initial=HEAD + sizes[0] + END))
+
+
+def test_what_was_created_is_whole_or_refused_and_never_cut(tmp_path):
+    path = tmp_path / "journal"
+    log = EncryptedLog.create(path, KEY, [b"first", b"a checkpoint"])
+    log.close()
+    data = path.read_bytes()
+    for size, zeros in product(range(len(data)), (0, 5000)):
+        damaged = data[:size] + bytes(zeros)
+        if damaged.startswith(data):
+            continue
+        path.write_bytes(damaged)
+        with refused(StateError, names=path):
+            opened(path)
+        assert path.read_bytes() == damaged
+
+
+def test_no_flipped_bit_hides_the_records_after_it(tmp_path):
+    """Neither in what was created nor in what was appended; the file stays as it is."""
+    path = tmp_path / "journal"
+    written(path, [b"first", b"second", b"third"])
+    data = path.read_bytes()
+    last_box = len(data) - len(b"third") - 16
+    for place in range(last_box):
+        damaged = bytearray(data)
+        damaged[place] ^= 1 << place % 8
+        path.write_bytes(damaged)
+        with refused(StateError, names=path):
+            opened(path)
+        assert path.read_bytes() == damaged
+
+
+def test_what_a_stop_cut_stays_until_something_is_appended(tmp_path):
+    path = tmp_path / "journal"
+    written(path, [b"first", b"second"])
+    cut = path.read_bytes()[:-3]
+    path.write_bytes(cut)
+    assert reread(path) == [b"first"]
+    assert path.read_bytes() == cut
+
+
+def test_a_record_that_is_too_long_to_be_read_is_not_written(tmp_path, monkeypatch):
+    path = tmp_path / "journal"
+    written(path, [b"first"])
+    monkeypatch.setattr(module_of(EncryptedLog), "_LONGEST", 100 + 16)
+    encrypted_log, _ = opened(path)
+    for write in (
+        lambda: encrypted_log.append(bytes(101)),
+        lambda: EncryptedLog.create(path, KEY, [b"new", bytes(101)]),
+    ):
+        with refused(StateError, names=(path, 101)):
+            write()
+    encrypted_log.append(bytes(100))
+    encrypted_log.close()
+    assert reread(path) == [b"first", bytes(100)]
+    assert os.listdir(tmp_path) == ["journal"]
+
+
 def boxes_of(data: bytes) -> list[bytes]:
-    """The records of a file, each with its salt."""
+    """The records of a file, each with its salt; not the end of what was created."""
     boxes, at = [], HEAD
     while at < len(data):
-        end = at + 4 + int.from_bytes(data[at : at + 4], "little")
-        boxes.append(data[at + 4 : end])
-        at = end
+        start, count = at + RECORD_HEAD, int.from_bytes(data[at : at + 4], "little")
+        if count:
+            boxes.append(data[at + 4 : at + 36] + data[start : start + count])
+        at = start + count
     return boxes
 
 
@@ -129,14 +200,19 @@ def test_a_record_of_another_continuation_is_refused(tmp_path):
 
 def test_a_record_that_was_erased_is_gone_and_the_others_stay(tmp_path):
     path = tmp_path / "journal"
-    written(path, [b"first", b"a seed", b"third"])
+    EncryptedLog.create(path, KEY, [b"first", b"a seed", b"third"]).close()
     box = boxes_of(path.read_bytes())[1][32:]
     encrypted_log, _ = opened(path)
     encrypted_log.erase(1)
     assert box not in path.read_bytes()
     encrypted_log.append(b"fourth")
     encrypted_log.close()
-    assert reread(path) == [b"first", b"", b"third", b"fourth"]
+    again, records = opened(path, erasable=1)
+    again.close()
+    assert records == [b"first", b"", b"third", b"fourth"]
+    for other in (None, 0, 2):
+        with refused(StateError, names=path):
+            opened(path, erasable=other)
 
 
 def test_what_a_full_disk_took_of_a_record_hides_none_after_it(tmp_path):
@@ -162,15 +238,14 @@ def test_a_last_record_of_garbage_was_never_acted_upon(tmp_path):
 
 def altered(data: bytes) -> bytes:
     """One bit of the first record."""
-    place = HEAD + 4 + 32 + 3
+    place = HEAD + RECORD_HEAD + 3
     return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
 
 
 def swapped(data: bytes) -> bytes:
     """The last two records change places."""
-    size = 5 + OVERHEAD
-    one, two, three = (data[HEAD + n * size : HEAD + (n + 1) * size] for n in range(3))
-    return data[:HEAD] + one + three + two
+    start, middle, _ = ends_of([b"first", b"secnd", b"third"])
+    return data[:start] + data[middle:] + data[start:middle]
 
 
 @pytest.mark.parametrize(
@@ -182,9 +257,19 @@ def swapped(data: bytes) -> bytes:
         lambda data: MAGIC.lower() + data[len(MAGIC) :],
         lambda data: MAGIC + b"\x08" + data[len(MAGIC) + 1 :],
         lambda data: data[: HEAD + 5 + OVERHEAD] + b"\xff" * 4 + data[HEAD + 9 + OVERHEAD :],
+        lambda data: data + b"\x01" * RECORD_HEAD,
         lambda data: None,
     ],
-    ids=["altered", "swapped", "empty", "another file", "another version", "length", "absent"],
+    ids=[
+        "altered",
+        "swapped",
+        "empty",
+        "another file",
+        "another version",
+        "length",
+        "longer",
+        "absent",
+    ],
 )
 def test_what_is_not_as_it_was_written_is_refused(tmp_path, damage):
     path = tmp_path / "journal"

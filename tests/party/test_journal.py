@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from contextlib import closing
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from tests.expected import refused
 KEY = bytes(32)
 A, B, C = b"a" * 16, b"b" * 16, b"c" * 16
 SEED = b"thirty-two secret bytes of a side"
+SEED_NUMBER = 1
 
 
 def resumed(path: Path) -> Past:
@@ -127,7 +129,7 @@ def test_a_seed_that_was_deleted_is_in_no_file_and_the_session_stays(tmp_path, k
     assert (past.meta.drawn, past.meta.charge_name) == (meta.drawn, meta.charge_name)
     assert past.marks == [(Mark.SEALED_SEED, b"for a verifier"), (Mark.SEED_DELETED, b"")]
     assert past.sent == [b"another"]
-    assert not any(SEED in record for record in records(path, KEY))
+    assert not any(SEED in record for record in records(path, KEY, SEED_NUMBER))
 
 
 def test_a_deletion_that_was_stopped_is_made_up_for(tmp_path, monkeypatch):
@@ -143,9 +145,57 @@ def test_a_deletion_that_was_stopped_is_made_up_for(tmp_path, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             journal.delete_seed()
     journal.close()
-    assert any(SEED in record for record in records(path, KEY))
+    assert any(SEED in record for record in records(path, KEY, SEED_NUMBER))
     assert resumed(path).meta.entropy == b""
-    assert not any(SEED in record for record in records(path, KEY))
+    assert not any(SEED in record for record in records(path, KEY, SEED_NUMBER))
+
+
+@pytest.mark.parametrize("left", [1, 20, 48])
+def test_a_seed_that_was_overwritten_in_part_is_read_as_deleted(tmp_path, monkeypatch, left):
+    """The machine stopped while the zeros were on their way to the disk."""
+    path = tmp_path / "journal"
+    journal = Journal(path, KEY)
+    journal.begin(Meta({}, SEED, B))
+    journal.sent(b"frame")
+    before = path.read_bytes()
+    journal.delete_seed()
+    journal.close()
+    after = path.read_bytes()
+    overwritten = [
+        place for place, (one, two) in enumerate(zip(before, after, strict=False)) if one != two
+    ]
+    torn = bytearray(after)
+    for place in overwritten[-left:]:
+        torn[place] = before[place]
+    path.write_bytes(torn)
+    assert resumed(path).meta.entropy == b""
+    assert path.read_bytes() == after
+    # Without the mark it is another's work.
+    path.write_bytes(torn[: len(before)])
+    with refused(StateError, names=path):
+        resumed(path)
+
+
+def test_what_a_stopped_process_left_is_on_the_disk_before_it_is_sent_again(tmp_path, monkeypatch):
+    path, synced = tmp_path / "journal", list[int]()
+    journal = Journal(path, KEY)
+    journal.begin(Meta({}, SEED, B))
+    with monkeypatch.context() as patch:
+        # Killed between the record and its way to the disk.
+        patch.setattr(Journal, "settle", lambda _: None)
+        journal.sent(b"frame")
+    journal.close()
+    again = Journal(path, KEY)
+    past = again.resume()
+    assert past is not None
+    assert past.sent == [b"frame"]
+    monkeypatch.setattr(os, "fsync", synced.append)
+    # What a link does before it opens.
+    again.settle()
+    assert len(synced) == 1
+    again.settle()
+    assert len(synced) == 1
+    again.close()
 
 
 def test_an_erased_record_without_the_mark_is_refused(tmp_path):

@@ -2,22 +2,28 @@ r"""A file of encrypted records that only grows, for what a party must not lose 
 
 ::
 
-    file   = head record*                        head = "TACITURN-JOURNAL\n" version:u8 salt:32
-    record = count:u32 salt:32 box               box = ChaCha20-Poly1305(record)
+    file   = head record* end record*            head = "TACITURN-JOURNAL\n" version:u8 salt:32
+    record = count:u32 salt:32 proof:16 box      box = ChaCha20-Poly1305(record)
+    end    = 0:u32 salt:32 proof:16
 
 The key of a file comes from the party's own key and the file's salt (HKDF-SHA256), the key of a
 record from the file's key and 32 bytes that are drawn when the record is sealed. The nonce is zero.
-A box is bound to the salt of the record before it, the first one to the head. A file is continued
-in place: where it was cut in the middle of its last record it is read, and cut, up to there, since
-what is not whole was never acted upon.
+A box is bound to the salt of the record before it, the first one to the head; so is the proof, an
+HKDF output of the file's key for the record's count and salt. The end follows what ``create`` wrote
+and put on the disk as a whole; what comes after it was appended.
+
+A file is continued in place. An append that a stop cut short is left out, and removed by the next
+one: the file ends within it, or its box cannot be opened and nothing but zeros follows. Who waits
+for ``sync`` before acting upon a record has not acted upon one that a stop cut.
 
 **Guarantee.** Without the key a file tells how many records it holds and how long they are. No key
 seals two records: nothing is counted, so this also holds where a process was killed while it wrote,
 where an older copy of the file was put back and continued, and where two programs continue two
 copies. Records can be neither altered, left out nor swapped, nor taken from another file or from
 another continuation of the same copy: what follows a record names its salt, and no other record has
-that. That a file lacks its end shows only in what the peer has. ``erase`` overwrites a record in
-place; the others stay.
+that. What ``create`` wrote is whole or refused, and so is a record whose count was altered. That a
+file lacks records at its end, or that its last one was damaged later, shows only in what the peer
+has. ``erase`` overwrites a record in place; the others stay.
 
 **Assumes.** The key lies elsewhere than the file: anyone who has both has everything. The system
 never gives the same 32 bytes twice, also after a machine was restored from a snapshot. What
@@ -28,6 +34,7 @@ that levels wear, a snapshot or a backup keeps former blocks.
 from __future__ import annotations
 
 import contextlib
+import hmac
 import os
 import struct
 from collections.abc import Callable, Iterable, Iterator
@@ -53,6 +60,8 @@ KEY_BYTES = 32
 _SALT = 32
 _HEAD = len(MAGIC) + 1 + _SALT
 _COUNT = struct.Struct("<I")
+_PROOF = 16
+_RECORD_HEAD = _COUNT.size + _SALT + _PROOF
 _LONGEST = 1 << 30
 # Each key seals one record.
 _NONCE = bytes(12)
@@ -91,6 +100,7 @@ class EncryptedLog:
             _write_all(log._stream, log._before)
             for record in records:
                 log._write(record)
+            log._write_end()
             # First the content, then the name: a power cut leaves the old file or the new one.
             os.fsync(log._stream.fileno())
             fresh.replace(path)
@@ -99,17 +109,23 @@ class EncryptedLog:
         return log
 
     @classmethod
-    def open(cls, path: Path, key: bytes, take: Callable[[int, bytes], object]) -> EncryptedLog:
-        """An existing file, to append to; what was cut at its end is removed.
+    def open(
+        cls,
+        path: Path,
+        key: bytes,
+        take: Callable[[int, bytes], object],
+        erasable: int | None = None,
+    ) -> EncryptedLog:
+        """An existing file, to append to; it is not written before something is appended.
 
-        ``take`` is given each record with its number from 0; one that was erased is empty.
+        ``take`` is given each record with its number from 0. Of all records only number
+        ``erasable``, one that ``create`` wrote, may be erased, wholly or in part: it is empty then.
         """
         with _reading(path) as stream:
             log = cls(path, key, _head_of(stream, path))
-            for number, record in enumerate(log._whole_records(stream)):
+            for number, record in enumerate(log._whole_records(stream, erasable)):
                 take(number, record)
         with reporting_write_errors(path):
-            os.truncate(path, log._end)
             log._stream = path.open("ab", buffering=0)
         return log
 
@@ -121,12 +137,15 @@ class EncryptedLog:
     def erase(self, number: int) -> None:
         """Overwrites a record that others follow: its content is gone, on the disk, afterwards."""
         with reporting_write_errors(self._path), self._path.open("r+b", buffering=0) as stream:
-            start = _HEAD
-            for left in reversed(range(number + 1)):
+            start, left = _HEAD, number
+            while True:
                 (count,) = _COUNT.unpack(os.pread(stream.fileno(), _COUNT.size, start))
-                start += _COUNT.size + (count if left else _SALT)
+                start += _RECORD_HEAD
+                if count and not left:
+                    break
+                start, left = start + count, left - bool(count)
             stream.seek(start)
-            _write_all(stream, bytes(count - _SALT))
+            _write_all(stream, bytes(count))
             os.fsync(stream.fileno())
 
     def sync(self) -> None:
@@ -140,65 +159,98 @@ class EncryptedLog:
 
     def _write(self, record: bytes) -> None:
         salt = SystemEntropy().token(_SALT)
-        sealed = salt + self._cipher(salt).encrypt(_NONCE, record, self._before)
+        box = self._cipher(salt).encrypt(_NONCE, record, self._before)
+        if len(box) > _LONGEST:
+            problem = f"a record of {len(record):,} bytes is longer than a file of records takes"
+            raise _unfit(problem, self._path)
+        self._put(salt, box)
+        self._number += 1
+
+    def _write_end(self) -> None:
+        """A record's head without a box: everything before it was written at once."""
+        self._put(SystemEntropy().token(_SALT), b"")
+
+    def _put(self, salt: bytes, box: bytes) -> None:
+        head = self._record_head(len(box), salt)
+        descriptor = self._stream.fileno()
+        if os.fstat(descriptor).st_size > self._end:
+            # A stop cut an append short. Only here: a file that is refused stays as it is.
+            os.ftruncate(descriptor, self._end)
         try:
-            _write_all(self._stream, _COUNT.pack(len(sealed)) + sealed)
+            _write_all(self._stream, head + box)
         except OSError:
             # Behind a part of a record no further one would be found.
             with contextlib.suppress(OSError):
-                os.ftruncate(self._stream.fileno(), self._end)
+                os.ftruncate(descriptor, self._end)
             raise
-        self._passed(sealed)
+        self._passed(salt, len(box))
 
-    def _passed(self, sealed: bytes) -> None:
+    def _passed(self, salt: bytes, count: int) -> None:
         """The next record follows this one."""
-        self._before, self._number = sealed[:_SALT], self._number + 1
-        self._end += _COUNT.size + len(sealed)
+        self._before = salt
+        self._end += _RECORD_HEAD + count
 
     def _cipher(self, salt: bytes) -> ChaCha20Poly1305:
         return ChaCha20Poly1305(HKDFExpand(SHA256(), KEY_BYTES, salt).derive(self._key))
 
-    def _whole_records(self, stream: BinaryIO) -> Iterator[bytes]:
-        size = os.fstat(stream.fileno()).st_size
+    def _record_head(self, count: int, salt: bytes) -> bytes:
+        fields = _COUNT.pack(count) + salt
+        # Longer than a salt alone: no record's key comes from the same bytes.
+        bound = HKDFExpand(SHA256(), _PROOF, b"head" + self._before + fields)
+        return fields + bound.derive(self._key)
+
+    def _whole_records(self, stream: BinaryIO, erasable: int | None = None) -> Iterator[bytes]:
+        size, appended = os.fstat(stream.fileno()).st_size, False
         while True:
-            head = stream.read(_COUNT.size)
-            count = _COUNT.unpack(head)[0] if len(head) == _COUNT.size else 0
-            if count > _LONGEST:
-                # Not a cut: no record is that long.
+            head = stream.read(_RECORD_HEAD)
+            if not self._is_head(head):
+                # The file ends, but for zeros that a file system leaves, within a record's head.
+                if appended and len(head.rstrip(b"\0")) < _RECORD_HEAD and _only_zeros(stream):
+                    return
                 raise self._altered()
-            if not count or stream.tell() + count > size:
-                # Cut off, or zeros that a file system left where nothing had been written yet.
-                return
-            sealed = stream.read(count)
+            (count,), salt = _COUNT.unpack_from(head), head[_COUNT.size : -_PROOF]
+            if not count:
+                appended = True
+                self._passed(salt, count)
+                continue
+            if stream.tell() + count > size:
+                if appended:
+                    return
+                raise self._altered()
+            box = stream.read(count)
             try:
-                box = memoryview(sealed)[_SALT:]
-                record = self._cipher(sealed[:_SALT]).decrypt(_NONCE, box, self._before)
+                record = self._cipher(salt).decrypt(_NONCE, box, self._before)
             except InvalidTag:
-                if stream.tell() < size:
-                    if sealed[_SALT:].strip(b"\0"):
-                        # A stop can only damage the last record.
-                        raise self._altered() from None
+                if self._number == erasable:
                     record = b""
-                elif not self._number:
-                    # The first record was on the disk before the file had its name.
-                    raise _unfit(
-                        "the journal cannot be opened with this key", self._path, _KEY
-                    ) from None
-                else:
+                elif appended and _only_zeros(stream):
                     # The machine stopped while the last record was on its way to the disk.
                     return
-            self._passed(sealed)
+                else:
+                    raise self._altered() from None
+            self._passed(salt, count)
+            self._number += 1
             yield record
 
+    def _is_head(self, head: bytes) -> bool:
+        """Whether these bytes follow the last record as the head of another."""
+        if len(head) < _RECORD_HEAD:
+            return False
+        (count,) = _COUNT.unpack_from(head)
+        return hmac.compare_digest(head, self._record_head(count, head[_COUNT.size : -_PROOF]))
+
     def _altered(self) -> StateError:
+        if not self._number:
+            problem = "the journal cannot be opened with this key, or its beginning was altered"
+            return _unfit(problem, self._path, _KEY)
         problem = f"record {self._number} of the journal was altered, or the key is wrong"
         return _unfit(problem, self._path, _KEY)
 
 
-def records(path: Path, key: bytes) -> Iterator[bytes]:
+def records(path: Path, key: bytes, erasable: int | None = None) -> Iterator[bytes]:
     """The whole records of a file, one at a time; StateError where it is not fit for use."""
     with _reading(path) as stream:
-        yield from EncryptedLog(path, key, _head_of(stream, path))._whole_records(stream)
+        yield from EncryptedLog(path, key, _head_of(stream, path))._whole_records(stream, erasable)
 
 
 def salt_of(path: Path) -> bytes:
@@ -252,3 +304,8 @@ def _write_all(stream: BinaryIO, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[stream.write(view) :]
+
+
+def _only_zeros(stream: BinaryIO) -> bool:
+    """Whether no byte from here to the end of the file is anything else."""
+    return not any(part.strip(b"\0") for part in iter(lambda: stream.read(1 << 20), b""))

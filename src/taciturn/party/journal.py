@@ -17,8 +17,10 @@ not confirmed, so that they can be sent again. It replaces the file, unless the 
 it took for a verifier (``Meta.keeps``): then the file only grows, and ``history`` gives every frame
 that the program took and the hash of every one that it sent.
 
-**Guarantee.** ``delete_seed`` overwrites the seed in the file, on the disk, and nothing that is
-read afterwards regenerates a key; a stop meanwhile is made up for at the next start.
+**Guarantee.** ``delete_seed`` overwrites the seed in the file, on the disk; a stop meanwhile, also
+amid the overwriting, is made up for at the next start. It overwrites nothing else: a checkpoint and
+what the program has saved (``persisted``) may hold keys that were made from the seed, and stay as
+long as the file does. Whoever needs them gone discards the journal.
 
 **Assumes.** What ``encrypted_log`` assumes of an erased record. A checkpoint that replaced the file
 has left the former one's blocks to the file system: only a session that keeps everything has one
@@ -198,14 +200,18 @@ class Journal:
         # Without a beginning its names would be another's.
         past = Past(Meta({}, b"", UNKNOWN, drawn=UNKNOWN))
         log = self._encrypted_log = EncryptedLog.open(
-            self._path, self._key, partial(_take, past, self._path)
+            self._path, self._key, partial(_take, past, self._path), _SEED_NUMBER
         )
+        # A killed process may have left records that the system has not written yet: before
+        # anything that they say is sent again, they have to be on the disk.
+        self._unsynced = True
         if any(mark is Mark.SEED_DELETED for mark, _ in past.marks):
             # Again: the process may have been stopped before it was done.
             log.erase(_SEED_NUMBER)
             past.meta = replace(past.meta, entropy=b"")
         elif past.meta != replace(past.meta, drawn=b"", charge_name=""):
-            raise StateError("the journal has no beginning", where=str(self._path))
+            problem = "the journal has no beginning: its session or its seed is not as it was"
+            raise StateError(problem, where=str(self._path))
         for link in past.further:
             link.meta = past.meta
         self._past = past
@@ -279,7 +285,7 @@ class Journal:
         session that keeps its frames.
         """
         arrived = defaultdict[bytes, deque[bytes]](deque)
-        for record in encrypted_log.records(self._path, self._key):
+        for record in encrypted_log.records(self._path, self._key, _SEED_NUMBER):
             kind, place, body = record[:1], record[1:2], record[2:]
             if kind == _RECEIVED:
                 arrived[place].append(body)
