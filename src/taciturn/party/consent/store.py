@@ -163,9 +163,13 @@ class OpenStore:
                 # damage. Beside a log an older copy has the numbers of the newest one.
                 with closing(connect(self._path, "ro")) as database:
                     self._begin(database, "begin")
-                    # What is converted is read as a whole.
                     if self._format(database) == CONSENT_VERSION:
                         Records(database, self._path).verify()
+                    else:
+                        # Loaded here: most files are of today.
+                        from taciturn.party.consent.conversion import read_former
+
+                        read_former(database, self._path)
             self._database = connect(self._path)
         try:
             with explained(self._path):
