@@ -34,7 +34,7 @@ from taciturn.party.consent.label_budget import LabelBudget
 from taciturn.party.consent.label_flips import LabelFlipStore
 from taciturn.party.consent.records import Records
 from taciturn.party.consent.score_budget import ScoreBudget, ScoreCharge
-from taciturn.party.consent.scored_rows import RowOpening
+from taciturn.party.consent.scored_rows import LargestCounts, RowOpening, ScoredRows
 from taciturn.party.consent.store import ConsentStore
 from taciturn.privacy.events import AdditiveNoise, LabelResponse
 from taciturn.privacy.label_response import FlippedLabels
@@ -281,6 +281,26 @@ def test_values_are_those_written_last_however_many_are_single(writes):
                     assert 0 <= min(other - stored)
                     assert max(other - stored) <= number
                 assert store.verify() == len(expected)
+
+
+def test_rows_that_fill_the_last_byte_of_a_bitmap_are_in_what_an_open_store_holds(store):
+    """The bytes of the first model's bitmap stay the same when seven rows are added at its end."""
+    with closing(store.open()) as opened:
+        with opened.transaction() as records:
+            tags = np.sort(records.account("scores", "bob").tags(MANY[:400]))
+        for rows, model in (
+            (tags[:393], "first"),
+            (tags[:300], "second"),
+            (np.concatenate([tags[:300], tags[393:]]), "third"),
+            (tags[393:], "first"),
+        ):
+            with opened.transaction() as records:
+                scored = ScoredRows(records, "bob")
+                scored.write(scored.change(rows, RowOpening(models=(model,))))
+        with opened.transaction(write=False) as records:
+            held = ScoredRows(records, "bob").largest()
+    with store.reading() as records:
+        assert held == ScoredRows(records, "bob").largest() == LargestCounts(400, 3, 0, 0)
 
 
 def test_what_was_noted_of_partners_is_kept_with_their_names(store):
