@@ -303,6 +303,22 @@ def test_rows_that_fill_the_last_byte_of_a_bitmap_are_in_what_an_open_store_hold
         assert held == ScoredRows(records, "bob").largest() == LargestCounts(400, 3, 0, 0)
 
 
+@pytest.mark.parametrize("seconds", [0, 2])
+def test_beside_another_program_that_writes_nothing_is_written(tmp_path, seconds):
+    """Two waits of the same length."""
+    store = ConsentStore(tmp_path / "consent.sqlite", wait_seconds=seconds)
+    charge_asked = Charge(((IDS, RowOpening(unnamed=1)),))
+    ScoreBudget(store, "bob", LIMIT).charge(charge_asked)
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as other:
+        other.execute("begin immediate")
+        with refused(OutputError, names=store.path), store.writing() as records:
+            other.execute("rollback")
+            records.account("scores", "bob").write_entry("session", "another", "{}")
+    assert store.verify() == len(IDS)
+    with store.reading() as records:
+        assert "another" not in records.account("scores", "bob").entries("session")
+
+
 def test_what_was_noted_of_partners_is_kept_with_their_names(store):
     with store.writing() as records:
         records.write_partner_fact("bob", "table key", bytes(range(32)))

@@ -224,12 +224,12 @@ class OpenStore:
     def _begin(self, database: sqlite3.Connection, statement: str) -> None:
         """Begin a transaction; a long wait for another program's is announced."""
         short = min(_UNANNOUNCED_SECONDS, self._store.wait_seconds)
-        for wait_seconds in (short, self._store.wait_seconds - short):
+        for last, wait_seconds in ((False, short), (True, self._store.wait_seconds - short)):
             database.execute(f"pragma busy_timeout = {int(1000 * wait_seconds)}")
             try:
                 database.execute(statement)
             except sqlite3.OperationalError as problem:
-                if error_code(problem) != sqlite3.SQLITE_BUSY or wait_seconds != short:
+                if last or error_code(problem) != sqlite3.SQLITE_BUSY:
                     raise
                 self._store.announce(f"waiting for another program that writes {self._path}")
             else:
