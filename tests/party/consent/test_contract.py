@@ -319,6 +319,20 @@ def test_beside_another_program_that_writes_nothing_is_written(tmp_path, seconds
         assert "another" not in records.account("scores", "bob").entries("session")
 
 
+def test_only_an_error_of_the_store_is_told_as_one(store, tmp_path):
+    def write() -> None:
+        with store.writing() as records:
+            records.account("scores", "bob").write_entry("session", "one", "{}")
+            (tmp_path / "absent").read_bytes()
+
+    with pytest.raises(FileNotFoundError):
+        write()
+    assert store.verify() == 0
+    store.generation_file.mkdir()
+    with refused(OutputError, names=store.path):
+        store.verify()
+
+
 def test_what_was_noted_of_partners_is_kept_with_their_names(store):
     with store.writing() as records:
         records.write_partner_fact("bob", "table key", bytes(range(32)))
