@@ -72,8 +72,7 @@ STAGES = (
     Stage(
         ("driver.Driver.feed", "driver.Driver.start"),
         "Driver.feed: the conversation",
-        "The party's program: one message in, messages out. Its steps call back the journal, which "
-        "stores each frame first, the link and the budget.",
+        "The party's program: one message in, messages out. Its steps call journal, link, budget.",
     ),
 )
 

@@ -140,14 +140,17 @@ def test_the_help_names_what_there_is():
     for name in ("impute", "scale", "max_levels", "min_frequency"):
         assert f"(default: {getattr(DEFAULTS, name)})" in SETTINGS[name].help
     assert f"(default: {DEFAULTS.winsorise['*']})" in SETTINGS["winsorise"].help
+    # exact: figures of the settings
     assert f"up to {MOST_PARTIES}" in SETTINGS["parties"].help
     ranges = f"{DEFAULT_SCORE_RANGE:g}; {DEFAULT_FEW_ROWS_RANGE:g}"
+    # exact: figures of the settings
     assert (
         f"(default: {ranges} below {OPENING_ROWS:,} training rows)" in SETTINGS["score_range"].help
     )
     passes = SETTINGS["passes"]
     assert f"{DEFAULT_SHARED_PASSES}, or {DEFAULT_FEW_ROWS_PASSES} below" in passes.help
     assert f"else {DEFAULT_PASSES})" in passes.help
+    # exact: figures of the settings
     assert f"default is {DEFAULT_SEVERAL_PASSES}" in passes.detail
     assert f"`reveal-epsilon` {DEFAULT_TOLD_PASSES}." in passes.detail
 
