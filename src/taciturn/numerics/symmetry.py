@@ -68,7 +68,8 @@ class OpenedPasses:
         walked = (*self.directions, *self.scores)
         blocks = over_blocks(product, len(self.scores[0]), *walked)
         products = reduce(operator.add, blocks)
-        modulus = 1 << self.modulus_bits
-        differences = ((products - products.T) & np.uint64(modulus - 1)).ravel().tolist()
-        largest = max(min(difference, modulus - difference) for difference in differences)
+        # In arrays alone: a test while the peer is connected takes the same time for all numbers.
+        below = np.uint64((1 << self.modulus_bits) - 1)
+        differences = (products - products.T) & below
+        largest = int(np.minimum(differences, -differences & below).max())
         return Symmetry(largest, largest == 0)

@@ -86,10 +86,7 @@ class TrainingTask:
         return Task(self._program(), self._finish, hooks)
 
     def _program(self) -> Program[None]:
-        """This side's part in the session, from its first message or from the checkpoint.
-
-        A training that resumes begins here: before its session is charged again.
-        """
+        """This side's part in the session, from its first message or from the checkpoint."""
         body = self._session.checkpoint
         if body is None:
             return self._trainings(0, None)
@@ -177,15 +174,16 @@ class TrainingTask:
                 ("held_out_scores", "scores", result.held_out_scores),
             )
         }
-        bobs: dict[str, Any] = {"importance": self._importance(trained.weights)}
         if isinstance(trained, BobTrained):
-            bobs = {
+            of_side: dict[str, Any] = {
                 **self._curves(trained),
                 "opened_change": trained.opened_change,
                 "scores_beyond_range": trained.scores_beyond_range,
                 "symmetry": symmetry,
                 "peer_columns": 0 if trained.share is None else len(trained.share.values),
             }
+        else:
+            of_side = {"importance": self._importance(trained.weights)}
         return TrainedModel(
             number=model.number,
             session=name,
@@ -195,7 +193,7 @@ class TrainingTask:
             told_quality=result.quality,
             parties=self._inputs.feature_parties(trained.group_shape.widths),
             **scores,
-            **bobs,
+            **of_side,
         )
 
     def _curves(self, trained: BobTrained) -> dict[str, tuple[float, ...]]:
