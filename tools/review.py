@@ -5,7 +5,7 @@ Run it in a checkout, with its environment (``make review``)::
     .venv/bin/python tools/review.py [--check]
 
 The text is in ``tools/review.md``, with marks where the generated parts go. The functions are those
-that ``tools/walk.py`` records in a ``mutual`` training of two parties.
+that ``tools/walk.py`` records in a ``mutual`` training of two parties, by default settings.
 ``--check`` writes nothing and exits with 1 where the page is not current, line numbers apart.
 """
 
@@ -32,10 +32,13 @@ from tools import walk  # noqa: E402 - of this checkout, and before all of tacit
 PAGE, TEXT = ROOT / "docs" / "review.md", ROOT / "tools" / "review.md"
 CORE = ROOT / "src" / "taciturn"
 LINES_AN_HOUR = 500
+# 320 rows to train on: with 256 or more the sigmoid is modulo a small prime. Enough passes for a
+# checkpoint, which is after five in these files.
+ROWS, PASSES = 400, 8
 
 
-class Frame(NamedTuple):
-    """A frame of every job: its functions by file and name, its title and what it does."""
+class Stage(NamedTuple):
+    """A stage of every job: its functions by file and name, its title and what it does."""
 
     functions: tuple[str, ...]
     title: str
@@ -44,68 +47,143 @@ class Frame(NamedTuple):
 
 # From the outermost to the innermost. A function belongs to the innermost that is on its stack when
 # it is first entered.
-FRAMES = (
-    Frame((), "The party's file", "Read and check this side's settings; nothing is sent."),
-    Frame(
+STAGES = (
+    Stage((), "The party's file", "Read and check this side's settings; nothing is sent."),
+    Stage(
         ("base.run_job",),
         "run_job: prepare",
         "Read this side's table, plan the training, refuse before anybody is contacted.",
     ),
-    Frame(
+    Stage(
         ("base.run_session",),
         "run_session: begin or resume",
         "Journal, consent and budgets, keys; at the end the model's file and the result.",
     ),
-    Frame(
+    Stage(
         ("session.Meeting.run",),
         "Meeting.run: the connection",
         "Greet the peer, compare the session, wait, confirm the end.",
     ),
-    Frame(
+    Stage(
         ("resume.run_program",),
         "run_program: replay, then live",
-        "Feed the program from the journal and then from the peer; store each frame first.",
+        "Feed the program from the journal and then from the peer.",
     ),
-    Frame(
+    Stage(
         ("driver.Driver.feed", "driver.Driver.start"),
         "Driver.feed: the conversation",
-        "The party's program: one message in, messages out. Every message of the training is "
-        "made here.",
+        "The party's program: one message in, messages out. Its steps call journal, link, budget.",
     ),
 )
 
-# The first hour: what to read, with its minutes.
+WORDS_A_MINUTE = 250
+HEAD = "its head"
+
+
+class Portion(NamedTuple):
+    """A portion of a file to read: sections of a page, or functions of a file and its ``HEAD``.
+
+    ``instead`` marks what Bob's reviewer reads in place of the row above.
+    """
+
+    path: str
+    what: str
+    names: tuple[str, ...]
+    instead: bool = False
+
+
+# The first hour. What is left of it is for the tables.
+ALICE, BOB = "src/taciturn/protocol/alice/", "src/taciturn/protocol/bob/"
 HOUR = (
-    (
+    Portion(
         "docs/threat_model.md",
-        "its first two sections: who learns what, and on which assumptions",
-        8,
+        "who learns what, on which assumptions, and what each message reveals",
+        ("In short", "What each mechanism rests on", "What each message reveals"),
     ),
-    (
+    Portion(
         "docs/mutual.md",
         "the protocol of this training, what it opens, what a deviating side can do",
-        12,
+        (
+            *("Use", "The protocol", "What is opened"),
+            "Alice learns nothing about labels, under IND-CPA of Bob's key",
+            "Bob learns at most two sums about Alice's columns, under RLWE and the sigmoid's flood",
+            "What a party that deviates can do",
+        ),
     ),
-    ("src/taciturn/protocol/steps.py", "what a program may do: send, receive, emit, persist", 4),
-    ("src/taciturn/engine/driver.py", "the one place from which a program's messages leave", 4),
-    ("src/taciturn/protocol/mutual_table.py", "the head: chart of all messages", 6),
-    ("src/taciturn/protocol/alice/train_table_mutual.py", "Alice's side: her program, whole", 14),
-    (
-        "src/taciturn/protocol/bob/train_table_mutual.py",
-        "Bob's side: his program, whole, instead",
-        0,
+    Portion("src/taciturn/protocol/mutual_table.py", "chart of a training's messages", (HEAD,)),
+    Portion("src/taciturn/protocol/party.py", "chart of the messages around it", (HEAD,)),
+    Portion(
+        "src/taciturn/engine/driver.py",
+        "the one place from which a program's messages leave",
+        ("Driver._advance",),
     ),
-    ("src/taciturn/jobs/train/feature_consent.py", "what Alice's file must accept to begin", 6),
-    ("src/taciturn/jobs/train/label_consent.py", "what Bob's file must accept, instead", 0),
-    ("docs/review.md", "the tables below: where your own questions lead, and what is not run", 6),
+    Portion(
+        "src/taciturn/party/link.py",
+        "what a link sends besides: openings, notes and failure texts",
+        (HEAD,),
+    ),
+    Portion("src/taciturn/party/session.py", "what a peer is told about a failure", ("tellable",)),
+    Portion(
+        ALICE + "party.py",
+        "Alice's side: her program",
+        ("alice_program", "_announce_scoring", "_answer_scores"),
+    ),
+    Portion(
+        BOB + "party.py",
+        "Bob's side: his program, instead",
+        ("bob_program", "_hear_scoring"),
+        True,
+    ),
+    Portion(
+        ALICE + "train_table_mutual.py",
+        "her training, and her part of the sigmoid",
+        ("train", "SigmoidResponder._waves"),
+    ),
+    Portion(
+        BOB + "train_table_mutual.py",
+        "his training, and his part of the sigmoid, instead",
+        ("train", "SigmoidRequester._waves"),
+        True,
+    ),
+    Portion(
+        "src/taciturn/protocol/mutual_training.py",
+        "both sides' passes",
+        ("SharedTraining.run",),
+    ),
+    Portion(
+        ALICE + "scoring.py",
+        "scores of held-out rows: below 8,192 rows the only numbers of her columns that are opened",
+        (HEAD,),
+    ),
+    Portion(ALICE + "scoring_mutual.py", "her answer to them", ("MutualResponder.answer",)),
+    Portion(BOB + "scoring_mutual.py", "his requests, instead", ("MutualRequester.ask",), True),
+    Portion(ALICE + "score_noise.py", "the noise on each score", (HEAD,)),
+    Portion(
+        "src/taciturn/jobs/resumable.py",
+        "where a budget is charged",
+        ("JournaledSession.task_in",),
+    ),
+    Portion(
+        "src/taciturn/party/consent/score_budget.py",
+        "Alice's limit on scores; a plain `mutual` needs no acceptance of hers",
+        ("score_limit",),
+    ),
+    Portion(
+        "src/taciturn/jobs/train/label_consent.py",
+        "what Bob's file must accept, instead",
+        ("LabelConsent.refusal", "LabelConsent.budget"),
+        True,
+    ),
 )
 TRUSTED = {
-    "cryptography": "TLS certificates, journal encryption (AES-GCM), hashes; keys pass through it",
+    "cryptography": "ChaCha20 for masks, keys and noise (`rng.py`), journal encryption "
+    "(ChaCha20-Poly1305, HKDF), certificates (X.509); keys pass through it",
     "gmpy2": "big integers of Paillier",
     "grpcio": "the connection: TLS 1.3, frames in and out; it parses what the peer sends first",
     "numpy": "all arithmetic on tables, weights and scores",
     "polars": "reading this side's own table: text, numbers, dates",
-    "pydantic": "checking this side's own settings, and the fields of received messages' records",
+    "pydantic": "checking this side's settings, a signed agreement and the rules in a model file; "
+    "no message",
     "rbcl": "the group of the alignment of row ids",
     "rich": "the terminal",
     "tenseal": "BFV (Microsoft SEAL): keys, encryption, products; it parses received ciphertexts",
@@ -126,7 +204,7 @@ class Entry:
 
     function: walk.Function
     lines: int
-    frame: int
+    stage: int
     places: dict[str, int]
 
     @property
@@ -148,10 +226,10 @@ class Entry:
         return f"[{self.function.name}]({target}) ({self.lines}{mark})"
 
 
-def frame_of(chain: tuple[str, ...]) -> int:
-    """Number of the innermost frame among calls."""
+def stage_of(chain: tuple[str, ...]) -> int:
+    """Number of the innermost stage among calls."""
     numbers = [
-        number for call in chain for number, frame in enumerate(FRAMES) if call in frame.functions
+        number for call in chain for number, stage in enumerate(STAGES) if call in stage.functions
     ]
     return numbers[-1] if numbers else 0
 
@@ -163,14 +241,14 @@ def entries(parties: dict[str, walk.Walk]) -> list[Entry]:
         for place, (function, lines) in enumerate(walk.lengths(walked).items()):
             if "<locals>" in function.name:
                 continue
-            frame = frame_of(walked.entered[function])
+            stage = stage_of(walked.entered[function])
             known = found.get(function)
             if known is None:
-                found[function] = Entry(function, lines, frame, {party: place})
+                found[function] = Entry(function, lines, stage, {party: place})
             else:
                 places = {**known.places, party: place}
-                found[function] = Entry(function, lines, min(frame, known.frame), places)
-    return sorted(found.values(), key=lambda entry: (entry.frame, entry.first, entry.function))
+                found[function] = Entry(function, lines, min(stage, known.stage), places)
+    return sorted(found.values(), key=lambda entry: (entry.stage, entry.first, entry.function))
 
 
 @cache
@@ -207,12 +285,64 @@ def hours(lines: int) -> str:
 
 
 def the_hour(_: list[Entry]) -> Iterator[str]:
-    """What to read in one hour."""
+    """What to read in one hour, and the time that is left for the tables."""
     yield "| read | what it tells | lines | minutes |\n|---|---|--:|--:|"
-    for path, what, minutes in HOUR:
+    left = 60
+    for portion in HOUR:
+        path = portion.path
         target = path.removeprefix("docs/") if path.startswith("docs/") else f"../{path}"
-        lines = "" if path == "docs/review.md" else f"{line_count(ROOT / path):,}"
-        yield f"| [{Path(path).name}]({target}) | {what} | {lines} | {minutes or '–'} |"
+        texts = list(portion_texts(portion))
+        lines = sum(text.count("\n") + 1 for text in texts)
+        minutes = max(1, round(sum(map(minutes_of, portion.names, texts))))
+        left -= 0 if portion.instead else minutes
+        shown = ", ".join(
+            name if name == HEAD or path.endswith(".md") else f"`{name}`" for name in portion.names
+        )
+        yield (
+            f"| [{'/'.join(Path(path).parts[-2:])}]({target}): {shown} | {portion.what} "
+            f"| {lines} | {'–' if portion.instead else minutes} |"
+        )
+    if left < 1:
+        raise SystemExit(f"the hour's portions take {60 - left} minutes: shorten HOUR")
+    yield (
+        "| [review.md](review.md) | the tables below: where your own questions lead, and what is "
+        f"not run | | {left} |"
+    )
+
+
+def portion_texts(portion: Portion) -> Iterator[str]:
+    """The text of each named section, function or head of a file."""
+    text = (ROOT / portion.path).read_text(encoding="utf-8")
+    for name in portion.names:
+        if portion.path.endswith(".md"):
+            found = re.search(rf"^(#+) {re.escape(name)}\n(.*?)(?=^#|\Z)", text, re.M | re.S)
+            if found is None:
+                raise SystemExit(f"{portion.path} has no section {name}")
+            yield found[2].strip()
+        elif name == HEAD:
+            yield ast.get_docstring(ast.parse(text)) or ""
+        else:
+            yield source_of(portion.path, name)
+
+
+def source_of(path: str, name: str) -> str:
+    """Source of a function of a file, or of a method as ``Class.method``."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    body: list[ast.stmt] = ast.parse(text).body
+    node: ast.AST | None = None
+    for step in name.split("."):
+        node = next((one for one in body if getattr(one, "name", "") == step), None)
+        if node is None:
+            raise SystemExit(f"{path} has no {name}")
+        body = getattr(node, "body", [])
+    return ast.get_source_segment(text, node) or ""  # type: ignore[arg-type]  # found above
+
+
+def minutes_of(name: str, text: str) -> float:
+    """Rough time to read prose, or code with care."""
+    if name == HEAD or (name[:1].isupper() and "." not in name):
+        return len(text.split()) / WORDS_A_MINUTE
+    return (text.count("\n") + 1) * 60 / LINES_AN_HOUR
 
 
 def line_count(path: Path) -> int:
@@ -221,20 +351,20 @@ def line_count(path: Path) -> int:
 
 
 def overview(listed: list[Entry]) -> Iterator[str]:
-    """Functions and lines of each frame, and the time to read them."""
-    yield "| frame | what it does | Alice: functions | lines | Bob: functions | lines |"
+    """Functions and lines of each stage, and the time to read them."""
+    yield "| stage | what it does | Alice: functions | lines | Bob: functions | lines |"
     yield "|---|---|--:|--:|--:|--:|"
-    for number, frame in enumerate(FRAMES):
-        own = [entry for entry in listed if entry.frame == number]
-        yield f"| {frame.title} | {frame.does} | {of(own, 'Alice')} | {of(own, 'Bob')} |"
+    for number, stage in enumerate(STAGES):
+        own = [entry for entry in listed if entry.stage == number]
+        yield f"| {number}. {stage.title} | {stage.does} | {of(own, 'Alice')} | {of(own, 'Bob')} |"
     yield f"| **all** | | {of(listed, 'Alice')} | {of(listed, 'Bob')} |"
 
 
 def tables(listed: list[Entry]) -> Iterator[str]:
-    """For each frame and package a table of files with their functions."""
-    for number, frame in enumerate(FRAMES):
-        own = [entry for entry in listed if entry.frame == number]
-        yield f"\n### {number + 1}. {frame.title}\n\n{frame.does}"
+    """For each stage and package a table of files with their functions."""
+    for number, stage in enumerate(STAGES):
+        own = [entry for entry in listed if entry.stage == number]
+        yield f"\n### {number}. {stage.title}\n\n{stage.does}"
         for package, of_package in grouped(own, "package").items():
             lines = sum(entry.lines for entry in of_package)
             name = package.rpartition("src/")[2].removesuffix(".py").replace("/", ".")
@@ -256,8 +386,8 @@ def files_of(names: tuple[str, ...]) -> list[Path]:
     return found
 
 
-def unread(_: list[Entry]) -> Iterator[str]:
-    """What a plain training enters nothing of."""
+def unread(listed: list[Entry]) -> Iterator[str]:
+    """What the recording enters nothing of; stops where it does."""
     from tests.repository.test_path_of_a_party import OF_THE_OTHER, UNUSED
 
     yield "| not run | where | lines |\n|---|---|--:|"
@@ -267,14 +397,28 @@ def unread(_: list[Entry]) -> Iterator[str]:
     }
     for capability, names in {**UNUSED, **others}.items():
         lines = sum(map(line_count, files_of(names)))
+        require_unread(listed, capability, names)
         shown = ", ".join(f"`{name.rstrip('/')}`" for name in names)
         yield f"| {capability} | {shown} | {lines:,} |"
+
+
+def require_unread(listed: list[Entry], capability: str, names: tuple[str, ...]) -> None:
+    """Stop where the recording enters one of these files, or the party one of the other's."""
+    party = capability.removeprefix("for ").partition(":")[0]
+    entered = {
+        entry.path.partition("src/taciturn/")[2]
+        for entry in listed
+        if party not in BOTH or party in entry.places
+    }
+    if found := sorted(path for path in entered if path and path.startswith(names)):
+        raise SystemExit(f"not unused by the recording ({capability}): {', '.join(found)}")
 
 
 def dependencies(listed: list[Entry]) -> Iterator[str]:
     """Third-party packages that a party installs, and which of the files above import them."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    crossed = sorted({entry.path for entry in listed})
+    wire = {str(path.relative_to(ROOT)) for path in files_of(("transport/",))}
+    crossed = sorted({entry.path for entry in listed} | wire)
     yield "| package | trusted with | imported by, of what is listed above |\n|---|---|---|"
     for requirement in project["dependencies"]:
         name = re.split(r"[<>=;]", requirement)[0]
@@ -315,7 +459,7 @@ def totals(listed: list[Entry]) -> Iterator[str]:
 def wire_tables() -> Iterator[str]:
     """What a training over gRPC enters besides: the transport, and what opens it."""
     walk.walks.clear()
-    walk.train("mutual", over_network=True)
+    walk.train("mutual", over_network=True, rows=ROWS, passes=PASSES, reveals=False)
     found = {
         function: lines
         for walked in walk.walks.values()
@@ -358,7 +502,7 @@ def defined(path: Path) -> set[str]:
 PARTS = {
     "totals": totals,
     "hour": the_hour,
-    "frames": overview,
+    "stages": overview,
     "functions": tables,
     "not run": unread,
     "dependencies": dependencies,
@@ -391,7 +535,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Write docs/review.md.")
     parser.add_argument("--check", action="store_true", help="compare, line numbers apart")
     check = parser.parse_args().check
-    walk.train("mutual")
+    walk.train("mutual", rows=ROWS, passes=PASSES, reveals=False)
     listed, text = entries(walk.parties()), TEXT.read_text(encoding="utf-8")
     for name, made in PARTS.items():
         text = filled(text, name, made(listed))

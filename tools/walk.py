@@ -153,27 +153,39 @@ def function_lengths(file: str) -> dict[int, int]:
     return lengths
 
 
-def write_files(folder: Path, mechanism: str, port: int | None = None) -> None:
+def write_files(
+    folder: Path,
+    mechanism: str,
+    port: int | None = None,
+    *,
+    rows: int = 120,
+    passes: int | None = None,
+    reveals: bool = True,
+) -> None:
     """Write tables, certificates and files of two parties for one training.
 
-    With a ``port`` Bob listens there, and Alice calls him.
+    With a ``port`` Bob listens there, and Alice calls him. ``passes`` are the tests' few unless
+    given. ``reveals``: in ``mutual`` both sides
+    reveal the weights' shares at the end, which is not the default.
     """
     agreement = dict(sides.MECHANISMS[mechanism])
-    if mechanism == "mutual":
+    if passes is not None:
+        agreement["passes"] = passes
+    if mechanism == "mutual" and reveals:
         agreement |= {"reveal": True, "reveal-bob": True}
     # A file of metrics is for a party that is monitored.
     output = {"metrics": None}
-    sides.write_tables(folder)
+    sides.write_tables(folder, rows=rows)
     for role in ("alice", "bob"):
         table = folder / f"{role}.csv"
         with table.open(encoding="utf-8", newline="") as file:
-            header, *rows = csv.reader(file)
+            header, *records = csv.reader(file)
         header += [f"city_{role}", f"since_{role}"]
-        for number, row in enumerate(rows):
+        for number, record in enumerate(records):
             date = f"{1 + number % 28:02d}.{1 + number % 12:02d}.2024"
-            row += [("Bern", "Basel", "Genf")[number % 3], date]
+            record += [("Bern", "Basel", "Genf")[number % 3], date]
         with table.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file).writerows([header, *rows])
+            csv.writer(file).writerows([header, *records])
     sides.write_certificates(folder / "certs")
     for role in sides.ROLES:
         way = "listen" if role == "bob" else "connect"
@@ -181,16 +193,25 @@ def write_files(folder: Path, mechanism: str, port: int | None = None) -> None:
         sides.write_config(folder, role, agreement=agreement, output=output, link=link)
 
 
-def train(mechanism: str, *, over_network: bool = False) -> None:
+def train(
+    mechanism: str,
+    *,
+    over_network: bool = False,
+    rows: int = 120,
+    passes: int | None = None,
+    reveals: bool = True,
+) -> None:
     """Train once between two parties, and record the calls of each.
 
     ``over_network`` connects them by gRPC on this machine, with threads of gRPC's own; otherwise
-    they exchange frames in memory.
+    they exchange frames in memory. ``rows``, ``passes`` and ``reveals`` as in
+    ``write_files``.
     """
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "parties"
         folder.mkdir()
-        write_files(folder, mechanism, free_port() if over_network else None)
+        port = free_port() if over_network else None
+        write_files(folder, mechanism, port, rows=rows, passes=passes, reveals=reveals)
         threading.setprofile(record_call)
         try:
             ends = run_over_network(folder) if over_network else vars(sides.run_both(folder))

@@ -1,14 +1,15 @@
-"""Entropy: the only module that draws random values.
+"""Entropy: the module that draws the random values of Taciturn's own code.
 
-Everything random in Taciturn (keys, masks, obfuscators, batch seeds, splits, noise) comes from an
-``Entropy`` that is handed in. There are two:
+Keys, masks, obfuscators, batch seeds, splits and noise come from an ``Entropy`` that is handed in;
+SEAL draws the noise of its ciphertexts from the operating system by itself. There are two:
 
 - ``SystemEntropy`` asks the operating system for every byte.
 - ``KeyedEntropy`` derives from a 32-byte key, by HMAC-SHA256 under distinct labels, the key of its
   own ChaCha20 stream [RFC8439, §2.4] and the keys of its forks, so that streams for different
-  purposes are independent. Keyed by the operating system it serves simulations whose draws must be
-  replayed; keyed by a seed it makes a run repeatable, which is no protection at all: the output
-  says so, and whatever connects two real parties must refuse it.
+  purposes are independent. Keyed by the operating system it serves real sessions, which resume with
+  the same draws, and simulations whose draws must be replayed. Keyed by a seed it makes a run
+  repeatable, which is no protection at all: the output says so, and whatever connects two real
+  parties must refuse it.
 
 **Guarantee.** ``below`` is exactly uniform (rejection), whatever the bound.
 

@@ -7,7 +7,8 @@ and a prediction of all 160 rows after each, with ``scores-per-row = 5``.
 from __future__ import annotations
 
 import shutil
-from contextlib import suppress
+import sqlite3
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from taciturn.jobs.predict.job import PredictJob
 from taciturn.party.config import PartyConfig
 from taciturn.party.consent.budget import Charge
 from taciturn.party.consent.label_budget import LabelBudget
+from taciturn.party.consent.records import checksum
 from taciturn.party.consent.score_budget import ScoreBudget
 from taciturn.party.consent.scored_rows import RowOpening
 from taciturn.party.consent.store import ConsentStore
@@ -93,6 +95,44 @@ def test_a_store_is_converted_once_and_says_so(left):
         with pytest.raises(FileError):
             store.verify()
     assert len(said) <= 2
+
+
+def test_a_model_that_was_given_no_score_is_converted(left):
+    """A service's 17th model, whose rows were all at their limit: an entry, and no account."""
+    path = left / "alice.consent.sqlite"
+    with closing(sqlite3.connect(path)) as database, database:
+        entries = database.execute("select * from entries").fetchall()
+        for number in range(17):
+            entry = 1, len(entries), "model", f"model {number}", str(number)
+            database.execute("insert into entries values (?, ?, ?, ?, ?)", entry)
+            entries.append(entry)
+        database.execute("update accounts set entry_sum = ?", (checksum(entries),))
+        accounts = database.execute("select * from accounts").fetchall()
+        meta = *database.execute("select salt, generation from meta").fetchone(), checksum(accounts)
+        database.execute("update meta set account_sum = ?, sum = ?", (meta[2], checksum([meta])))
+    budget = score_budget(left)
+    assert budget.store.verify() == 160
+    ids = RowIds.from_values([f"p{number:03d}" for number in range(160)])
+    budget.charge(Charge(((ids, RowOpening(models=("model 16",))),)))
+    counts = budget.largest()
+    assert (counts.models, counts.repetitions) == (5, 0)
+
+
+def test_a_store_beside_the_log_of_another_state_is_refused_as_it_was(left):
+    """To write it would copy the log into the file."""
+    store = ConsentStore(left / "alice.consent.sqlite")
+    whole = store.path.read_bytes()
+    with closing(sqlite3.connect(store.path)) as database:
+        with database:
+            database.execute("update buckets set sum = sum + 1")
+        log = store.log_file.read_bytes()
+    assert log
+    store.path.write_bytes(whole)
+    store.log_file.write_bytes(log)
+    for attempt in (store.verify, score_budget(left).most_given):
+        with pytest.raises(FileError):
+            attempt()
+        assert (store.path.read_bytes(), store.log_file.read_bytes()) == (whole, log)
 
 
 def score_budget_rows(store: ConsentStore) -> dict[int, int]:

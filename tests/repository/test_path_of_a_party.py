@@ -50,7 +50,7 @@ UNUSED = {
         *("privacy/additive.py", "privacy/batch_response.py", "privacy/gaussian.py"),
         *("privacy/label_response.py", "privacy/multiplicative.py", "privacy/unprotected.py"),
         *("privacy/noise.py", "privacy/model_release.py", "party/consent/label_flips.py"),
-        *("privacy/sealed.py", "privacy/added_mechanism.py", "privacy/openings.py"),
+        *("privacy/sealed.py", "privacy/added_mechanism.py"),
         *("numerics/label_noise.py", "numerics/sgd.py", "numerics/descent.py"),
     ),
     "other families of labels": (
@@ -66,6 +66,7 @@ UNUSED = {
     "dry runs, estimates and disclosure": (
         *("jobs/train/dry_run.py", "jobs/train/estimate.py", "jobs/train/exposure.py"),
         *("jobs/train/disclosure_text.py", "party/past_exposure.py", "crypto/calibration_run.py"),
+        "privacy/openings.py",
     ),
     "simulations": (
         *("simulation.py", "engine/pair.py", "jobs/train/simulation.py", "jobs/train/reference.py"),

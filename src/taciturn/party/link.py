@@ -543,6 +543,10 @@ class Link:
             self._announce(CONNECTED)
 
     def _open(self, channel: Channel, timeout: float) -> None:
+        """Exchange openings on a new channel, and send again what the peer lacks.
+
+        The peer's first bytes must be an opening, or a failure (PeerStopped).
+        """
         if self._journal is not None:
             # The opening confirms what was received, and the peer then forgets it: it must be on
             # the disk first.
@@ -566,6 +570,7 @@ class Link:
         channel.send(_HEAD.pack(_DATA, number, self._received) + frame)
 
     def _accept(self, opening: bytes) -> None:
+        """Check the peer's opening: its kind, version, job, messages and session, in this order."""
         if len(opening) < _LEAST_OPENING or opening[0] != _OPEN:
             raise MalformedFrame("the peer does not open a session of taciturn")
         # The version first: what the other fields mean, and how many there are, depends on it.
@@ -583,6 +588,11 @@ class Link:
         self._peer_has(received)
 
     def _same_session(self, peer: bytes, known: bytes, drawn: bytes) -> None:
+        """Require that both openings name one session: a new one, or the one that both know.
+
+        ``peer`` is the peer's name of the session, ``known`` this side's as the peer knows it, and
+        ``drawn`` what the peer drew for it.
+        """
         # A peer that stopped before it stored this side's name does not know it.
         if known not in (UNKNOWN, self._mine):
             raise _unfit_state(

@@ -66,6 +66,7 @@ MECHANISMS: Mapping[str, type[Mechanism]] = _Mechanisms()
 
 @cache
 def _loaded(name: str) -> type[Mechanism]:
+    """The class of a mechanism by its name, of this package or of another."""
     added = extensions.extension(extensions.MECHANISMS, name, OURS)
     if added is not None:
         # Imported here: a training with one of ours needs nothing of it.

@@ -1,29 +1,32 @@
 """Whole-table training on shared scores (``mutual``): both parties' part.
 
 All weights are shared modulo ``t = 2^k``, in coordinates in which a step of length 1 is safe
-(``numerics.whole_table``); so are the points y from which steps start. X~ is a party's whitened
+(``numerics.whitening``); so are the points y from which steps start. X~ is a party's whitened
 table, centred where there is an intercept, and K the matrix ``I - P`` of its penalty, rounded once.
 
-::
+The chart of a training's messages; those around it are in ``taciturn.protocol.party``. ``<...>`` is
+encrypted under Bob's key, ``[...]`` under Alice's::
 
     Alice                                            Bob
       the joint seed (taciturn.protocol.joint_seed), of the keys' uniform halves
-                                                <-   KeyOffer            his key
+                                                <-   KeyOffer            his key for tables
                                                 <-   KeyOffer            his key for the sigmoid
+                                                <-   KeyOffer            the same, modulo a small
+                                                                         prime
       each pass, with a KeyOffer before each vector of hers:
       the next four not in the first pass, whose points are zero:
-      SharedVector         <y_B>                ->   (where he has columns)
+      SharedVector         [y_B]                ->   (where he has columns)
                                                 <-   SharedVector        <y_A>
-                                                <-   SharedProduct       <X~_B y_B + eta>
+                                                <-   SharedProduct       [X~_B y_B + eta]
       SharedProduct        <X~_A y_A + eta>     ->
       the sigmoid of all scores:
                                                 <-   Phases, several for a block of rows
       ResidueShares                             ->   shares of y - sigma(z), modulo a small prime
                                                 <-   Segments            of residues
       CarryShares                               ->   shares of r' = (y - sigma(z)) / n
-      SharedVector         <r', y_B>            ->   (where he has columns)
+      SharedVector         [r', y_B]            ->   (where he has columns)
                                                 <-   SharedVector        <r', y_A>
-                                                <-   SharedProduct       <X~_B^T r' + K_B y_B + xi>
+                                                <-   SharedProduct       [X~_B^T r' + K_B y_B + xi]
       SharedProduct        <X~_A^T r'           ->
                             + K_A y_A + xi>
                                                 <-   Segments
@@ -200,18 +203,18 @@ class TablePlan:
         return shared_sigmoid(self.scales, self.terms.agreement, self.rows)
 
     def sigmoid_in(self, number: int) -> SharedSigmoid:
-        """The sigmoid of a pass."""
+        """The sigmoid of a step."""
         if self.sums.sums_loss(number):
             return self.sums.sigmoid
         return usual_sigmoid(self.terms, self.scales, self.schedule)
 
     def is_narrow(self, number: int) -> bool:
-        """Return whether a pass exchanges its sigmoid modulo the small prime."""
+        """Return whether a step exchanges its sigmoid modulo the small prime."""
         usual = number > 0 and not self.sums.sums_loss(number)
         return usual and not self.linear and narrow_fits(self.terms.agreement, self.rows)
 
     def at_zero(self, number: int) -> bool:
-        """Return whether a pass has no sigmoid exchange: scores are zero, and no loss is summed."""
+        """Return whether a step has no sigmoid exchange: scores are zero, and no loss is summed."""
         return not number and not self.sums.sums_loss(number)
 
     @property

@@ -46,11 +46,11 @@ class SlotSide(ABC, Generic[K]):
     def residues(
         self, number: int, scores: IntArray, halves: FloatArray
     ) -> Program[tuple[IntArray, WordArray]]:
-        """This side's share of the rows' residues: the labels less the shared sigmoid.
+        """This side's share of a step's residues: the labels less the shared sigmoid.
 
         ``halves`` are the residues of scores of zero: half the weight of a row's class, with the
-        label's sign; zeros at Alice. Where the loss is summed also this side's shares of the rows'
-        losses, modulo p.
+        label's sign; zeros at Alice. In a step that sums the loss also this side's shares of the
+        rows' losses, modulo p.
         """
         plan = self.plan
         labels = np.rint(halves * plan.sigmoid.step).astype(np.int64)
@@ -97,7 +97,7 @@ class SlotSide(ABC, Generic[K]):
     ) -> Program[WordArray]:
         """This side's shares, modulo the prime, of each row's sum of products of both's numbers.
 
-        ``shape`` has the rows and the numbers of each. ``purpose`` is one of its kind in a pass.
+        ``shape`` has the rows and the numbers of each. ``purpose`` is one of its kind in a step.
         """
 
 

@@ -6,8 +6,8 @@
       Hello (the rows)                          <->  Hello
       the joint seed (taciturn.protocol.joint_seed), of the keys' uniform halves
       for each piece of the rows, as in joint scores, and a mask of hers beside his:
-      KeyOffer, SharedVector <u_B>              ->   (where he has columns)
-                                                <-   SharedProduct       <X_B u_B + zeta>
+      KeyOffer, SharedVector [u_B]              ->   (where he has columns)
+                                                <-   SharedProduct       [X_B u_B + zeta]
                                                 <-   KeyOffer, SharedVector <v_A>
       SharedProduct        <X_A v_A + eta>      ->   both have shares of the scores
                                                 <-   KeyOffer            his key for the waves

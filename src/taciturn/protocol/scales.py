@@ -79,7 +79,7 @@ class Scales:
 
     @property
     def shared_shift(self) -> int:
-        """The digits that newton's shared products have beyond those of a weight."""
+        """Fractional bits by which a product of newton on shares exceeds a weight."""
         return self.feature_bits - SHARED_ROOM
 
     @property

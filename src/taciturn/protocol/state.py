@@ -115,7 +115,7 @@ class TrainingState:
         share: IntArray | None = None,
         suspected_wraps: int = 0,
     ) -> TrainingState:
-        """The same training, further on."""
+        """A copy after ``iteration`` passes."""
         return replace(
             self,
             iteration=iteration,

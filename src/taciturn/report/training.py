@@ -255,6 +255,7 @@ MEANING = (
 
 
 BRIEF = ("auc", "accuracy", "loss")
+BRIEF_MEANS = ("deviance", "deviance_explained", "gini")
 
 
 def training_summary(runs: Runs[R]) -> list[Block]:
@@ -306,12 +307,14 @@ def _columns_words(columns: ExposedColumns | None) -> Words:
 
 def _brief_metrics(runs: Runs[R]) -> Table:
     means = runs.means
+    of_means = "deviance" in means.test
+    names = MEANS if of_means else SHARES | LOSSES
     rows = []
-    for key in BRIEF:
-        spelled = share if key in SHARES else figure
+    for key in BRIEF_MEANS if of_means else BRIEF:
+        spelled = share if key in (*SHARES, *_MEAN_SHARES) else figure
         parts = means.test, means.bob_alone or {}, means.centralised
         test, alone, clear = (spelled(part.get(key)) for part in parts)
-        rows.append(((SHARES | LOSSES)[key], test, ends(means.test, key), alone, clear))
+        rows.append((names[key], test, ends(means.test, key), alone, clear))
     headings = ("held-out rows", "joint model", "95 % interval", "Bob alone", "centralised")
     return table(headings, rows, label="Figures of the model")
 

@@ -34,7 +34,7 @@ from taciturn.party.consent.label_budget import LabelBudget
 from taciturn.party.consent.label_flips import LabelFlipStore
 from taciturn.party.consent.records import Records
 from taciturn.party.consent.score_budget import ScoreBudget, ScoreCharge
-from taciturn.party.consent.scored_rows import RowOpening
+from taciturn.party.consent.scored_rows import LargestCounts, RowOpening, ScoredRows
 from taciturn.party.consent.store import ConsentStore
 from taciturn.privacy.events import AdditiveNoise, LabelResponse
 from taciturn.privacy.label_response import FlippedLabels
@@ -281,6 +281,56 @@ def test_values_are_those_written_last_however_many_are_single(writes):
                     assert 0 <= min(other - stored)
                     assert max(other - stored) <= number
                 assert store.verify() == len(expected)
+
+
+def test_rows_that_fill_the_last_byte_of_a_bitmap_are_in_what_an_open_store_holds(store):
+    """The bytes of the first model's bitmap stay the same when seven rows are added at its end."""
+    with closing(store.open()) as opened:
+        with opened.transaction() as records:
+            tags = np.sort(records.account("scores", "bob").tags(MANY[:400]))
+        for rows, model in (
+            (tags[:393], "first"),
+            (tags[:300], "second"),
+            (np.concatenate([tags[:300], tags[393:]]), "third"),
+            (tags[393:], "first"),
+        ):
+            with opened.transaction() as records:
+                scored = ScoredRows(records, "bob")
+                scored.write(scored.change(rows, RowOpening(models=(model,))))
+        with opened.transaction(write=False) as records:
+            held = ScoredRows(records, "bob").largest()
+    with store.reading() as records:
+        assert held == ScoredRows(records, "bob").largest() == LargestCounts(400, 3, 0, 0)
+
+
+@pytest.mark.parametrize("seconds", [0, 2])
+def test_beside_another_program_that_writes_nothing_is_written(tmp_path, seconds):
+    """Two waits of the same length."""
+    store = ConsentStore(tmp_path / "consent.sqlite", wait_seconds=seconds)
+    charge_asked = Charge(((IDS, RowOpening(unnamed=1)),))
+    ScoreBudget(store, "bob", LIMIT).charge(charge_asked)
+    with closing(sqlite3.connect(store.path, isolation_level=None)) as other:
+        other.execute("begin immediate")
+        with refused(OutputError, names=store.path), store.writing() as records:
+            other.execute("rollback")
+            records.account("scores", "bob").write_entry("session", "another", "{}")
+    assert store.verify() == len(IDS)
+    with store.reading() as records:
+        assert "another" not in records.account("scores", "bob").entries("session")
+
+
+def test_only_an_error_of_the_store_is_told_as_one(store, tmp_path):
+    def write() -> None:
+        with store.writing() as records:
+            records.account("scores", "bob").write_entry("session", "one", "{}")
+            (tmp_path / "absent").read_bytes()
+
+    with pytest.raises(FileNotFoundError):
+        write()
+    assert store.verify() == 0
+    store.generation_file.mkdir()
+    with refused(OutputError, names=store.path):
+        store.verify()
 
 
 def test_what_was_noted_of_partners_is_kept_with_their_names(store):

@@ -40,23 +40,19 @@ from taciturn_audit.verdict import (
     conclude,
 )
 
-_RECOVERED = {
-    "poisson": "Recovered: the exact count.",
-    **dict.fromkeys(
-        ("gamma", "gaussian"),
-        "Recovered: the value to a hundredth of the labels' standard deviation, up to a unit and "
-        "an offset.",
-    ),
-}
+_EXACT = "Recovered: the exact value."
+_NEAR = (
+    "Recovered: the value to a hundredth of the labels' standard deviation, up to a unit and an "
+    "offset."
+)
 
 
 def recovered_words(agreement: Agreement) -> list[str]:
     """What counts as recovered, for labels that are no classes."""
     if agreement.kind.has_classes:
         return []
-    return [
-        f"{_RECOVERED[agreement.family]} AUC: of telling labels above the median from the others"
-    ]
+    recovered = _EXACT if agreement.kind.exact_labels else _NEAR
+    return [f"{recovered} AUC: of telling labels above the median from the others"]
 
 
 def decision(audited: str | None) -> Section:

@@ -172,6 +172,7 @@ class BfvParameters:
         return self._failure_bits(capacity, self.noise(capacity, most_pieces(capacity.terms)))
 
     def _failure_bits(self, capacity: Capacity, noise: float) -> float:
+        """``failure_bits_at``; minus infinity where no room is left for a flood."""
         if self.flood(capacity) <= 0:
             return -math.inf
         return self.failure_bits_at(noise)

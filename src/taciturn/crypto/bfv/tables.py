@@ -397,6 +397,7 @@ class BfvTable:
         self._pool.close()
 
     def _opened(self, vector: EncryptedVector, sent: Side) -> TableWorker:
+        """The table's worker, for a received vector of the right size."""
         if self._worker is None:
             raise CryptoError("the table was closed")
         if vector.length != sent.length:

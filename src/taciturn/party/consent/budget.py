@@ -66,7 +66,10 @@ class RowBudget(Generic[A]):
                     self._apply(records, charge, self._tags(account, charge), write=False)
 
     def charge(self, charge: Charge[A]) -> None:
-        """Charges the budget before anything is sent; nothing is charged on BudgetExceeded."""
+        """Charge the budget; nothing is charged on BudgetExceeded.
+
+        A training calls it before the first score or release leaves (``jobs.resumable``).
+        """
         with closing(self.store.open()) as opened:
             with opened.transaction(write=False) as records:
                 account = self.account(records)

@@ -33,12 +33,16 @@ class _Former:
     rows: Pairs
 
 
+# A model whose rows were all at their limit has its entry, and may have no account of its bits.
+_ABSENT = _Former([], np.empty((2, 0), np.int64))
+
+
 def converted(database: sqlite3.Connection, path: Path) -> Records:
     """The records of a file of format 2, written in tables of today, within its transaction.
 
     FileError where one was changed or lost; then nothing is written.
     """
-    salt, generation, accounts = _read(database, path)
+    salt, generation, accounts = read_former(database, path)
     for table in ("meta", "accounts", "entries", "buckets"):
         database.execute(f"drop table {table}")
     for statement in SCHEMA:
@@ -74,7 +78,8 @@ def _convert_scores(
         scored = packed >> _SET_SHIFT + int(value) & 1
         of_model = tags
         if block >= 0:
-            of_model, further = accounts[_SCORED_BY, json.dumps([partner, 1 + block])].rows
+            place = _SCORED_BY, json.dumps([partner, 1 + block])
+            of_model, further = accounts.get(place, _ABSENT).rows
             scored = further >> bit & 1
         account.write(of_model, {model_column(name): scored})
     if (REPETITIONS, partner) in accounts:
@@ -82,9 +87,10 @@ def _convert_scores(
         account.write_values(tags, repeated, REPETITIONS)
 
 
-def _read(
+def read_former(
     database: sqlite3.Connection, path: Path
 ) -> tuple[bytes, int, dict[tuple[str, str], _Former]]:
+    """Salt, generation and accounts of a file of format 2; FileError where one is damaged."""
     meta = database.execute("select salt, generation, account_sum, sum from meta").fetchall()
     lines = database.execute("select * from accounts").fetchall()
     if (

@@ -38,7 +38,7 @@ def connect(path: Path, mode: str = "rw") -> sqlite3.Connection:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn errors of SQLite and of the system into errors that name the file and the way out."""
+    """Turn errors of SQLite into errors that name the file and the way out."""
     try:
         yield
     except sqlite3.ProgrammingError:
@@ -48,6 +48,13 @@ def explained(path: Path) -> Iterator[None]:
         if error_code(problem) not in _UNAVAILABLE:
             raise damaged(path) from problem
         raise _unavailable(path, *_UNAVAILABLE[error_code(problem)]) from problem
+
+
+@contextmanager
+def reached(path: Path) -> Iterator[None]:
+    """Turn errors of the system into such errors; a block holds calls of the store alone."""
+    try:
+        yield
     except OSError as problem:
         raise _unavailable(path, str(problem.strerror), _MAY_WRITE) from problem
 

@@ -292,18 +292,19 @@ class Account:
         line, records = self._columns.get((name, single)), self._records
         if line is None:
             return _NO_ROWS if single else _NO_ROWS[0]
+        # The bytes of a bitmap may stay the same where rows are added: they fill its last byte.
+        count = len(self._column(_TAGS)) if line[3] == _BITS else None
         cached, values = records.cache.get(line[:3], ((), _NO_ROWS))
-        if cached == line:
+        if cached == line and count in (None, len(values)):
             return values
         query = "select content from columns where account = ? and name = ? and single = ?"
         contents = records.database.execute(query, line[:3]).fetchall()
         if len(contents) != 1 or _digest(line[:4], contents[0][0]) != line[4]:
             raise damaged(records.path)
-        if line[3] == _BITS:
-            bits = np.frombuffer(contents[0][0], np.uint8)
-            values = np.unpackbits(bits, count=len(self._column(_TAGS)))
-        else:
+        if count is None:
             values = np.frombuffer(contents[0][0], line[3])
+        else:
+            values = np.unpackbits(np.frombuffer(contents[0][0], np.uint8), count=count)
         values = values.reshape(2, -1) if single else values
         records.cache[line[:3]] = line, values
         return values

@@ -32,7 +32,7 @@ from taciturn.engine.callbacks import Announce, noop
 from taciturn.errors import FileError, StateError
 from taciturn.files import reporting_write_errors, sync_folder, write_private
 from taciturn.party.config import PartyConfig
-from taciturn.party.consent.database import KIND, connect, damaged, error_code, explained
+from taciturn.party.consent.database import KIND, connect, damaged, error_code, explained, reached
 from taciturn.party.consent.records import Cache, Records, empty_database
 from taciturn.rng import SystemEntropy
 from taciturn.version import CONSENT_VERSION
@@ -147,7 +147,7 @@ class OpenStore:
     def __init__(self, store: ConsentStore) -> None:
         self._store, self._path, self._lock = store, store.path, threading.Lock()
         self._cache: Cache = {}
-        with explained(self._path), self._path.open("rb") as stream:
+        with reached(self._path), self._path.open("rb") as stream:
             head, self._file = stream.read(1), os.fstat(stream.fileno())
             if self._file.st_mode & 0o077:
                 # Such as one restored from a copy; SQLite's log has the mode of the file.
@@ -157,15 +157,19 @@ class OpenStore:
         if not head:
             # SQLite would take it for a new one.
             raise damaged(self._path)
-        with explained(self._path):
+        with explained(self._path), reached(self._path):
             if store.log_file.exists() and store.log_file.stat().st_size > 0:
                 # To read alone: who may write copies the log into the file at the end, and the
                 # damage. Beside a log an older copy has the numbers of the newest one.
                 with closing(connect(self._path, "ro")) as database:
                     self._begin(database, "begin")
-                    # What is converted is read as a whole.
                     if self._format(database) == CONSENT_VERSION:
                         Records(database, self._path).verify()
+                    else:
+                        # Loaded here: most files are of today.
+                        from taciturn.party.consent.conversion import read_former
+
+                        read_former(database, self._path)
             self._database = connect(self._path)
         try:
             with explained(self._path):
@@ -185,6 +189,8 @@ class OpenStore:
     def transaction(self, *, write: bool = True) -> Iterator[Records]:
         """Transaction: on disk when the block ends, undone where it raises."""
         database = self._database
+        # SQLite's errors come from the records, whoever calls them; those of the system in the
+        # block are of the caller.
         with self._lock, explained(self._path):
             # Read before the transaction: another program may commit and note a later one then.
             noted = self._noted()
@@ -220,12 +226,12 @@ class OpenStore:
     def _begin(self, database: sqlite3.Connection, statement: str) -> None:
         """Begin a transaction; a long wait for another program's is announced."""
         short = min(_UNANNOUNCED_SECONDS, self._store.wait_seconds)
-        for wait_seconds in (short, self._store.wait_seconds - short):
+        for last, wait_seconds in ((False, short), (True, self._store.wait_seconds - short)):
             database.execute(f"pragma busy_timeout = {int(1000 * wait_seconds)}")
             try:
                 database.execute(statement)
             except sqlite3.OperationalError as problem:
-                if error_code(problem) != sqlite3.SQLITE_BUSY or wait_seconds != short:
+                if last or error_code(problem) != sqlite3.SQLITE_BUSY:
                     raise
                 self._store.announce(f"waiting for another program that writes {self._path}")
             else:
@@ -266,7 +272,7 @@ class OpenStore:
 
     def _noted(self) -> bytes:
         """The last generation that was noted; empty where there is no note."""
-        with suppress(FileNotFoundError):
+        with reached(self._path), suppress(FileNotFoundError):
             return self._store.generation_file.read_bytes()
         return b""
 

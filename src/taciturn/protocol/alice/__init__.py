@@ -1,1 +1,1 @@
-"""Alice's programs: she holds features and is the curious party."""
+"""Alice's programs: she holds features. In ``mutual`` she has keys too."""

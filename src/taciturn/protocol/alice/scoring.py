@@ -20,8 +20,8 @@ All are shared (``MutualResponder``)::
       the joint seed, of the keys' uniform halves
                                                 <-   KeyOffer
       KeyOffer                                  ->   (where he has columns)
-      SharedVector         <u_B>                ->   (where he has columns)
-                                                <-   SharedProduct       <X_B u_B + zeta>
+      SharedVector         [u_B]                ->   (where he has columns)
+                                                <-   SharedProduct       [X_B u_B + zeta]
                                                 <-   SharedVector        <v_A>
       SharedProduct        <X_A (u_A + v_A)     ->   takes zeta off, and adds X_B v_B
                             + X_B u_B + zeta + e>

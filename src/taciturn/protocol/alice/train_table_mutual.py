@@ -162,6 +162,7 @@ class _Opened:
 
 
 def _opened(inputs: AliceInputs) -> Program[_Opened]:
+    """Greet Bob, agree on the joint seed and receive his keys; or resume."""
     features, terms = inputs.features, inputs.terms
     if inputs.resume is not None:
         return _resumed(inputs, inputs.resume)

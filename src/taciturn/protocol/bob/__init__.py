@@ -1,1 +1,1 @@
-"""Bob's programs: he holds the labels and the key."""
+"""Bob's programs: he holds the labels and, where one side alone encrypts, the key."""

@@ -168,6 +168,7 @@ class _Opened:
 
 
 def _opened(inputs: BobInputs[EncryptedMechanism]) -> Program[_Opened]:
+    """Greet Alice, agree on the joint seed and offer his keys; or resume."""
     features, terms = inputs.features, inputs.terms
     if inputs.resume is not None:
         return _resumed(inputs, inputs.resume)
